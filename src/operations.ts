@@ -1,0 +1,379 @@
+/** How a value is checked (schema.ts) and how the editor asks for it (nodes/editor/page.ts). */
+export type Kind = "text" | "secret" | "segment" | "choice" | "flag" | "count" | "node";
+
+/** One field of a dialog. The texts are English; the other languages are in nodes/locales. */
+export interface Field {
+  kind: Kind;
+  label: string;
+  help: string;
+  required?: true;
+  /** The allowed values, each with its label. */
+  values?: Record<string, string>;
+  /** A parameter: what the service takes when nothing is sent (shown, never sent). An option or setting: what a new node has. */
+  default?: string;
+  /** A whole number's least value, where blank is not the only other way to say "none". */
+  min?: number;
+  /** The config node that a field of kind "node" refers to. */
+  node?: string;
+  example?: string;
+}
+
+/** A parameter of an operation: a field that is sent. */
+export interface Param extends Field {
+  place: "path" | "query" | "form";
+  /** The service's name for it, where the node's property has another. */
+  wire?: string;
+  /** The value that another parameter must have for this one to take effect. */
+  when?: Record<string, string>;
+  /** The operation whose records the editor suggests. */
+  suggest?: string;
+}
+
+/** What the palette, the dialog and the help show of a node type. */
+export interface NodeType {
+  title: string;
+  help: string;
+  /** What comes out, in a sentence. */
+  returns: string;
+  color: string;
+  /** The parameter that takes the whole payload, or an object that has it. */
+  main?: string;
+  params: Record<string, Param>;
+  /** The node's properties that are not sent. */
+  options: Record<string, Field>;
+}
+
+/** One row: one operation of the service, one node type. Its icon is the file of its name in icons/. */
+export interface Operation extends NodeType {
+  /** Sent, unless the row has an option `method`. */
+  method: string;
+  path: string;
+  /** Says of which input a second sending does more than the first alone. Absent: of none. */
+  once?: (input: Record<string, string>) => boolean;
+  /** Seconds that one attempt may take, where it is more than the usual 30. */
+  timeout?: number;
+  /** Answers pages of records; the property that identifies a record. */
+  list?: string;
+  /** The answer may be empty, and a record that is already gone is a success. */
+  deletes?: true;
+  /** What the status shows of a success, where the answer is no list. */
+  done?: string;
+}
+
+const REPORT = "#C7E9C0";
+const PROJECT = "#C0DEED";
+
+const search: Param = {
+  kind: "text",
+  place: "query",
+  label: "Search",
+  example: "pricing",
+  help: "Free text to search for.",
+};
+const searchBy = (values: Record<string, string>): Param => ({
+  kind: "choice",
+  place: "query",
+  label: "Search by",
+  values,
+  default: Object.keys(values)[0] ?? "",
+  help: "The field that is searched.",
+});
+const sortBy = (values: Record<string, string>): Param => ({
+  kind: "choice",
+  place: "query",
+  label: "Sort by",
+  values,
+  default: Object.keys(values)[0] ?? "",
+  help: "The field that the records are sorted by.",
+});
+const sort: Param = {
+  kind: "choice",
+  place: "query",
+  label: "Order",
+  values: { desc: "Descending", asc: "Ascending" },
+  default: "desc",
+  help: "The direction of sorting.",
+};
+const perPage: Param = {
+  kind: "choice",
+  place: "query",
+  label: "Per page",
+  values: { 10: "10", 25: "25", 50: "50", 100: "100" },
+  default: "10",
+  help: "Records on one page.",
+};
+const paging = { sort, per_page: perPage };
+const project: Param = {
+  kind: "text",
+  place: "query",
+  label: "Project",
+  example: "example.com",
+  suggest: "seo-project-list",
+  help: "The name of a project.",
+};
+const result: Param = {
+  kind: "choice",
+  place: "query",
+  label: "Result",
+  values: { good: "Good", decent: "Decent", bad: "Bad" },
+  help: "Only reports with this result.",
+};
+const reportId: Param = {
+  kind: "segment",
+  place: "path",
+  wire: "id",
+  label: "Report",
+  required: true,
+  example: "27",
+  suggest: "seo-report-list",
+  help: "The report's id.",
+};
+const privacy: Param = {
+  kind: "choice",
+  place: "form",
+  label: "Privacy",
+  values: { 0: "Public", 1: "Private", 2: "Password" },
+  help: "Who may see the report's page.",
+};
+const password: Param = {
+  kind: "secret",
+  place: "form",
+  label: "Password",
+  when: { privacy: "2" },
+  help: "The password of the report's page. Takes effect only when the privacy is Password.",
+};
+const update: Param = {
+  kind: "flag",
+  place: "form",
+  label: "Make again",
+  values: { 0: "No", 1: "Yes" },
+  default: "0",
+  help: "Whether the service fetches the page again and makes the report anew.",
+};
+const url: Param = {
+  kind: "text",
+  place: "form",
+  label: "URL",
+  required: true,
+  example: "https://example.com/pricing",
+  help: "The URL of the web page.",
+};
+
+const output: Field = {
+  kind: "choice",
+  label: "Output",
+  values: { body: "The whole answer", data: "Its data" },
+  default: "body",
+  help: "What the payload is.",
+};
+const limit: Field = {
+  kind: "count",
+  label: "Limit",
+  min: 0,
+  default: "1000",
+  help: "Records at most, of all pages together. Blank or 0: no limit.",
+};
+const collected = {
+  all: "All pages: one array of records",
+  pages: "All pages: a message for each page",
+  records: "All pages: a message for each record",
+};
+const single = { output };
+const listing = { output: { ...output, values: { ...output.values, ...collected } }, limit };
+const method: Field = {
+  kind: "choice",
+  label: "Method",
+  values: { PUT: "PUT", PATCH: "PATCH" },
+  default: "PUT",
+  help: "The HTTP method; the service treats both alike.",
+};
+
+/** Every operation of the service, by node type (interface.md, section 4). The one list that all else is made from. */
+export const operations: Record<string, Operation> = {
+  "seo-report-list": {
+    title: "list reports",
+    help: "Lists the account's reports, filtered, searched and sorted.",
+    returns: "A page of reports.",
+    color: REPORT,
+    method: "GET",
+    path: "/api/v1/reports",
+    list: "id",
+    options: listing,
+    params: {
+      search,
+      search_by: searchBy({ url: "URL" }),
+      project,
+      result,
+      sort_by: sortBy({ id: "Date created", generated_at: "Date generated", url: "URL", score: "Score" }),
+      ...paging,
+    },
+  },
+  "seo-report-show": {
+    title: "show report",
+    help: "Fetches one report.",
+    returns: "The report.",
+    color: REPORT,
+    method: "GET",
+    path: "/api/v1/reports/{id}",
+    main: "reportId",
+    done: "shown",
+    options: single,
+    params: { reportId },
+  },
+  "seo-report-store": {
+    title: "store report",
+    help: "Submits a page's URL, of which the service makes a new report.",
+    returns: "The created report.",
+    color: REPORT,
+    method: "POST",
+    path: "/api/v1/reports",
+    once: () => true,
+    timeout: 120,
+    main: "url",
+    done: "stored",
+    options: single,
+    params: {
+      url,
+      privacy: { ...privacy, default: "0" },
+      password,
+    },
+  },
+  "seo-report-update": {
+    title: "update report",
+    help: "Changes who may see a report, or has the service make it again.",
+    returns: "The updated report.",
+    color: REPORT,
+    method: "PUT",
+    path: "/api/v1/reports/{id}",
+    once: (input) => input.update === "1",
+    timeout: 120,
+    main: "reportId",
+    done: "updated",
+    options: { method, ...single },
+    params: {
+      reportId,
+      privacy,
+      password,
+      update,
+    },
+  },
+  "seo-report-delete": {
+    title: "delete report",
+    help: "Deletes one report. It cannot be undone.",
+    returns: "What the service says of the deletion, if anything.",
+    color: REPORT,
+    method: "DELETE",
+    path: "/api/v1/reports/{id}",
+    deletes: true,
+    main: "reportId",
+    done: "deleted",
+    options: single,
+    params: { reportId },
+  },
+  "seo-project-list": {
+    title: "list projects",
+    help: "Lists the account's projects, searched and sorted.",
+    returns: "A page of projects.",
+    color: PROJECT,
+    method: "GET",
+    path: "/api/v1/projects",
+    list: "project",
+    options: listing,
+    params: {
+      search,
+      search_by: searchBy({ project: "Name" }),
+      sort_by: sortBy({ created_at: "Date created", project: "Name" }),
+      ...paging,
+    },
+  },
+  "seo-project-delete": {
+    title: "delete project",
+    help: "Deletes a project and with it all its reports. It cannot be undone.",
+    returns: "What the service says of the deletion, if anything.",
+    color: PROJECT,
+    method: "DELETE",
+    path: "/api/v1/projects/{project}",
+    deletes: true,
+    main: "project",
+    done: "deleted",
+    options: single,
+    params: { project: { ...project, kind: "segment", place: "path", required: true } },
+  },
+};
+
+/** The node that lists reports and says what changed since the last time. */
+export const changes: NodeType = {
+  title: "report changes",
+  help: "Lists the reports and sends a message for each that was created, changed or deleted since the last time.",
+  returns: "The record that was created or changed, or that is gone.",
+  color: REPORT,
+  params: { search, search_by: searchBy({ url: "URL" }), project, result },
+  options: {
+    changes: {
+      kind: "choice",
+      label: "Changes",
+      values: { all: "All", created: "Created", changed: "Changed", deleted: "Deleted" },
+      default: "all",
+      help: "The changes that count.",
+    },
+    threshold: {
+      kind: "count",
+      label: "Threshold",
+      min: 0,
+      help: "Points by which a score must have moved to count as changed. Blank: any.",
+    },
+    first: {
+      kind: "choice",
+      label: "First time",
+      values: { none: "Send nothing", created: "Send every report as created" },
+      default: "none",
+      help: "What is sent when there is nothing to compare with yet.",
+    },
+    store: {
+      kind: "text",
+      label: "Context store",
+      example: "file",
+      help: "The context store that keeps what was seen. Blank: Node-RED's default store.",
+    },
+    limit: { ...limit, default: "" },
+  },
+};
+
+/** The properties of the config node. Its API key is a credential, and so in no list of properties. */
+export const service: Record<string, Field> = {
+  baseUrl: {
+    kind: "text",
+    label: "Base URL",
+    required: true,
+    example: "https://seo.example.com",
+    help: "Where the service is, without /api/v1, or ${NAME} for an environment variable.",
+  },
+  timeout: {
+    kind: "count",
+    label: "Time-out",
+    min: 1,
+    help: "Seconds that one attempt may take. Blank: 30, and 120 for a store and for an update.",
+  },
+  concurrency: { kind: "count", label: "Concurrency", min: 1, default: "4", help: "Requests at a time." },
+  rate: {
+    kind: "count",
+    label: "Rate",
+    min: 1,
+    help: "Requests a minute at most. Blank: as many as the service takes.",
+  },
+  queue: { kind: "count", label: "Queue", min: 0, default: "10000", help: "Messages that may wait at a time." },
+  retries: {
+    kind: "count",
+    label: "Retries",
+    min: 0,
+    default: "3",
+    help: "How often a request that failed is sent again, where that can do no harm.",
+  },
+  tls: { kind: "node", node: "tls-config", label: "TLS", help: "Certificates, where the system's are not enough." },
+  proxy: {
+    kind: "node",
+    node: "http proxy",
+    label: "Proxy",
+    help: "Blank: HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.",
+  },
+};
