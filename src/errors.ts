@@ -56,20 +56,37 @@ export const codes = {
 
 export type Code = keyof typeof codes;
 
+/** Where a request stopped, for the connection test. */
+export type Stage =
+  | "config"
+  | "name"
+  | "connect"
+  | "tls"
+  | "proxy"
+  | "time"
+  | "redirect"
+  | "key"
+  | "path"
+  | "answer"
+  | "service";
+
 /** What is known of a failure beside its code and message. */
 export interface Details {
   /** The HTTP status, where there was an answer. */
-  statusCode?: number;
+  statusCode?: number | undefined;
   /** The service's messages by field (both shapes of a 422). */
-  fields?: Record<string, string[]>;
+  fields?: Record<string, string[]> | undefined;
   /** Seconds that the service asked to wait. */
-  retryAfter?: number;
+  retryAfter?: number | undefined;
   /** Requests that were sent for it. */
-  attempts?: number;
+  attempts?: number | undefined;
   /** The service may have done what was asked although it failed. */
-  uncertain?: boolean;
+  uncertain?: boolean | undefined;
   /** The service's answer: JSON, or the beginning of a text. */
   body?: unknown;
+  /** Another attempt may succeed. */
+  transient?: boolean | undefined;
+  stage?: Stage | undefined;
 }
 
 /** The one error of this package. Built fresh: it has no cause, no headers and no address with a query. */
@@ -92,4 +109,64 @@ export class SeoError extends Error {
   with(details: Details): SeoError {
     return new SeoError(this.code, this.message, { ...this.details, ...details });
   }
+
+  /** What a flow reads as `msg.seo.error`. */
+  toJSON() {
+    const { statusCode, fields, retryAfter, attempts = 0, uncertain = false, body } = this.details;
+    return { code: this.code, message: this.message, statusCode, fields, retryAfter, attempts, uncertain, body };
+  }
+}
+
+type Fault = [code: Code, sentence: string, details: Details];
+
+const notSent = { transient: true, uncertain: false };
+const broken: Fault = ["SEO_NETWORK", "the connection broke", { stage: "connect", transient: true, uncertain: true }];
+const unreachable: Fault = ["SEO_NETWORK", "no way leads there", { stage: "connect", ...notSent }];
+const unknownName: Fault = ["SEO_NETWORK", "its name cannot be looked up", { stage: "name", ...notSent }];
+const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
+
+/** What undici and Node call a fault, and what it means: whether it was sent, and whether to try again. */
+const faults: Record<string, Fault> = {
+  ECONNREFUSED: ["SEO_NETWORK", "nothing listens there", { stage: "connect", ...notSent }],
+  ENOTFOUND: unknownName,
+  EAI_AGAIN: unknownName,
+  ENETUNREACH: unreachable,
+  EHOSTUNREACH: unreachable,
+  EADDRNOTAVAIL: unreachable,
+  UND_ERR_CONNECT_TIMEOUT: ["SEO_TIMEOUT", "it did not accept a connection in time", { stage: "connect", ...notSent }],
+  UND_ERR_PRX_CONN: ["SEO_NETWORK", "the proxy does not connect to it", { stage: "proxy", ...notSent }],
+  ECONNRESET: broken,
+  EPIPE: broken,
+  ETIMEDOUT: broken,
+  UND_ERR_SOCKET: broken,
+  UND_ERR_HEADERS_TIMEOUT: [
+    "SEO_TIMEOUT",
+    "it did not answer in time",
+    { stage: "time", transient: true, uncertain: true },
+  ],
+  UND_ERR_HEADERS_OVERFLOW: malformed("its answer's headers are too large"),
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: malformed("its answer is larger than 16 MiB"),
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: malformed("its answer has another length than it says"),
+  ERR_BUFFER_TOO_LARGE: malformed("its answer is larger than 64 MiB when decoded"),
+};
+
+const tls: Fault = [
+  "SEO_NETWORK",
+  "its TLS certificate or protocol is not accepted; choose a TLS configuration, or check http and https",
+  { stage: "tls" },
+];
+
+/** Turns whatever was thrown while asking `origin` into a SeoError. Never quotes the cause, which may hold secrets. */
+export function fromCause(cause: unknown, origin: string): SeoError {
+  if (cause instanceof SeoError) return cause;
+  const { code = "", name = "" } = Object(cause) as { code?: unknown; name?: unknown };
+  const [seoCode, sentence, details] =
+    faults[String(code)] ??
+    (name === "HTTPParserError" ? malformed("it does not speak HTTP") : undefined) ??
+    (/^(Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR__)/.test(String(code))
+      ? malformed("its answer cannot be decoded")
+      : undefined) ??
+    (/CERT|SSL|TLS|SELF_SIGNED|^UNABLE_TO|EPROTO/.test(String(code)) ? tls : broken);
+  const reason = typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : "";
+  return new SeoError(seoCode, `The service at ${origin} could not be asked: ${sentence}${reason}.`, details);
 }

@@ -1,0 +1,197 @@
+import type { ProxyOptions, TlsOptions } from "./dispatcher.js";
+import { SeoError } from "./errors.js";
+import { type Operation, operations } from "./operations.js";
+import { createQueue, type Lane } from "./queue.js";
+import { redact } from "./redact.js";
+import { buildRequest, parseBase } from "./request.js";
+import type { Headers } from "./response.js";
+import { checker, type Given } from "./schema.js";
+import { createTransport } from "./transport.js";
+
+export interface ClientOptions {
+  baseUrl: string;
+  apiKey: string;
+  /** Seconds that one attempt may take; absent: 30, or what the operation's row says. */
+  timeout?: number | undefined;
+  concurrency?: number | undefined;
+  /** Requests a minute; absent: no cap. */
+  rate?: number | undefined;
+  /** Messages that may wait. */
+  queue?: number | undefined;
+  retries?: number | undefined;
+  tls?: TlsOptions | undefined;
+  proxy?: ProxyOptions | undefined;
+}
+
+export interface Answer {
+  /** The answer's JSON, checked; null where the service sent nothing. */
+  body: unknown;
+  statusCode: number;
+  headers: Headers;
+  attempts: number;
+  /** Milliseconds from the call to the answer, and those of them in which nothing was under way. */
+  duration: number;
+  waited: number;
+  /** A delete found nothing to delete after an attempt whose outcome was unknown. */
+  alreadyDeleted?: true;
+}
+
+export interface CallOptions {
+  lane?: Lane | undefined;
+  /** Where each value of the input came from, for messages: `msg.payload.privacy`. */
+  from?: Record<string, string>;
+  /** In place of the row's method. */
+  method?: string | undefined;
+  /** Query parameters that are not of the document: the page, the cursor. */
+  extra?: Record<string, string>;
+}
+
+const RETRY_FIRST = 500;
+const RETRY_MOST = 10_000;
+const LONGEST_WAIT = 300;
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+const cancelled = new SeoError("SEO_CANCELLED", "The request was cancelled by a redeploy.");
+
+const createLane = (changed = () => {}): Lane => ({ running: 0, waiting: 0, until: 0, closed: false, changed });
+
+/** Full jitter: up to half a second after the first attempt, and up to twice as long after each further one. */
+const backoff = (attempts: number) => Math.random() * Math.min(RETRY_MOST, RETRY_FIRST * 2 ** (attempts - 1));
+
+/** The main parameter may come as a record that has it, or as an answer that wraps one in `data`. */
+function unwrap(value: unknown, names: string[]): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const { data } = value as { data?: unknown };
+  for (const holder of [value, data]) {
+    if (typeof holder !== "object" || holder === null) continue;
+    for (const name of names) if (Object.hasOwn(holder, name)) return (holder as Record<string, unknown>)[name];
+  }
+  return value;
+}
+
+const checks = new Map<Operation, ReturnType<typeof checker>>();
+
+/** Checks an input against its row: what is set, as it is sent. Throws SEO_INPUT. */
+function check(row: Operation, input: Record<string, unknown>, from: Record<string, string>): Record<string, string> {
+  const known = checks.get(row) ?? checker(row.params);
+  checks.set(row, known);
+  const given: Record<string, Given> = {};
+  for (const [param, { wire }] of Object.entries(row.params)) {
+    const value = param === row.main ? unwrap(input[param], [param, wire ?? param]) : input[param];
+    given[param] = { value, from: from[param] ?? param };
+  }
+  return known(given);
+}
+
+const secretsOf = (row: Operation, input: Record<string, string>) =>
+  Object.keys(row.params).flatMap((param) =>
+    row.params[param]?.kind === "secret" && input[param] !== undefined ? [input[param]] : [],
+  );
+
+function clean({ code, message, details }: SeoError, secrets: string[]): SeoError {
+  return new SeoError(code, redact(message, secrets), redact(details, secrets));
+}
+
+/** One account of the service, reached by `createClient`. All calls share one budget; each lane has its turn. */
+export type Client = ReturnType<typeof createClient>;
+
+/** Throws SEO_CONFIG where an option is not usable. */
+export function createClient(options: ClientOptions) {
+  const {
+    apiKey,
+    timeout,
+    concurrency = 4,
+    rate = Number.POSITIVE_INFINITY,
+    queue: size = 10_000,
+    retries = 3,
+  } = options;
+  const base = parseBase(options.baseUrl);
+  const transport = createTransport(base, { apiKey, connections: concurrency, tls: options.tls, proxy: options.proxy });
+  const queue = createQueue({ concurrency, rate, size });
+  const common = createLane();
+
+  /** Milliseconds until the next attempt, or undefined where there must be none. Slows all the others down, too, when told to. */
+  function retryDelay(error: SeoError, attempts: number, once: boolean): number | undefined {
+    const { transient, uncertain, retryAfter } = error.details;
+    if (retryAfter !== undefined && retryAfter > LONGEST_WAIT) {
+      queue.refuse(error.with({ attempts: 0, uncertain: false }));
+      return undefined;
+    }
+    const delay = retryAfter === undefined ? backoff(attempts) : retryAfter * 1000;
+    const told = retryAfter !== undefined || error.code === "SEO_RATE_LIMITED";
+    if (told) queue.pause(delay);
+    if (!transient || (once && uncertain) || attempts > retries) return undefined;
+    return told ? 0 : delay;
+  }
+
+  return {
+    /**
+     * Asks the service. Resolves with its answer; rejects with an SeoError, SEO_INPUT before anything is sent.
+     * A request is sent again where that cannot do twice what was asked for once.
+     */
+    async call(
+      type: string,
+      input: Record<string, unknown>,
+      { lane = common, from = {}, method, extra = {} }: CallOptions = {},
+    ): Promise<Answer> {
+      const row = operations[type];
+      if (!row) throw new SeoError("SEO_INPUT", `There is no operation ${type}.`);
+      const checked = check(row, input, from);
+      const request = buildRequest(row, checked, base, { method, extra });
+      const ms = Math.min((timeout ?? row.timeout ?? 30) * 1000, LONGEST_TIMER);
+      const once = row.once?.(checked) ?? false;
+      const began = performance.now();
+      let busy = 0;
+      let uncertain = false;
+      let delay: number | undefined;
+      for (let attempts = 1; ; attempts++) {
+        if (lane.closed) throw cancelled.with({ attempts: attempts - 1, uncertain });
+        await queue.enter(lane, delay).catch((error: SeoError) => {
+          throw error.with({ attempts: attempts - 1, uncertain });
+        });
+        const started = performance.now();
+        const figures = () => {
+          const ended = performance.now();
+          busy += ended - started;
+          return { attempts, duration: Math.round(ended - began), waited: Math.round(ended - began - busy) };
+        };
+        try {
+          return { ...(await transport.send(row, request, ms, lane)), ...figures() };
+        } catch (cause) {
+          const error = cause as SeoError;
+          if (row.deletes && uncertain && error.code === "SEO_NOT_FOUND") {
+            return { body: null, statusCode: 404, headers: {}, ...figures(), alreadyDeleted: true };
+          }
+          figures();
+          uncertain ||= row.method !== "GET" && error.details.uncertain === true;
+          delay = retryDelay(error, attempts, once);
+          if (delay === undefined)
+            throw clean(error.with({ attempts, uncertain }), [apiKey, ...secretsOf(row, checked)]);
+        } finally {
+          queue.leave(lane);
+        }
+      }
+    },
+
+    /** Makes a lane; `changed` is called when the figures of it do. */
+    lane: createLane,
+
+    /** Milliseconds that a lane has to wait, because the service asked for it or an attempt failed. */
+    waitingFor: (lane: Lane) => Math.max(queue.pausedFor(), lane.until - performance.now(), 0),
+
+    /** Ends what a lane runs and what of it waits, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
+    cancel(lane: Lane): void {
+      lane.closed = true;
+      queue.refuse(cancelled, lane);
+      transport.abort(cancelled.with({ uncertain: true }), lane);
+    },
+
+    /** Ends everything, and the connections. */
+    async close(): Promise<void> {
+      common.closed = true;
+      queue.refuse(cancelled);
+      transport.abort(cancelled.with({ uncertain: true }));
+      await transport.destroy();
+    },
+  };
+}
