@@ -1,26 +1,20 @@
 import type { ProxyOptions, TlsOptions } from "./dispatcher.js";
 import { SeoError } from "./errors.js";
-import { type Operation, operations } from "./operations.js";
-import { createQueue, type Lane } from "./queue.js";
+import { type Operation, operations, service } from "./operations.js";
+import { createLane, createQueue, type Lane } from "./queue.js";
 import { redact } from "./redact.js";
-import { buildRequest, parseBase } from "./request.js";
+import { buildRequest, parseBase, parseKey } from "./request.js";
 import type { Headers } from "./response.js";
-import { checker, type Given } from "./schema.js";
+import { checker, type Given, readSettings } from "./schema.js";
 import { createTransport } from "./transport.js";
 
+/** Where and as whom to ask; the rest are the settings of the table, as text or numbers, blank for their defaults. */
 export interface ClientOptions {
-  baseUrl: string;
-  apiKey: string;
-  /** Seconds that one attempt may take; absent: 30, or what the operation's row says. */
-  timeout?: number | undefined;
-  concurrency?: number | undefined;
-  /** Requests a minute; absent: no cap. */
-  rate?: number | undefined;
-  /** Messages that may wait. */
-  queue?: number | undefined;
-  retries?: number | undefined;
+  baseUrl: unknown;
+  apiKey: unknown;
   tls?: TlsOptions | undefined;
   proxy?: ProxyOptions | undefined;
+  [setting: string]: unknown;
 }
 
 export interface Answer {
@@ -53,7 +47,8 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 
 const cancelled = new SeoError("SEO_CANCELLED", "The request was cancelled by a redeploy.");
 
-const createLane = (changed = () => {}): Lane => ({ running: 0, waiting: 0, until: 0, closed: false, changed });
+const numbers = (settings: Record<string, string>): Record<string, number | undefined> =>
+  Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, Number(value)]));
 
 /** Full jitter: up to half a second after the first attempt, and up to twice as long after each further one. */
 const backoff = (attempts: number) => Math.random() * Math.min(RETRY_MOST, RETRY_FIRST * 2 ** (attempts - 1));
@@ -97,15 +92,10 @@ export type Client = ReturnType<typeof createClient>;
 
 /** Throws SEO_CONFIG where an option is not usable. */
 export function createClient(options: ClientOptions) {
-  const {
-    apiKey,
-    timeout,
-    concurrency = 4,
-    rate = Number.POSITIVE_INFINITY,
-    queue: size = 10_000,
-    retries = 3,
-  } = options;
-  const base = parseBase(options.baseUrl);
+  const apiKey = parseKey(options.apiKey);
+  const settings = readSettings(service, options, "SEO_CONFIG");
+  const base = parseBase(settings.baseUrl ?? "");
+  const { timeout, concurrency = 1, rate = Number.POSITIVE_INFINITY, queue: size = 0, retries = 0 } = numbers(settings);
   const transport = createTransport(base, { apiKey, connections: concurrency, tls: options.tls, proxy: options.proxy });
   const queue = createQueue({ concurrency, rate, size });
   const common = createLane();
@@ -173,8 +163,8 @@ export function createClient(options: ClientOptions) {
       }
     },
 
-    /** Makes a lane; `changed` is called when the figures of it do. */
-    lane: createLane,
+    /** How many requests run at a time. */
+    concurrency,
 
     /** Milliseconds that a lane has to wait, because the service asked for it or an attempt failed. */
     waitingFor: (lane: Lane) => Math.max(queue.pausedFor(), lane.until - performance.now(), 0),

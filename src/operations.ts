@@ -11,8 +11,10 @@ export interface Field {
   values?: Record<string, string>;
   /** A parameter: what the service takes when nothing is sent (shown, never sent). An option or setting: what a new node has. */
   default?: string;
-  /** A whole number's least value, where blank is not the only other way to say "none". */
+  /** A whole number's least value. */
   min?: number;
+  /** Blank is no limit at all, and not the default. */
+  unlimited?: true;
   /** The config node that a field of kind "node" refers to. */
   node?: string;
   example?: string;
@@ -170,6 +172,7 @@ const limit: Field = {
   kind: "count",
   label: "Limit",
   min: 0,
+  unlimited: true,
   default: "1000",
   help: "Records at most, of all pages together. Blank or 0: no limit.",
 };

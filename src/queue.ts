@@ -12,6 +12,8 @@ export interface Lane {
   changed(): void;
 }
 
+export const createLane = (): Lane => ({ running: 0, waiting: 0, until: 0, closed: false, changed() {} });
+
 interface Job {
   lane: Lane;
   start(): void;

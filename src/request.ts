@@ -10,7 +10,6 @@ export interface Base {
 /** Reads a base URL as people paste it: with a sub-path, a trailing slash, or `/api/v1` at its end. Throws SEO_CONFIG. */
 export function parseBase(text: string): Base {
   const refuse = (why: string) => new SeoError("SEO_CONFIG", `The service's base URL ${why}.`, { stage: "config" });
-  if (text === "") throw refuse("is missing");
   if (!/^https?:\/\//i.test(text)) throw refuse("must begin with http:// or https://");
   if (/[?#]/.test(text)) throw refuse("must have no query and no fragment");
   if (!URL.canParse(text)) throw refuse("is not a URL");
@@ -23,6 +22,14 @@ export function parseBase(text: string): Base {
       .replace(/\/api\/v1$/, "")
       .replace(/\/+$/, ""),
   };
+}
+
+/** Reads an API key, without the blanks that were copied with it. Throws SEO_CONFIG, which does not quote it. */
+export function parseKey(value: unknown): string {
+  const key = String(value ?? "").trim();
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  const why = key === "" ? "is missing" : "must be one word of ASCII characters, without line breaks";
+  throw new SeoError("SEO_CONFIG", `The service's API key ${why}.`, { stage: "config" });
 }
 
 /** What is sent, beside the headers. */

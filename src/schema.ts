@@ -100,3 +100,18 @@ export function checker(fields: Record<string, Field>, code: "SEO_INPUT" | "SEO_
     return input;
   };
 }
+
+/** Reads a node's own properties, with the table's default for what is blank; absent is what has none. Throws an SeoError with `code`. */
+export function readSettings(
+  fields: Record<string, Field>,
+  config: Record<string, unknown>,
+  code?: "SEO_INPUT" | "SEO_CONFIG",
+): Record<string, string> {
+  const own = Object.entries(fields).filter(([, { kind }]) => kind !== "node");
+  const given = Object.fromEntries(own.map(([name]) => [name, { value: config[name], from: `the node's ${name}` }]));
+  const read = checker(Object.fromEntries(own), code)(given);
+  for (const [name, { default: preset = "", unlimited }] of own) {
+    if (preset !== "" && !(unlimited && config[name] !== undefined)) read[name] ??= preset;
+  }
+  return read;
+}

@@ -1,0 +1,55 @@
+import type { Answer } from "../src/client.js";
+import { SeoError } from "../src/errors.js";
+import type { Operation } from "../src/operations.js";
+import { type Page, readPages } from "../src/pages.js";
+import type { Job } from "./handler.js";
+
+interface Place {
+  page?: number | undefined;
+  pages?: number | undefined;
+  total?: number | undefined;
+  truncated?: boolean;
+}
+
+/** What `msg.seo` tells of an answer, with its place in a list where that is known. */
+export function facts(
+  operation: string,
+  { body: _, ...answer }: Answer,
+  { page, pages, total, truncated }: Place = {},
+): object {
+  const known = Object.entries({ page, pages, total, truncated }).filter(([, value]) => value !== undefined);
+  return { operation, ...answer, ...Object.fromEntries(known) };
+}
+
+/** Every page of a list, with the `msg.seo` of what has come so far, and progress in the status. */
+export async function* collect(
+  job: Job,
+  type: string,
+  row: Operation,
+): AsyncGenerator<Page & { count: number; seo: object }> {
+  const { client, lane, from, settings, input } = job;
+  const began = performance.now();
+  let attempts = 0;
+  let waited = 0;
+  let count = 0;
+  let last = 0;
+  const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
+  const query = { ...input, per_page: input.per_page ? input.per_page : largest };
+  const ask = (extra: Record<string, string>) => client.call(type, query, { lane, from, extra });
+  const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
+  try {
+    for await (const page of readPages(ask, list)) {
+      attempts += page.answer.attempts;
+      waited += page.answer.waited;
+      count += page.records.length;
+      last = page.page;
+      job.progress(page.page, page.pages, count);
+      const duration = Math.round(performance.now() - began);
+      yield { ...page, count, seo: facts(type, { ...page.answer, attempts, waited, duration }, page) };
+    }
+  } catch (cause) {
+    if (last === 0 || !(cause instanceof SeoError)) throw cause;
+    const came = `${cause.message} ${count} records of ${last} ${last === 1 ? "page" : "pages"} had come.`;
+    throw new SeoError(cause.code, came, { ...cause.details, attempts: attempts + (cause.details.attempts ?? 0) });
+  }
+}

@@ -1,0 +1,100 @@
+import { setImmediate } from "node:timers/promises";
+import type { NodeAPI } from "node-red";
+import type { Operation } from "../src/operations.js";
+import { type Page, readShape } from "../src/pages.js";
+import { collect, facts } from "./collect.js";
+import { type Config, handleInput, type Job } from "./handler.js";
+import type { Message } from "./sources.js";
+
+/** How a row's messages are answered; resolves with the status of the success. */
+type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<string>;
+
+const figures = (RED: NodeAPI, count: number, total: number | undefined) =>
+  total === undefined ? String(count) : RED._("seo-reports.status.of", { count, total });
+
+/** One request, one message. */
+const single =
+  (payload: (body: unknown) => unknown): Output =>
+  async (RED, { client, lane, from, settings, input, msg, send }, type, row) => {
+    const answer = await client.call(type, input, { lane, from, method: settings.method });
+    const shape = row.list ? readShape(answer.body) : undefined;
+    send(Object.assign(msg, { payload: payload(answer.body), seo: facts(type, answer, shape) }));
+    return shape ? figures(RED, shape.records.length, shape.total) : `seo-reports.status.${row.done}`;
+  };
+
+/** All pages, and a message for each of the parts that a page is cut into. */
+const stream =
+  (cut: (page: Page) => unknown[]): Output =>
+  async (RED, job, type, row) => {
+    const { payload: _, parts, ...rest } = job.msg;
+    // The join node makes one array again of parts that are arrays themselves when their length is said to be above one.
+    const group = {
+      id: RED.util.generateId(),
+      type: "array",
+      len: cut === wholePage ? 2 : 1,
+      ...(parts ? { parts } : {}),
+    };
+    let index = 0;
+    let held: { payload: unknown; seo: object } | undefined;
+    // Whether a part is the last, and so how many there are, is known only when the next one does not come.
+    const emit = (last: boolean) => {
+      if (!held) return;
+      const place = { ...group, index, ...(last && { count: index + 1 }) };
+      index++;
+      job.send(
+        Object.assign(RED.util.cloneMessage({ ...rest, seo: held.seo, parts: place } as Message as never), {
+          payload: held.payload,
+        }),
+      );
+      held = undefined;
+    };
+    let count = 0;
+    let total: number | undefined;
+    try {
+      for await (const page of collect(job, type, row)) {
+        for (const payload of cut(page)) {
+          emit(false);
+          held = { payload, seo: page.seo };
+        }
+        ({ count, total } = page);
+        // Lets the flow work on these records, and not only pile them up, while the next page is on its way.
+        await setImmediate();
+      }
+    } catch (cause) {
+      emit(false);
+      throw cause;
+    }
+    emit(true);
+    return figures(RED, count, total);
+  };
+
+const wholePage = ({ records }: Page) => (records.length > 0 ? [records] : []);
+
+/** By the values of the option `output` in the table. */
+const outputs: Record<string, Output> = {
+  body: single((body) => body),
+  data: single((body) => (Object.hasOwn(Object(body), "data") ? (body as { data: unknown }).data : body)),
+  async all(RED, job, type, row) {
+    const payload: unknown[] = [];
+    let seo = {};
+    let total: number | undefined;
+    for await (const page of collect(job, type, row)) {
+      for (const record of page.records) payload.push(record);
+      ({ seo, total } = page);
+    }
+    job.send(Object.assign(job.msg, { payload, seo }));
+    return figures(RED, payload.length, total);
+  },
+  pages: stream(wholePage),
+  records: stream(({ records }) => records),
+};
+
+/** Registers the node of one row. */
+export function registerOperation(RED: NodeAPI, type: string, row: Operation): void {
+  RED.nodes.registerType(type, function (config: Config) {
+    RED.nodes.createNode(this, config);
+    handleInput(RED, this, type, row, config, async (job) =>
+      (outputs[job.settings.output ?? ""] ?? (outputs.body as Output))(RED, job, type, row),
+    );
+  });
+}

@@ -1,0 +1,84 @@
+import type { Node, NodeAPI, NodeDef } from "node-red";
+import type { Client } from "../src/client.js";
+import type { ProxyOptions, TlsOptions } from "../src/dispatcher.js";
+import { SeoError } from "../src/errors.js";
+
+/** The config node, as the nodes that use it see it: the client, and never the key. */
+export interface ServiceNode extends Node<{ apiKey?: unknown }> {
+  /** Rejects with SEO_CONFIG where the node is incomplete. */
+  client(): Promise<Client>;
+}
+
+/** What the editor knows of a service, deployed or not. */
+export interface ServiceConfig {
+  baseUrl?: unknown;
+  tls?: string;
+  proxy?: string;
+  [setting: string]: unknown;
+}
+
+interface TlsNode extends Node {
+  valid: boolean;
+  addTLSOptions(options: TlsOptions): TlsOptions;
+}
+
+interface ProxyNode extends Node<{ username?: string; password?: string }> {
+  url: string;
+  noproxy?: string[];
+}
+
+const incomplete = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "config" });
+
+/** Node-RED leaves a `${NAME}` that is not set as it stands. */
+function resolved(value: unknown, what: string): unknown {
+  const [, name] = /^\$[{(]([^\s})]+)[})]$/.exec(String(value ?? "").trim()) ?? [];
+  if (name) throw incomplete(`The environment variable ${name}, which holds the service's ${what}, is not set.`);
+  return value;
+}
+
+function chosen<T extends Node>(RED: NodeAPI, id: string | undefined, what: string): T | undefined {
+  if (!id) return undefined;
+  const node = RED.nodes.getNode(id) as T | null | undefined;
+  if (!node) throw incomplete(`The service's ${what} configuration is missing or disabled.`);
+  return node;
+}
+
+function proxyOptions(node: ProxyNode | undefined): ProxyOptions | undefined {
+  if (!node) return undefined;
+  if (!URL.canParse(node.url)) throw incomplete("The URL of the service's proxy is not a URL.");
+  const url = new URL(node.url);
+  const { username = "", password = "" } = node.credentials ?? {};
+  if (username) Object.assign(url, { username: encodeURIComponent(username), password: encodeURIComponent(password) });
+  return { url: url.href, except: node.noproxy ?? [] };
+}
+
+/** Makes the client that a config node describes. What it needs is loaded here, with the first message and not before. */
+export async function openClient(RED: NodeAPI, config: ServiceConfig, apiKey: unknown): Promise<Client> {
+  const baseUrl = resolved(config.baseUrl, "base URL");
+  const key = resolved(apiKey, "API key");
+  const tlsNode = chosen<TlsNode>(RED, config.tls, "TLS");
+  if (tlsNode && !tlsNode.valid) throw incomplete("The service's TLS configuration names a file that cannot be read.");
+  const tls = tlsNode?.addTLSOptions({});
+  const proxy = proxyOptions(chosen<ProxyNode>(RED, config.proxy, "proxy"));
+  const { createClient } = await import("../src/client.js");
+  return createClient({ ...config, baseUrl, apiKey: key, tls, proxy });
+}
+
+export function registerService(RED: NodeAPI): void {
+  function Service(this: ServiceNode, config: NodeDef & ServiceConfig) {
+    RED.nodes.createNode(this, config);
+    const { apiKey } = this.credentials ?? {};
+    // Only the client keeps the key: a node's object can be reached, and printed, by any other node.
+    this.credentials = {};
+    let client: Promise<Client> | undefined;
+    this.client = () => {
+      client ??= openClient(RED, config, apiKey);
+      return client;
+    };
+    this.on("close", (done: () => void) => {
+      (client ?? Promise.resolve(undefined)).then((open) => open?.close()).then(done, () => done());
+    });
+  }
+  // The typings know no members that a constructor adds to its node.
+  RED.nodes.registerType("seo-service", Service as never, { credentials: { apiKey: { type: "password" } } });
+}
