@@ -1,5 +1,5 @@
 import type { ProxyOptions, TlsOptions } from "./dispatcher.js";
-import { SeoError } from "./errors.js";
+import { cancelled, SeoError } from "./errors.js";
 import { type Operation, operations, service } from "./operations.js";
 import { createLane, createQueue, type Lane } from "./queue.js";
 import { redact } from "./redact.js";
@@ -44,8 +44,6 @@ const RETRY_FIRST = 500;
 const RETRY_MOST = 10_000;
 const LONGEST_WAIT = 300;
 const LONGEST_TIMER = 2 ** 31 - 1;
-
-const cancelled = new SeoError("SEO_CANCELLED", "The request was cancelled by a redeploy.");
 
 const numbers = (settings: Record<string, string>): Record<string, number | undefined> =>
   Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, Number(value)]));

@@ -117,6 +117,8 @@ export class SeoError extends Error {
   }
 }
 
+export const cancelled = new SeoError("SEO_CANCELLED", "The request was cancelled by a redeploy.");
+
 type Fault = [code: Code, sentence: string, details: Details];
 
 const notSent = { transient: true, uncertain: false };

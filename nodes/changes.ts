@@ -1,0 +1,89 @@
+import type { Node, NodeAPI } from "node-red";
+import { type Change, createComparison, type Snapshot } from "../src/changes.js";
+import { cancelled } from "../src/errors.js";
+import { changes, operations } from "../src/operations.js";
+import { collect } from "./collect.js";
+import { type Config, handleInput, type Job } from "./handler.js";
+
+const TYPE = "seo-report-changes";
+const LIST = "seo-report-list";
+
+/** What the node's context keeps: the list as it was seen, and of which filters and service it is. */
+interface Memory {
+  of: string;
+  reports: Snapshot;
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function isMemory(value: unknown): value is Memory {
+  const { of, reports } = Object(value) as Partial<Memory>;
+  return typeof of === "string" && isObject(reports) && Object.values(reports).every(isObject);
+}
+
+/** The node's context, in the store that the node names. */
+function createMemory(node: Node, store: string | undefined) {
+  const context = node.context();
+  return {
+    read: () =>
+      new Promise<unknown>((resolve, reject) =>
+        context.get("reports", store, (error: unknown, value: unknown) => (error ? reject(error) : resolve(value))),
+      ),
+    write: (memory: Memory) =>
+      new Promise<void>((resolve, reject) =>
+        context.set("reports", memory, store, (error: unknown) => (error ? reject(error) : resolve())),
+      ),
+  };
+}
+
+/** Lists the reports and sends a message for each change. What was seen is kept only after all of them were sent. */
+async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promise<string> {
+  const { settings, input, msg, send } = job;
+  const row = operations[LIST];
+  if (!row) throw new Error(`${LIST} is not in the table.`);
+  const memory = createMemory(node, settings.store);
+  const filters = Object.entries(input).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const of = JSON.stringify([service, filters.map(([param, value]) => [param, String(value)])]);
+  const kept = await memory.read();
+  if (kept !== undefined && !isMemory(kept)) node.warn(RED._("seo-reports.status.overwritten"));
+  const known = isMemory(kept) && kept.of === of ? kept.reports : undefined;
+  const comparison = createComparison(known ?? {}, Number(settings.threshold ?? 0));
+  const found: Change[] = [];
+  const wanted = (change: Change) =>
+    known ? settings.changes === "all" || settings.changes === change.change : settings.first === "created";
+  let seo = {};
+  let truncated = false;
+  for await (const page of collect(job, LIST, row)) {
+    ({ seo, truncated } = page);
+    for (const record of page.records) {
+      const change = comparison.compare(record);
+      if (change && wanted(change)) found.push(change);
+    }
+  }
+  // Nothing could be sent any more, and what is not sent must not be kept as seen.
+  if (job.lane.closed) throw cancelled;
+  if (!truncated) found.push(...comparison.deleted().filter(wanted));
+  const { payload: _, ...rest } = msg;
+  const counts = { created: 0, changed: 0, deleted: 0 };
+  for (const { change, record, previous, fields } of found) {
+    counts[change]++;
+    const told = { ...seo, operation: TYPE, change, ...(previous && { previous }), ...(fields && { fields }) };
+    send(Object.assign(RED.util.cloneMessage({ ...rest, seo: told } as never) as object, { payload: record }) as never);
+  }
+  await memory.write({ of, reports: truncated ? { ...known, ...comparison.seen } : comparison.seen });
+  return known ? RED._("seo-reports.status.changes", counts) : "seo-reports.status.baseline";
+}
+
+export function registerChanges(RED: NodeAPI): void {
+  RED.nodes.registerType(TYPE, function (this: Node, config: Config) {
+    RED.nodes.createNode(this, config);
+    let turn: Promise<unknown> = Promise.resolve();
+    handleInput(RED, this, TYPE, changes, config, (job) => {
+      // One after the other: two looks at the same memory would tell the same change twice.
+      const next = turn.then(() => look(RED, this, String(config.service), job));
+      turn = next.catch(() => {});
+      return next;
+    });
+  });
+}
