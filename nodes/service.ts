@@ -5,8 +5,12 @@ import { SeoError } from "../src/errors.js";
 
 /** The config node, as the nodes that use it see it: the client, and never the key. */
 export interface ServiceNode extends Node<{ apiKey?: unknown }> {
+  /** What is deployed. */
+  settings: ServiceConfig;
   /** Rejects with SEO_CONFIG where the node is incomplete. */
   client(): Promise<Client>;
+  /** Another client for the same place with the same key, of which some settings differ. */
+  open(settings: Record<string, unknown>): Promise<Client>;
 }
 
 /** What the editor knows of a service, deployed or not. */
@@ -70,9 +74,11 @@ export function registerService(RED: NodeAPI): void {
     const { apiKey } = this.credentials ?? {};
     // Only the client keeps the key: a node's object can be reached, and printed, by any other node.
     this.credentials = {};
+    this.settings = config;
+    this.open = (settings) => openClient(RED, { ...config, ...settings }, apiKey);
     let client: Promise<Client> | undefined;
     this.client = () => {
-      client ??= openClient(RED, config, apiKey);
+      client ??= this.open({});
       return client;
     };
     this.on("close", (done: () => void) => {

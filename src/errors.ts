@@ -56,19 +56,22 @@ export const codes = {
 
 export type Code = keyof typeof codes;
 
-/** Where a request stopped, for the connection test. */
-export type Stage =
-  | "config"
-  | "name"
-  | "connect"
-  | "tls"
-  | "proxy"
-  | "time"
-  | "redirect"
-  | "key"
-  | "path"
-  | "answer"
-  | "service";
+/** Where a request can stop, each with what to do about it. */
+export const stages = {
+  config: "Complete the service's node.",
+  name: "Check the host name in the base URL.",
+  connect: "Check the host and the port in the base URL, and whether the service runs.",
+  tls: "Check https and http in the base URL, or choose a TLS configuration that knows the certificate.",
+  proxy: "Check the proxy's address, user name and password.",
+  time: "Try again later, or raise the time-out.",
+  redirect: "Write the base URL as the service wants it: https, host and path.",
+  key: "Check the API key, and whether the account's plan includes the API.",
+  path: "Check the path in the base URL: it is what comes before /api/v1.",
+  answer: "Check the base URL: what answers there is not the service.",
+  service: "Try again later: the address and the key are not the cause.",
+} as const;
+
+export type Stage = keyof typeof stages;
 
 /** What is known of a failure beside its code and message. */
 export interface Details {

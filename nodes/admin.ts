@@ -1,0 +1,99 @@
+import type { NodeAPI } from "node-red";
+import type { Client } from "../src/client.js";
+import { SeoError } from "../src/errors.js";
+import { operations } from "../src/operations.js";
+import { openClient, type ServiceNode } from "./service.js";
+
+/** What the editor shows, and sends, in place of a key that is stored. */
+const PLACEHOLDER = "__PWRD__";
+/** Seconds that somebody waits before a dialog. */
+const PATIENCE = "10";
+const SUGGESTIONS = 25;
+
+/** A service as the editor has it, deployed or not. */
+interface Draft {
+  id?: string;
+  baseUrl?: string;
+  apiKey?: string;
+  tls?: string;
+  proxy?: string;
+}
+
+const refuse = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "config" });
+
+/** Resolves a value that is `${NAME}` as a deploy would. */
+function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
+  const [, name] = /^\$\{([^\s}]+)\}$/.exec(value.trim()) ?? [];
+  if (!name) return value;
+  return RED.util.evaluateNodeProperty(name, "env", node ?? ({} as never), {}) || value;
+}
+
+/**
+ * A client for what the dialog shows. The stored key goes nowhere but where it was stored for: with another
+ * base URL, proxy or TLS configuration it has to be typed again.
+ */
+async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
+  const node = RED.nodes.getNode(String(draft.id ?? "")) as ServiceNode | null;
+  const settings = { timeout: PATIENCE, retries: "0" };
+  const baseUrl = expand(RED, node, draft.baseUrl);
+  if (draft.apiKey !== undefined && draft.apiKey !== PLACEHOLDER) {
+    return openClient(
+      RED,
+      { ...settings, baseUrl, tls: draft.tls ?? "", proxy: draft.proxy ?? "" },
+      expand(RED, node, draft.apiKey),
+    );
+  }
+  if (!node?.open) throw refuse("The key is not stored yet; type it again, or deploy first.");
+  const { baseUrl: stored, tls = "", proxy = "" } = node.settings;
+  if (
+    String(stored ?? "").trim() !== String(baseUrl).trim() ||
+    tls !== (draft.tls ?? "") ||
+    proxy !== (draft.proxy ?? "")
+  ) {
+    throw refuse(
+      "The stored key belongs to the stored base URL, TLS configuration and proxy; type the key again, or deploy first.",
+    );
+  }
+  return node.open(settings);
+}
+
+/** The records of a list that match a text, each as what a field takes and how a person knows it. */
+async function suggest(client: Client, type: string, text: string) {
+  const { readShape, idOf } = await import("../src/pages.js");
+  const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
+  const id = operations[type]?.list ?? "id";
+  return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).map((record) => {
+    const { url, generated_at: date } = Object(record) as Record<string, unknown>;
+    const value = idOf(record, id);
+    return { value, label: typeof url === "string" ? url : value, date: typeof date === "string" ? date : undefined };
+  });
+}
+
+/** The editor's two questions: whether a service can be reached, and what may be written into a field. */
+export function registerAdmin(RED: NodeAPI): void {
+  const allowed = RED.auth.needsPermission("seo-service.write");
+
+  RED.httpAdmin.post("/seo-service/test", allowed, async (request, response) => {
+    const { diagnose, explain } = await import("../src/diagnose.js");
+    try {
+      const client = await openDraft(RED, Object(request.body));
+      response.json(await diagnose(client).finally(() => client.close()));
+    } catch (cause) {
+      response.json(explain(cause));
+    }
+  });
+
+  RED.httpAdmin.post("/seo-service/suggest", allowed, async (request, response) => {
+    const { operation, text, ...draft } = Object(request.body) as Draft & { operation?: unknown; text?: unknown };
+    try {
+      if (!operations[String(operation)]?.list) throw refuse("Only what is listed can be suggested.");
+      const client = await openDraft(RED, draft);
+      response.json({
+        suggestions: await suggest(client, String(operation), String(text ?? "")).finally(() => client.close()),
+      });
+    } catch {
+      // A suggestion that cannot be had is no fault that somebody who types wants to hear of.
+      response.json({ suggestions: [] });
+    }
+  });
+}

@@ -1,0 +1,35 @@
+import type { Client } from "./client.js";
+import { SeoError, type Stage, stages } from "./errors.js";
+import { readShape } from "./pages.js";
+
+/** How far a connection comes: the stage that failed, and a sentence that says why and what to do. */
+export interface Diagnosis {
+  ok: boolean;
+  stage: Stage | "done";
+  message: string;
+}
+
+/** Asks for one page of reports, which changes nothing, and says how that went. */
+export async function diagnose(client: Client): Promise<Diagnosis> {
+  try {
+    const { body } = await client.call("seo-report-list", {});
+    const shape = readShape(body);
+    if (!shape)
+      throw new SeoError("SEO_RESPONSE", "What answers there speaks JSON, but lists no reports.", { stage: "answer" });
+    return {
+      ok: true,
+      stage: "done",
+      message: `The service answers. Reports: ${shape.total ?? shape.records.length}.`,
+    };
+  } catch (cause) {
+    return explain(cause);
+  }
+}
+
+/** The diagnosis of a failure. */
+export function explain(cause: unknown): Diagnosis {
+  const { message, details } =
+    cause instanceof SeoError ? cause : new SeoError("SEO_CONFIG", "The service cannot be asked.");
+  const stage = details.stage ?? "config";
+  return { ok: false, stage, message: `${message} ${stages[stage]}` };
+}
