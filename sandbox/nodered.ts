@@ -1,0 +1,113 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const require = createRequire(import.meta.url);
+
+/** The package's own folder. */
+export const root = join(import.meta.dirname, "../..");
+
+/** The Node-RED that the running Node can run: 5 from Node 22.9 on, else 4.1. Both are installed for development. */
+export function nodeRed(): { name: string; version: string; script: string } {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const name = major > 22 || (major === 22 && minor >= 9) ? "node-red" : "node-red-4";
+  const manifest = require.resolve(`${name}/package.json`);
+  const { version } = JSON.parse(readFileSync(manifest, "utf8")) as { version: string };
+  return { name, version, script: join(dirname(manifest), "red.js") };
+}
+
+/** Packs the built package and installs it into a user directory, as the palette manager would. */
+export async function installPackage(userDir: string): Promise<void> {
+  mkdirSync(userDir, { recursive: true });
+  writeFileSync(join(userDir, "package.json"), JSON.stringify({ name: "seo-reports-sandbox-user", private: true }));
+  const npm = (...args: string[]) => run("npm", args, { cwd: root, maxBuffer: 1 << 24 });
+  const { stdout } = await npm("pack", "--ignore-scripts", "--json", "--pack-destination", userDir);
+  const packed = JSON.parse(stdout) as { filename: string }[] | Record<string, { filename: string }>;
+  const [{ filename } = { filename: "" }] = Object.values(packed);
+  const quietly = ["--no-audit", "--no-fund", "--no-package-lock", "--prefer-offline", "--omit=dev"];
+  await npm("install", "--prefix", userDir, ...quietly, join(userDir, filename));
+  rmSync(join(userDir, filename));
+}
+
+/** The first free port from `port` on; says which are taken. */
+export async function freePort(port: number, say: (line: string) => void = () => {}): Promise<number> {
+  const server = createServer().listen(port, "127.0.0.1");
+  const free = await Promise.race([
+    once(server, "listening").then(() => true),
+    once(server, "error").then(() => false),
+  ]);
+  if (!free) {
+    say(`Port ${port} is taken; trying ${port + 1}.`);
+    return freePort(port + 1, say);
+  }
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+export interface Running {
+  url: string;
+  process: ChildProcess;
+  /** What it has printed. */
+  log: string[];
+  stop(): Promise<void>;
+}
+
+/** Settings that keep Node-RED on this machine, quiet and quick; context survives a restart in the store `file`. */
+const settings = {
+  uiHost: "127.0.0.1",
+  flowFile: "flows.json",
+  credentialSecret: false,
+  telemetry: { enabled: false, updateNotification: false },
+  editorTheme: { tours: false, projects: { enabled: false }, header: { title: "SEO reports" } },
+  contextStorage: { default: { module: "memory" }, file: { module: "localfilesystem" } },
+};
+
+/** Starts Node-RED in a user directory, in a process of its own. Resolves when its flows run; rejects when it ends before. */
+export async function startNodeRed(
+  userDir: string,
+  {
+    port,
+    env = {},
+    more = {},
+    print = () => {},
+  }: { port: number; env?: Record<string, string>; more?: object; print?: (line: string) => void },
+): Promise<Running> {
+  mkdirSync(userDir, { recursive: true });
+  writeFileSync(
+    join(userDir, "settings.js"),
+    `module.exports = ${JSON.stringify({ ...settings, ...more }, null, 2)};\n`,
+  );
+  const child = spawn(process.execPath, [nodeRed().script, "--userDir", userDir, "--port", String(port)], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = once(child, "exit");
+  const log: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      for (const line of chunk.toString().split("\n").filter(Boolean)) {
+        log.push(line);
+        print(line);
+        if (line.includes("Started flows")) resolve();
+      }
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    void ended.then(() => reject(new Error(`Node-RED ended:\n${log.join("\n")}`)));
+  });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    process: child,
+    log,
+    async stop() {
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
