@@ -97,6 +97,7 @@ export function createClient(options: ClientOptions) {
   const transport = createTransport(base, { apiKey, connections: concurrency, tls: options.tls, proxy: options.proxy });
   const queue = createQueue({ concurrency, rate, size });
   const common = createLane();
+  let closed = false;
 
   /** Milliseconds until the next attempt, or undefined where there must be none. Slows all the others down, too, when told to. */
   function retryDelay(error: SeoError, attempts: number, once: boolean): number | undefined {
@@ -133,7 +134,7 @@ export function createClient(options: ClientOptions) {
       let uncertain = false;
       let delay: number | undefined;
       for (let attempts = 1; ; attempts++) {
-        if (lane.closed) throw cancelled.with({ attempts: attempts - 1, uncertain });
+        if (closed || lane.closed) throw cancelled.with({ attempts: attempts - 1, uncertain });
         await queue.enter(lane, delay).catch((error: SeoError) => {
           throw error.with({ attempts: attempts - 1, uncertain });
         });
@@ -176,7 +177,7 @@ export function createClient(options: ClientOptions) {
 
     /** Ends everything, and the connections. */
     async close(): Promise<void> {
-      common.closed = true;
+      closed = true;
       queue.refuse(cancelled);
       transport.abort(cancelled.with({ uncertain: true }));
       await transport.destroy();
