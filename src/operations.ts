@@ -15,6 +15,10 @@ export interface Field {
   min?: number;
   /** Blank is no limit at all, and not the default. */
   unlimited?: true;
+  /** What the editor asks of a text beyond its kind: a regular expression for all of it, without regard to case. */
+  pattern?: string;
+  /** The values of options with which the dialog shows this one. */
+  shown?: Record<string, string[]>;
   /** The config node that a field of kind "node" refers to. */
   node?: string;
   example?: string;
@@ -62,8 +66,8 @@ export interface Operation extends NodeType {
   done?: string;
 }
 
-const REPORT = "#C7E9C0";
-const PROJECT = "#C0DEED";
+const REPORT = "#87A980";
+const PROJECT = "#3FADB5";
 
 const search: Param = {
   kind: "text",
@@ -182,7 +186,10 @@ const collected = {
   records: "All pages: a message for each record",
 };
 const single = { output };
-const listing = { output: { ...output, values: { ...output.values, ...collected } }, limit };
+const listing: Record<string, Field> = {
+  output: { ...output, values: { ...output.values, ...collected } },
+  limit: { ...limit, shown: { output: Object.keys(collected) } },
+};
 const method: Field = {
   kind: "choice",
   label: "Method",
@@ -348,6 +355,7 @@ export const service: Record<string, Field> = {
     kind: "text",
     label: "Base URL",
     required: true,
+    pattern: "https?://[^\\s/?#@]+(/[^\\s?#]*)?",
     example: "https://seo.example.com",
     help: "Where the service is, without /api/v1, or ${NAME} for an environment variable.",
   },

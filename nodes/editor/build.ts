@@ -1,0 +1,27 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { build, SET, type Texts } from "./forms.js";
+import { help, page } from "./page.js";
+
+/** Run after tsc: writes what Node-RED looks for beside the compiled entry. */
+const root = join(import.meta.dirname, "../../..");
+const out = join(root, "dist/nodes");
+const write = (path: string, text: string) => {
+  mkdirSync(dirname(join(out, path)), { recursive: true });
+  writeFileSync(join(out, path), text);
+};
+
+const { types, english } = build();
+cpSync(join(root, "icons"), join(out, "icons"), { recursive: true });
+write(`${SET}.html`, page(types, new Set(readdirSync(join(root, "icons")))));
+
+const folder = join(root, "nodes/locales");
+const translations = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
+const languages: [string, Texts][] = translations.map((file) => [
+  file.replace(/\.json$/, ""),
+  JSON.parse(readFileSync(join(folder, file), "utf8")),
+]);
+for (const [language, catalogue] of [["en-US", english] as const, ...languages]) {
+  write(`locales/${language}/${SET}.json`, `${JSON.stringify(catalogue, null, 2)}\n`);
+  write(`locales/${language}/${SET}.html`, help(types, catalogue, english));
+}

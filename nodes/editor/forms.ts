@@ -1,0 +1,91 @@
+import { codes } from "../../src/errors.js";
+import { changes, type Field, type NodeType, type Operation, operations, service } from "../../src/operations.js";
+import { phrases } from "./phrases.js";
+import type { Row } from "./register.js";
+
+export const PACKAGE = "@seo-reports/node-red";
+export const SET = "seo-reports";
+export const CATEGORY = "SEO reports";
+
+/** A node type of the palette, or the config node, with every field of its dialog in order. */
+export type Form = Partial<Operation> & Pick<NodeType, "title" | "help"> & { rows: Record<string, Field & Row> };
+export interface Texts {
+  [key: string]: string | Texts;
+}
+
+const name: Field = { kind: "text", label: "Name", help: "Shown on the canvas. Blank: what the node does." };
+const account: Field = {
+  kind: "node",
+  node: "seo-service",
+  label: "Service",
+  required: true,
+  help: "Where the service is, and with which API key.",
+};
+const apiKey: Field = {
+  kind: "secret",
+  label: "API key",
+  required: true,
+  pattern: "[\\x21-\\x7e]+",
+  help: "From the service's account area, or `${NAME}` for an environment variable. Stored encrypted, never exported.",
+};
+
+/** Makes of the table the form of every node type, and the English catalogue. */
+export function build(
+  table: Record<string, NodeType> = { ...operations, "seo-report-changes": changes },
+  settings = service,
+) {
+  const node: Record<string, Texts> = {};
+  const shared: Record<string, Texts> = {};
+  const status: Texts = { ...phrases.status };
+
+  /** Keeps a field's texts, and says where: fields of one name share them, save where a type's own differ. */
+  const keep = (type: string, name: string, { label, help, values = {} }: Field): string => {
+    const known = (shared[name]?.values ?? {}) as Texts;
+    const alike = Object.entries(values).every(([value, text]) => (known[value] ?? text) === text);
+    if (shared[name] && !(shared[name].label === label && shared[name].help === help && alike)) {
+      node[type] = { ...node[type], field: { ...(node[type]?.field as Texts), [name]: { label, help, values } } };
+      return `node.${type}.field.${name}`;
+    }
+    shared[name] = { label, help, values: { ...known, ...values } };
+    return `field.${name}`;
+  };
+  const form = (
+    type: string,
+    row: Omit<Form, "rows">,
+    ...parts: Record<string, Field & Partial<Row>>[]
+  ): [string, Form] => {
+    node[type] = { title: row.title, help: row.help, ...(row.returns ? { returns: row.returns } : {}) };
+    if (row.done) status[row.done] = row.done;
+    const rows = Object.entries(Object.assign({}, ...parts) as (typeof parts)[number]).map(([name, field]) => [
+      name,
+      { value: field.default ?? "", ...field, key: keep(type, name, field) },
+    ]);
+    return [type, { ...row, rows: Object.fromEntries(rows) }];
+  };
+  const mark = <F extends Field>(fields: Record<string, F>, more: (field: F, name: string) => Partial<Row>) =>
+    Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...field, ...more(field, name) }]));
+
+  const config = mark(settings, ({ required }) => ({ fold: !required }));
+  const types = Object.fromEntries([
+    form("seo-service", { ...phrases.service, main: "baseUrl" }, { name }, config, {
+      apiKey: { ...apiKey, credential: true },
+    }),
+    ...Object.entries(table).map(([type, row]) =>
+      form(
+        type,
+        row,
+        { name, service: account },
+        mark(row.params, ({ wire, required }, name) => ({
+          source: true,
+          value: name === row.main ? "payload" : `payload.${wire ?? name}`,
+          fold: !required,
+        })),
+        row.options,
+      ),
+    ),
+  ]);
+  const { service: _, ...rest } = phrases;
+  const palette = { label: { [CATEGORY.replace(" ", "_")]: CATEGORY } };
+  const english: Texts = { [SET]: { ...rest, node, field: shared, status, error: codes }, palette };
+  return { types, english };
+}
