@@ -39,7 +39,7 @@ const STYLE = `<style>
 .seo-form .form-row > label { width: auto; margin: 0; overflow-wrap: anywhere; }
 .seo-form .form-row > :is(.seo-reason, .form-tips) { grid-column: 2; }
 .seo-form .form-row > :is(.seo-reason, .form-tips):empty { display: none; }
-.seo-form .seo-reason { color: var(--red-ui-text-color-error); }
+.seo-form :is(.seo-reason, .seo-bad) { color: var(--red-ui-text-color-error); }
 .seo-form .seo-good { color: var(--red-ui-text-color-success); }
 .seo-form output { display: block; margin-top: 4px; overflow-wrap: anywhere; }
 .seo-form summary { margin-bottom: 12px; cursor: pointer; }
@@ -51,7 +51,7 @@ function template(type: string, { rows }: Form): string {
   const line = ([name, row]: [string, Form["rows"][string]]) => {
     const id = `node-${config ? "config-" : ""}input-${name}`;
     return `<div class="form-row">
-<label for="${id}" data-i18n="[title]${KEYS}${row.key}.help"><i class="fa fa-${widgets[row.kind].icon}"></i> <span data-i18n="${KEYS}${row.key}.label"></span></label>
+<label for="${id}" data-i18n="[title]${KEYS}${row.key}.help"><i class="fa fa-fw fa-${widgets[row.kind].icon}"></i> <span data-i18n="${KEYS}${row.key}.label"></span></label>
 ${widgets[row.kind].html(id, row)}
 <div class="seo-reason" role="status"></div>${row.when ? '<div class="form-tips" role="status"></div>' : ""}
 </div>`;

@@ -163,7 +163,7 @@ export function register(
   };
   const test = (node: Any, button: Any, result: Any) => {
     const show = (ok: boolean, message: string) => {
-      result.text(message).attr("class", ok ? "seo-good" : "seo-reason");
+      result.text(message).attr("class", ok ? "seo-good" : "seo-bad");
       button.prop("disabled", false);
     };
     button.on("click", () => {
