@@ -1,7 +1,8 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build, SET, type Texts } from "./forms.js";
-import { help, page } from "./page.js";
+import { help } from "./help.js";
+import { page } from "./page.js";
 
 /** Run after tsc: writes what Node-RED looks for beside the compiled entry. */
 const root = join(import.meta.dirname, "../../..");

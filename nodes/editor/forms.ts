@@ -1,7 +1,7 @@
 import { codes } from "../../src/errors.js";
 import { changes, type Field, type NodeType, type Operation, operations, service } from "../../src/operations.js";
+import type { Row } from "./check.js";
 import { phrases } from "./phrases.js";
-import type { Row } from "./register.js";
 
 export const PACKAGE = "@seo-reports/node-red";
 export const SET = "seo-reports";

@@ -34,6 +34,8 @@ export const phrases = {
     count: "__count__",
     cancelled: "cancelled",
     changes: "__created__ new, __changed__ changed, __deleted__ gone",
+    overwritten: "What was seen last time cannot be read; this is a first look again.",
+    dropped: "Messages that were still waiting and are dropped: __count__",
     baseline: "first look: nothing to compare with yet",
   },
   help: {

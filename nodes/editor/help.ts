@@ -1,0 +1,76 @@
+import type { Form, Texts } from "./forms.js";
+import { KEYS, safe, widgets } from "./page.js";
+
+const HOME = "https://github.com/seo-reports/node-red#readme";
+
+/** The help of all node types in the language of a catalogue; what that lacks is taken from the English one. */
+export function help(types: Record<string, Form>, ...catalogues: Texts[]): string {
+  const at = (texts: Texts, path: string) =>
+    path
+      .split(".")
+      .reduce<string | Texts | undefined>((part, key) => (typeof part === "object" ? part[key] : undefined), texts);
+  const text = (path: string, values: Record<string, string> = {}): string => {
+    const found = catalogues.map((texts) => at(texts, KEYS + path)).find((one) => typeof one === "string") ?? "";
+    return String(found).replace(/__(\w+)__/g, (whole, name) => values[name] ?? whole);
+  };
+  const html = (prose: string) => safe(prose).replace(/`([^`]+)`/g, "<code>$1</code>");
+  const term = (name: string, type: string, prose: string, optional = false) =>
+    `<dt${optional ? ' class="optional"' : ""}>${safe(name)} <span class="property-type">${safe(type)}</span></dt>\n<dd>${html(prose)}</dd>\n`;
+  const section = (title: string, ...parts: string[]) =>
+    parts.some(Boolean) ? `<h3>${safe(text(`help.${title}`))}</h3>\n${parts.filter(Boolean).join("\n")}\n` : "";
+  const list = (terms: string[]) => (terms.length ? `<dl class="message-properties">\n${terms.join("")}</dl>` : "");
+  const paragraph = (prose: string) => (prose ? `<p>${html(prose)}</p>` : "");
+
+  const one = ([type, form]: [string, Form]) => {
+    const field = ([name, row]: [string, Form["rows"][string]]) => {
+      const value = (key: string) => `\`${key}\` ${text(`${row.key}.values.${key}`)}`;
+      const said = row.default && (row.values ? value(row.default) : `\`${row.default}\``);
+      const prose = [
+        `${text(`${row.key}.label`)}: ${text(`${row.key}.help`)}`,
+        row.values && text("help.choices", { values: Object.keys(row.values).map(value).join(", ") }),
+        said && text(row.source ? "help.unsent" : "help.default", { value: said }),
+        name === form.main && row.source && text("help.main"),
+        row.kind === "secret" && row.source && text("help.secret"),
+      ];
+      return term(
+        row.source ? row.value : name,
+        widgets[row.kind].type,
+        prose.filter(Boolean).join(" "),
+        !row.required,
+      );
+    };
+    const fields = (source: boolean) =>
+      list(
+        Object.entries(form.rows)
+          .filter(([, row]) => Boolean(row.source) === source)
+          .map(field),
+      );
+    const codes = Object.keys(at(catalogues.at(-1) ?? {}, `${KEYS}error`) ?? {});
+    const palette = Boolean(form.color);
+    return `<script type="text/html" data-help-name="${type}">
+<p>${html(text(`node.${type}.help`))}</p>
+${section("inputs", fields(true))}${
+  palette
+    ? section(
+        "outputs",
+        list([
+          term("payload", "object | array", text(`node.${type}.returns`)),
+          term("seo", "object", text("help.seo")),
+        ]),
+      ) +
+      section(
+        "errors",
+        paragraph(text("help.failure")),
+        list(codes.map((code) => term(code, "code", text(`error.${code}.help`)))),
+      )
+    : ""
+}${section(
+  "details",
+  fields(false),
+  paragraph(palette ? text("help.sources") : text("help.service")),
+  form.path ? paragraph(text("help.request", { request: `\`${form.method} ${form.path}\`` })) : "",
+)}${section("references", `<ul><li><a href="${HOME}" target="_blank">${safe(text("help.readme"))}</a></li></ul>`)}</script>
+`;
+  };
+  return Object.entries(types).map(one).join("\n");
+}

@@ -1,0 +1,102 @@
+import { Script } from "node:vm";
+import { load } from "cheerio";
+import type { Texts } from "../nodes/editor/forms.js";
+
+// biome-ignore lint/suspicious/noExplicitAny: what stands in for the editor's untyped globals
+export type Any = any;
+
+/** Each page is parsed once. */
+const parsed = new Map<string, ReturnType<typeof load>>();
+
+/** A small stand-in of Node-RED's editor: it runs a page, opens dialogs, and notes what the page asks for. */
+export function createEditor(page: string, catalogue: Texts) {
+  const definitions: Record<string, Any> = {};
+  const nodes: Record<string, Any> = {};
+  const requests: { url: string; body: Any; answer: (ok: boolean, value: unknown) => void }[] = [];
+  const missing: string[] = [];
+  const html = parsed.get(page) ?? load(page);
+  parsed.set(page, html);
+  let dialog: Any;
+  let handlers = new Map<unknown, [string, (...values: unknown[]) => void][]>();
+
+  const extras = {
+    on(this: Any, events: string, act: () => void) {
+      for (const event of events.split(" ")) handlers.set(this[0], [...(handlers.get(this[0]) ?? []), [event, act]]);
+      return this;
+    },
+    trigger(this: Any, event: string) {
+      for (let at = this[0]; at; at = at.parent)
+        for (const [name, act] of handlers.get(at) ?? []) if (name === event) act();
+      return this;
+    },
+    toggle(this: Any, shown: boolean) {
+      return this.css("display", shown ? "" : "none");
+    },
+    typedInput(this: Any, { types, typeField, default: usual }: Any) {
+      this[0].types = types;
+      if (!dialog(typeField).val()) dialog(typeField).val(usual);
+      this.after('<div class="red-ui-typedInput-container"><input class="red-ui-typedInput-input"></div>');
+      return this;
+    },
+  };
+  const $ = Object.assign((selector: unknown) => dialog(selector), {
+    ajax: ({ url, data }: { url: string; data: string }) =>
+      new Promise((resolve, reject) => {
+        requests.push({ url, body: JSON.parse(data), answer: (ok, value) => (ok ? resolve : reject)(value) });
+      }),
+  });
+  const RED = {
+    _(key: string, values: Record<string, string> = {}) {
+      const path = key.slice(key.indexOf(":") + 1).split(".");
+      const text = path.reduce<Any>((texts, part) => texts?.[part], catalogue);
+      if (typeof text !== "string") missing.push(key);
+      return String(text).replace(/__(\w+)__/g, (whole, name) => String(values[name] ?? whole));
+    },
+    i18n: { lang: () => "en-US" },
+    validators: {
+      typedInput:
+        ({ type }: Any) =>
+        (value: string) =>
+          value.includes("(") ? `not a ${type}` : true,
+    },
+    nodes: {
+      registerType: (type: string, definition: Any) => Object.assign(definitions, { [type]: { ...definition, type } }),
+      node: (id: string) => nodes[id],
+    },
+  };
+  new Script(html('script[type="text/javascript"]').html() ?? "").runInNewContext({ RED, $, setTimeout, clearTimeout });
+
+  const template = (type: string) => html(`script[data-template-name="${type}"]`).html() ?? "";
+  return {
+    html,
+    definitions,
+    requests,
+    missing,
+    template,
+    /** Makes a node as the editor does for one that is dragged from the palette, with what differs. */
+    add(type: string, id = type, more: Record<string, unknown> = {}): Any {
+      const _def = definitions[type];
+      const fresh = Object.entries<Any>(_def.defaults).map(([name, { value }]) => [name, value]);
+      nodes[id] = { id, type, _def, ...Object.fromEntries(fresh), ...more };
+      return nodes[id];
+    },
+    /** Opens a node's dialog and returns its `$`. */
+    open(node: Any): Any {
+      if (dialog) dialog("form")[0].isConnected = false;
+      handlers = new Map();
+      dialog = load(`<form>${template(node.type)}</form>`);
+      Object.assign(dialog.prototype, extras);
+      dialog("form")[0].isConnected = true;
+      const prefix = node._def.category === "config" ? "#node-config-input-" : "#node-input-";
+      for (const name of Object.keys(node._def.defaults)) dialog(prefix + name).val(node[name] ?? "");
+      for (const name of Object.keys(node._def.credentials ?? {}))
+        dialog(prefix + name).val(node.credentials?.[name] ?? "");
+      node._def.oneditprepare.call(node);
+      return dialog;
+    },
+    /** Types into a field of the open dialog. */
+    type(selector: string, value: string): void {
+      dialog(selector).val(value).trigger("change");
+    },
+  };
+}
