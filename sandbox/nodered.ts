@@ -62,9 +62,9 @@ export interface Running {
 const settings = {
   uiHost: "127.0.0.1",
   flowFile: "flows.json",
-  credentialSecret: false,
+  credentialSecret: "sandbox",
   telemetry: { enabled: false, updateNotification: false },
-  editorTheme: { tours: false, projects: { enabled: false }, header: { title: "SEO reports" } },
+  editorTheme: { tours: false, header: { title: "SEO reports" } },
   contextStorage: { default: { module: "memory" }, file: { module: "localfilesystem" } },
 };
 

@@ -5,7 +5,10 @@ import { readShape } from "./pages.js";
 /** How far a connection comes: the stage that failed, and a sentence that says why and what to do. */
 export interface Diagnosis {
   ok: boolean;
-  stage: Stage | "done";
+  stage: Stage;
+  /** What happened. */
+  reason: string;
+  /** What happened and what to do. */
   message: string;
 }
 
@@ -16,11 +19,8 @@ export async function diagnose(client: Client): Promise<Diagnosis> {
     const shape = readShape(body);
     if (!shape)
       throw new SeoError("SEO_RESPONSE", "What answers there speaks JSON, but lists no reports.", { stage: "answer" });
-    return {
-      ok: true,
-      stage: "done",
-      message: `The service answers. Reports: ${shape.total ?? shape.records.length}.`,
-    };
+    const reason = `Reports: ${shape.total ?? shape.records.length}.`;
+    return { ok: true, stage: "done", reason, message: `${reason} ${stages.done}` };
   } catch (cause) {
     return explain(cause);
   }
@@ -31,5 +31,5 @@ export function explain(cause: unknown): Diagnosis {
   const { message, details } =
     cause instanceof SeoError ? cause : new SeoError("SEO_CONFIG", "The service cannot be asked.");
   const stage = details.stage ?? "config";
-  return { ok: false, stage, message: `${message} ${stages[stage]}` };
+  return { ok: false, stage, reason: message, message: `${message} ${stages[stage]}` };
 }

@@ -69,6 +69,7 @@ export const stages = {
   path: "Check the path in the base URL: it is what comes before /api/v1.",
   answer: "Check the base URL: what answers there is not the service.",
   service: "Try again later: the address and the key are not the cause.",
+  done: "The service answers, and knows the key.",
 } as const;
 
 export type Stage = keyof typeof stages;

@@ -10,7 +10,7 @@ import { build, type Texts } from "../nodes/editor/forms.js";
 import { help } from "../nodes/editor/help.js";
 import { page } from "../nodes/editor/page.js";
 import { register } from "../nodes/editor/register.js";
-import { codes } from "../src/errors.js";
+import { codes, stages } from "../src/errors.js";
 import { changes, type NodeType, operations, service } from "../src/operations.js";
 import { checker } from "../src/schema.js";
 import { type Any, createEditor } from "./editor.js";
@@ -434,16 +434,16 @@ describe("the editor's page", () => {
       });
       assert.equal(requests[0]?.url, "seo-service/test");
       assert.ok(button.prop("disabled"));
-      requests[0]?.answer(true, { ok: true, stage: "done", message: MARKUP });
+      requests[0]?.answer(true, { ok: true, stage: "done", reason: MARKUP });
       await pause(1);
-      assert.equal(result.text(), MARKUP);
+      assert.equal(result.text(), `${MARKUP} ${stages.done}`);
       assert.equal(result.children().length, 0);
       assert.ok(result.hasClass("seo-good") && !button.prop("disabled"));
     });
 
     it("shows a failure, a refusal and silence", async () => {
       for (const [ok, answer, text] of [
-        [true, { ok: false, stage: "name", message: "No such host." }, "No such host."],
+        [true, { ok: false, stage: "name", reason: "No such host." }, `No such host. ${stages.name}`],
         [false, { status: 403, responseText: MARKUP }, `The test could not be run: ${MARKUP}`],
         [false, { status: 0, statusText: "error" }, "The test could not be run: Node-RED does not answer."],
       ] as const) {
@@ -458,7 +458,7 @@ describe("the editor's page", () => {
     it("leaves the next dialog alone when the answer comes late", async () => {
       const { requests, open, add } = start();
       const $ = open(add("seo-service", "t"));
-      requests[0]?.answer(true, { ok: true, message: "late" });
+      requests[0]?.answer(true, { ok: true, stage: "done", reason: "late" });
       await pause(1);
       assert.equal($("output").text(), "");
     });

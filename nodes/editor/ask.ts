@@ -24,7 +24,7 @@ export function ask(RED: Any, $: Any, text: Text, current: (node: Any, name: str
       button.prop("disabled", true);
       result.text(text("dialog.testing")).attr("class", "");
       post("test", draft(node)).then(
-        (found: Any) => show(found?.ok === true, String(found?.message ?? "")),
+        ({ ok, stage, reason }: Any) => show(ok === true, `${reason} ${text(`stage.${stage}`)}`),
         (failed: Any) => {
           const reason = failed.status ? failed.responseText || failed.statusText : text("dialog.unanswered");
           show(false, text("dialog.untested", { reason: String(reason).slice(0, 300) }));

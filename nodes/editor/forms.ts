@@ -1,4 +1,4 @@
-import { codes } from "../../src/errors.js";
+import { codes, stages } from "../../src/errors.js";
 import { changes, type Field, type NodeType, type Operation, operations, service } from "../../src/operations.js";
 import type { Row } from "./check.js";
 import { phrases } from "./phrases.js";
@@ -86,6 +86,6 @@ export function build(
   ]);
   const { service: _, ...rest } = phrases;
   const palette = { label: { [CATEGORY.replace(" ", "_")]: CATEGORY } };
-  const english: Texts = { [SET]: { ...rest, node, field: shared, status, error: codes }, palette };
+  const english: Texts = { [SET]: { ...rest, node, field: shared, status, error: codes, stage: stages }, palette };
   return { types, english };
 }
