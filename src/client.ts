@@ -81,6 +81,14 @@ const secretsOf = (row: Operation, input: Record<string, string>) =>
     row.params[param]?.kind === "secret" && input[param] !== undefined ? [input[param]] : [],
   );
 
+/** The wait that nobody should sit through is said instead (docs/decisions/long-waits.md). */
+function withLongWait(error: SeoError): SeoError {
+  const { retryAfter = 0 } = error.details;
+  if (retryAfter <= LONGEST_WAIT) return error;
+  const sentence = `It asks to wait ${retryAfter} s, and no message waits longer than ${LONGEST_WAIT} s.`;
+  return new SeoError(error.code, `${error.message} ${sentence}`, error.details);
+}
+
 function clean({ code, message, details }: SeoError, secrets: string[]): SeoError {
   return new SeoError(code, redact(message, secrets), redact(details, secrets));
 }
@@ -147,7 +155,7 @@ export function createClient(options: ClientOptions) {
         try {
           return { ...(await transport.send(row, request, ms, lane)), ...figures() };
         } catch (cause) {
-          const error = cause as SeoError;
+          const error = withLongWait(cause as SeoError);
           if (row.deletes && uncertain && error.code === "SEO_NOT_FOUND") {
             return { body: null, statusCode: 404, headers: {}, ...figures(), alreadyDeleted: true };
           }
