@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { build, SET, type Texts } from "./forms.js";
 import { help } from "./help.js";
 import { page } from "./page.js";
+import { withTables } from "./readme.js";
 
 /** Run after tsc: writes what Node-RED looks for beside the compiled entry. */
 const root = join(import.meta.dirname, "../../..");
@@ -15,6 +16,9 @@ const write = (path: string, text: string) => {
 const { types, english } = build();
 cpSync(join(root, "icons"), join(out, "icons"), { recursive: true });
 write(`${SET}.html`, page(types, new Set(readdirSync(join(root, "icons")))));
+
+const readme = join(root, "README.md");
+writeFileSync(readme, withTables(readFileSync(readme, "utf8")));
 
 const folder = join(root, "nodes/locales");
 const translations = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
