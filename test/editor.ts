@@ -5,17 +5,14 @@ import type { Texts } from "../nodes/editor/forms.js";
 // biome-ignore lint/suspicious/noExplicitAny: what stands in for the editor's untyped globals
 export type Any = any;
 
-/** Each page is parsed once. */
-const parsed = new Map<string, ReturnType<typeof load>>();
-
 /** A small stand-in of Node-RED's editor: it runs a page, opens dialogs, and notes what the page asks for. */
 export function createEditor(page: string, catalogue: Texts) {
   const definitions: Record<string, Any> = {};
   const nodes: Record<string, Any> = {};
   const requests: { url: string; body: Any; answer: (ok: boolean, value: unknown) => void }[] = [];
   const missing: string[] = [];
-  const html = parsed.get(page) ?? load(page);
-  parsed.set(page, html);
+  const part = (attributes: string) => page.split(`<script ${attributes}>`)[1]?.split("</script>")[0] ?? "";
+  const template = (type: string) => part(`type="text/html" data-template-name="${type}"`);
   let dialog: Any;
   let handlers = new Map<unknown, [string, (...values: unknown[]) => void][]>();
 
@@ -34,12 +31,15 @@ export function createEditor(page: string, catalogue: Texts) {
     },
     typedInput(this: Any, { types, typeField, default: usual }: Any) {
       this[0].types = types;
-      if (!dialog(typeField).val()) dialog(typeField).val(usual);
+      if (!$(typeField).val()) $(typeField).val(usual);
       this.after('<div class="red-ui-typedInput-container"><input class="red-ui-typedInput-input"></div>');
       return this;
     },
   };
-  const $ = Object.assign((selector: unknown) => dialog(selector), {
+  let ids = new Map<string, unknown>();
+  const named = (selector: unknown) =>
+    String(selector).startsWith("#") ? (ids.get(String(selector)) ?? []) : selector;
+  const $ = Object.assign((selector: unknown) => dialog(named(selector)), {
     ajax: ({ url, data }: { url: string; data: string }) =>
       new Promise((resolve, reject) => {
         requests.push({ url, body: JSON.parse(data), answer: (ok, value) => (ok ? resolve : reject)(value) });
@@ -64,11 +64,9 @@ export function createEditor(page: string, catalogue: Texts) {
       node: (id: string) => nodes[id],
     },
   };
-  new Script(html('script[type="text/javascript"]').html() ?? "").runInNewContext({ RED, $, setTimeout, clearTimeout });
+  new Script(part('type="text/javascript"')).runInNewContext({ RED, $, setTimeout, clearTimeout });
 
-  const template = (type: string) => html(`script[data-template-name="${type}"]`).html() ?? "";
   return {
-    html,
     definitions,
     requests,
     missing,
@@ -87,16 +85,20 @@ export function createEditor(page: string, catalogue: Texts) {
       dialog = load(`<form>${template(node.type)}</form>`);
       Object.assign(dialog.prototype, extras);
       dialog("form")[0].isConnected = true;
+      ids = new Map(
+        dialog("[id]")
+          .toArray()
+          .map((element: Any) => [`#${element.attribs.id}`, element]),
+      );
       const prefix = node._def.category === "config" ? "#node-config-input-" : "#node-input-";
-      for (const name of Object.keys(node._def.defaults)) dialog(prefix + name).val(node[name] ?? "");
-      for (const name of Object.keys(node._def.credentials ?? {}))
-        dialog(prefix + name).val(node.credentials?.[name] ?? "");
+      for (const name of Object.keys(node._def.defaults)) $(prefix + name).val(node[name] ?? "");
+      for (const name of Object.keys(node._def.credentials ?? {})) $(prefix + name).val(node.credentials?.[name] ?? "");
       node._def.oneditprepare.call(node);
       return dialog;
     },
     /** Types into a field of the open dialog. */
     type(selector: string, value: string): void {
-      dialog(selector).val(value).trigger("change");
+      $(selector).val(value).trigger("change");
     },
   };
 }
