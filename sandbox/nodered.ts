@@ -37,10 +37,10 @@ export async function installPackage(userDir: string): Promise<void> {
 /** The first free port from `port` on; says which are taken. */
 export async function freePort(port: number, say: (line: string) => void = () => {}): Promise<number> {
   const server = createServer().listen(port, "127.0.0.1");
-  const free = await Promise.race([
-    once(server, "listening").then(() => true),
-    once(server, "error").then(() => false),
-  ]);
+  const free = await once(server, "listening").then(
+    () => true,
+    () => false,
+  );
   if (!free) {
     say(`Port ${port} is taken; trying ${port + 1}.`);
     return freePort(port + 1, say);
