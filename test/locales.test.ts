@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { build, SET, type Texts } from "../nodes/editor/forms.js";
+import { safe } from "../nodes/editor/page.js";
+
+const root = join(import.meta.dirname, "../..");
+const read = (...path: string[]) => readFileSync(join(root, ...path), "utf8");
+const { types, english } = build();
+
+/** Every text of a catalogue by its key. */
+function flat(texts: Texts, path = ""): Record<string, string> {
+  const parts = Object.entries(texts).map(([key, text]) =>
+    typeof text === "string" ? { [path + key]: text } : flat(text, `${path}${key}.`),
+  );
+  return Object.assign({}, ...parts);
+}
+
+/** The texts that are right although they are the English ones, by language; "all": in every language. */
+const same: Record<string, string[]> = {
+  all: ["URL", "TLS", "PUT", "PATCH", "10", "25", "50", "100", "__count__"],
+  de: ["Details", "Name", "Proxy"],
+  "es-ES": ["No", "Proxy"],
+  fr: ["Proxy", "Public", "Score", "Service"],
+  "pt-BR": ["Proxy"],
+};
+
+const found = (text: string, what: RegExp) => (text.match(what) ?? []).sort();
+const placeholders = (text: string) => found(text, /__[a-zA-Z]+__/g);
+const code = (text: string) => found(text, /`[^`]*`/g);
+/** What a user has to type or look for as it is, in backticks or not. */
+const names = (text: string) =>
+  found(text, /\$\{\w*\}|\/[a-z]+\/\w+|[A-Z]+_[A-Z_]+|msg(?:\.[a-z]+)+|[a-z]+[A-Z]\w+|\b(?:0|\d[\dx]+)\b/g);
+
+const FIELD = /__[a-z]+__/g;
+const WIDE = /[ᄀ-ᇿ⺀-〿぀-ヿ㐀-鿿가-힣＀-￯]/g;
+/** The columns that a text takes, where a Chinese, Japanese or Korean character takes two. */
+const width = (text: string) => text.length + (text.match(WIDE) ?? []).length;
+const LONGEST = 40;
+/** Shown beneath a node; what else is among the statuses is logged. */
+const isStatus = (key: string) =>
+  /\.status$/.test(key) || (key.startsWith(`${SET}.status.`) && !/\.(overwritten|dropped)$/.test(key));
+
+const languages = readdirSync(join(root, "nodes/locales")).map((file) => file.replace(/\.json$/, ""));
+const texts = flat(english);
+
+describe("the translations", () => {
+  it("are there for every language of Node-RED's own nodes", () => {
+    const own = readdirSync(join(root, "node_modules/@node-red/nodes/locales"));
+    assert.equal(own.length, 10);
+    assert.deepEqual(["en-US", ...languages].sort(), own.sort());
+  });
+
+  it("start from English statuses that fit under a node", () => {
+    for (const [key, text] of Object.entries(texts)) {
+      if (isStatus(key)) assert.ok(width(text.replace(FIELD, "100")) <= LONGEST, text);
+    }
+  });
+
+  for (const language of languages) {
+    describe(language, () => {
+      const catalogue = JSON.parse(read("nodes/locales", `${language}.json`)) as Texts;
+      const translated = flat(catalogue);
+      const each = (check: (text: string, original: string, key: string) => void) => {
+        for (const [key, original] of Object.entries(texts)) check(translated[key] ?? "", original, key);
+      };
+
+      it("has the keys of the English catalogue, in its order, and a text for each", () => {
+        assert.deepEqual(Object.keys(translated), Object.keys(texts));
+        each((text, _, key) => {
+          assert.ok(text.trim(), key);
+          assert.equal(text, text.trim(), key);
+        });
+      });
+
+      it("keeps placeholders, code and names", () => {
+        each((text, original, key) => {
+          assert.deepEqual(placeholders(text), placeholders(original), key);
+          assert.deepEqual(code(text), code(original), key);
+          assert.deepEqual(names(text), names(original), key);
+        });
+      });
+
+      it("has no text left in English", () => {
+        const allowed = [...(same.all ?? []), ...(same[language] ?? [])];
+        each((text, original, key) => {
+          if (text === original) assert.ok(allowed.includes(text), `${key}: ${text}`);
+        });
+        const used = Object.entries(texts).flatMap(([key, text]) => (translated[key] === text ? [text] : []));
+        for (const text of allowed) assert.ok(used.includes(text), `${text} need not be allowed`);
+      });
+
+      it("has statuses that fit under a node and that the editor does not take for keys", () => {
+        each((text, _, key) => {
+          if (!isStatus(key)) return;
+          assert.ok(width(text.replace(FIELD, "100")) <= LONGEST, `${key}: ${text}`);
+          assert.doesNotMatch(text.replace("msg.seo.error.fields", ""), /[.:]/, key);
+        });
+      });
+
+      it("is built, with help that begins in the language", () => {
+        assert.deepEqual(JSON.parse(read("dist/nodes/locales", language, `${SET}.json`)), catalogue);
+        const help = read("dist/nodes/locales", language, `${SET}.html`);
+        for (const type of Object.keys(types)) {
+          const first = translated[`${SET}.node.${type}.help`] ?? "";
+          assert.ok(help.includes(`data-help-name="${type}">\n<p>${safe(first)}</p>`), type);
+        }
+        assert.ok(help.includes(`<h3>${safe(translated[`${SET}.help.outputs`] ?? "")}</h3>`));
+      });
+    });
+  }
+});
