@@ -30,11 +30,11 @@ export const codes = {
   },
   SEO_SERVER: {
     status: "try later: the service failed",
-    help: "The service or a server in front of it failed (5xx). A store may fail so because its page could not be fetched.",
+    help: "The service or a server in front of it failed (5xx). Storing a report may fail so because its page could not be fetched.",
   },
   SEO_NETWORK: {
     status: "check the network and the base URL",
-    help: "The service could not be reached, or the connection broke: name, connection, TLS, proxy or reset.",
+    help: "The service could not be reached, or the connection broke. The cause is its name, the network, TLS or a proxy.",
   },
   SEO_TIMEOUT: {
     status: "raise the time-out or try later",

@@ -363,7 +363,7 @@ export const service: Record<string, Field> = {
     kind: "count",
     label: "Time-out",
     min: 1,
-    help: "Seconds that one attempt may take. Blank: 30, and 120 for a store and for an update.",
+    help: "Seconds that one attempt may take. Blank: 30, and 120 for storing and updating a report.",
   },
   concurrency: { kind: "count", label: "Concurrency", min: 1, default: "4", help: "Requests at a time." },
   rate: {

@@ -18,7 +18,7 @@ export const phrases = {
     required: "__label__ is needed.",
     long: "__label__ may have at most __max__ characters.",
     control: "__label__ may not have control characters.",
-    segment: "__label__ may not be “.” or “..”, and may not have a slash.",
+    segment: "__label__ may not be “.” or “..”, and may not have a slash or a backslash.",
     choice: "__label__ must be one of: __values__.",
     count: "__label__ must be a whole number from __min__.",
     pattern: "__label__ must look like this: __example__.",
@@ -31,8 +31,6 @@ export const phrases = {
     page: "page __page__ of __pages__ · __records__ records",
     pageUnknown: "page __page__ · __records__ records",
     of: "__count__ of __total__",
-    count: "__count__",
-    cancelled: "cancelled",
     changes: "__created__ new, __changed__ changed, __deleted__ gone",
     overwritten: "What was seen last time cannot be read; this is a first look again.",
     dropped: "Messages that were still waiting and are dropped: __count__",
@@ -53,7 +51,7 @@ export const phrases = {
     failure:
       "A failure goes to Catch nodes and sends nothing. `msg.payload` stays as it came; `msg.seo.error` has `code`, `message`, `statusCode`, `fields`, `retryAfter`, `attempts`, `uncertain` and `body`.",
     sources:
-      "Inputs are read from `msg.payload` at first. In the dialog each may instead be fixed, or come from another property of `msg`, from a flow or global variable, from the environment (its name alone, without `${}`), or from a JSONata expression. What is blank is not sent.",
+      "In a new node, inputs are read from `msg.payload`. In the dialog each may instead be fixed, or come from another property of `msg`, from a flow or global variable, from the environment (its name alone, without `${}`), or from a JSONata expression. What is blank is not sent.",
     request: "The request is __request__.",
     service: "All nodes of one service share its limits.",
     readme: "About this package",
