@@ -18,7 +18,7 @@ function flat(texts: Texts, path = ""): Record<string, string> {
 
 /** The texts that are right although they are the English ones, by language; "all": in every language. */
 const same: Record<string, string[]> = {
-  all: ["URL", "TLS", "PUT", "PATCH", "10", "25", "50", "100", "__count__"],
+  all: ["URL", "TLS", "PUT", "PATCH", "10", "25", "50", "100"],
   de: ["Details", "Name", "Proxy"],
   "es-ES": ["No", "Proxy"],
   fr: ["Proxy", "Public", "Score", "Service"],
