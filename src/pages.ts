@@ -50,7 +50,8 @@ export function readShape(body: unknown): Shape | undefined {
   const next = [Object(links) as Json, figures, bare as Json]
     .map((from) => from.next ?? from.next_page_url)
     .find((link) => link !== undefined && link !== null);
-  const cursor = typeof figures.next_cursor === "string" ? figures.next_cursor : cursorOf(next);
+  const { next_cursor: own } = figures;
+  const cursor = (typeof own === "string" || typeof own === "number" ? String(own) : cursorOf(next)) || undefined;
   const page = count(figures.current_page);
   const pages = count(figures.last_page);
   const told =
