@@ -87,6 +87,7 @@ export async function* readPages(
   { id, limit, ahead }: { id: string; limit: number; ahead: number },
 ): AsyncGenerator<Page> {
   const seen = new Set<string>();
+  const unseen = (records: unknown[]) => records.some((record) => !seen.has(idOf(record, id)));
   const coming: Promise<Answer>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
   let answer = await ask({});
@@ -100,7 +101,14 @@ export async function* readPages(
     const known = pages !== undefined && cursor === undefined;
     const follows = fresh.length > 0 && (known ? page < pages : (more ?? true));
     const full = seen.size >= most;
-    const truncated = full && (follows || records.some((record) => !seen.has(idOf(record, id))));
+    // Where the answer does not say whether more follows, only the next page does; one that cannot be had may hold some.
+    const beyond = async () => {
+      if (!follows || known || more) return follows;
+      return ask({ page: String(page + 1) })
+        .then((next) => unseen(shapeOf(next).records))
+        .catch(() => true);
+    };
+    const truncated = full && (unseen(records) || (await beyond()));
     yield { records: fresh, page, pages, total, last: !follows || full, truncated, answer };
     if (!follows || full) return;
     const wanted = known
