@@ -34,7 +34,7 @@ export async function* collect(
   let count = 0;
   let last = 0;
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
-  const query = { ...input, per_page: input.per_page ? input.per_page : largest };
+  const query = { ...input, per_page: String(input.per_page ?? "").trim() === "" ? largest : input.per_page };
   const ask = (extra: Record<string, string>) => client.call(type, query, { lane, from, extra });
   const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
   try {
