@@ -1,0 +1,320 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { type Lists, latch, late, listed, reports, type Shape, shapes, startLists } from "./support/lists.js";
+import { closeClients, readAll, readPages } from "./support/reading.js";
+
+const REPORTS = "seo-report-list";
+const table = Object.entries(shapes);
+const pagesAsked = ({ asked }: Lists) => asked.map(({ query }) => Number(query.get("page") ?? 1));
+
+describe("Pages of a list", () => {
+  let lists: Lists;
+
+  before(async () => {
+    lists = await startLists({ all: [] });
+  });
+
+  after(async () => {
+    await closeClients();
+    await lists.close();
+  });
+
+  /** From here on the service has this list, and answers so. */
+  const serve = (options: Lists["options"]) => {
+    lists.asked.length = 0;
+    lists.busiest = 0;
+    lists.options = options;
+  };
+
+  for (const [type, make] of Object.entries(listed)) {
+    for (const [name, shape] of table) {
+      it(`reads all of ${type}, ${name}`, async () => {
+        for (const count of [0, 1, 99, 100, 101, 350]) {
+          serve({ all: make(count), shape });
+          const { records } = await readAll(lists.url, type);
+          assert.deepEqual(records, make(count), `${count} records`);
+        }
+        assert.deepEqual(lists.strayed, [], "nothing may be asked of the host that the links name");
+      });
+
+      it(`cuts ${type} at the limit, ${name}`, async () => {
+        for (const [count, limit] of [
+          [350, 150],
+          [350, 100],
+          [350, 350],
+          [300, 300],
+          [300, 299],
+          [300, 301],
+          [100, 100],
+          [0, 1],
+        ] as const) {
+          serve({ all: make(count), shape });
+          const { records, truncated } = await readAll(lists.url, type, { limit: String(limit) });
+          assert.deepEqual(records, make(count).slice(0, limit), `${limit} of ${count}`);
+          assert.equal(truncated, limit < count, `truncated, ${limit} of ${count}`);
+        }
+      });
+    }
+  }
+
+  it("tells the pages and the total where the service does", async () => {
+    serve({ all: reports(350) });
+    const { page, pages, total, truncated } = await readAll(lists.url, REPORTS);
+    assert.deepEqual({ page, pages, total, truncated }, { page: 4, pages: 4, total: 350, truncated: false });
+    serve({ all: reports(350), shape: shapes.simple as Shape });
+    const simple = await readAll(lists.url, REPORTS);
+    assert.deepEqual([simple.page, simple.pages, simple.total], [4, undefined, undefined]);
+  });
+
+  describe("ends", () => {
+    for (const [why, shape, count, expected] of [
+      ["at last_page", "length-aware", 300, [1, 2, 3]],
+      ["where there is no next link", "simple", 300, [1, 2, 3]],
+      ["where there is no next_page_url", "bare, simple", 300, [1, 2, 3]],
+      ["at an empty page", "plain data", 300, [1, 2, 3, 4]],
+      ["at a page that brings nothing new", "plain array of the whole list", 300, [1, 2]],
+    ] as const) {
+      it(why, async () => {
+        serve({ all: reports(count), shape: shapes[shape] as Shape });
+        await readAll(lists.url, REPORTS);
+        assert.deepEqual(pagesAsked(lists), expected);
+      });
+    }
+
+    for (const [what, body] of [
+      ["next in its links", { data: reports(100), links: { next: "https://other.example/?page=2" } }],
+      ["the same cursor", { data: reports(100), meta: { next_cursor: "again" } }],
+      ["a last_page that is far", { data: reports(100), meta: { current_page: 1, last_page: 1e6, total: 1e8 } }],
+    ] as const) {
+      it(`although the service always gives ${what}`, async () => {
+        serve({ all: [], reply: () => ({ body }) });
+        const { records } = await readAll(lists.url, REPORTS);
+        assert.deepEqual(records, reports(100));
+        assert.ok(lists.asked.length <= 5, `${lists.asked.length} requests`);
+      });
+    }
+
+    it("at an empty page before last_page, whatever was asked for ahead", async () => {
+      serve({
+        all: [],
+        reply: ({ query }) => {
+          const page = Number(query.get("page") ?? 1);
+          const data = page > 3 ? [] : reports(100, page * 1000);
+          return { body: { data, meta: { current_page: page, last_page: 9, total: 900 } } };
+        },
+      });
+      const { records } = await readAll(lists.url, REPORTS);
+      assert.equal(records.length, 300);
+    });
+
+    it("with a list of no records", async () => {
+      serve({ all: [] });
+      assert.deepEqual(await readAll(lists.url, REPORTS), {
+        records: [],
+        page: 1,
+        pages: 1,
+        total: 0,
+        truncated: false,
+      });
+      assert.equal(lists.asked.length, 1);
+    });
+  });
+
+  describe("of a list that changes while it is read", () => {
+    /** Changes the list after its second page was asked for. */
+    const changing = (change: (all: Lists["options"]["all"]) => Lists["options"]["all"]) => {
+      serve({
+        all: reports(350),
+        wait: async ({ nth }) => {
+          if (nth === 3) lists.options.all = change(lists.options.all);
+        },
+      });
+      return readAll(lists.url, REPORTS, { concurrency: 1 });
+    };
+
+    it("come without doubles when records were added", async () => {
+      const { records } = await changing((all) => [...reports(50, 351), ...all]);
+      assert.deepEqual(records, reports(350));
+    });
+
+    it("come without doubles when an id has become text", async () => {
+      const { records } = await changing((all) => [
+        ...reports(50, 351),
+        ...all.map((row) => ({ ...row, id: String(row.id) })),
+      ]);
+      assert.deepEqual(
+        records.map((row) => Number((row as { id: unknown }).id)),
+        reports(350).map(({ id }) => id),
+      );
+    });
+
+    it("come to an end when records were deleted, and pages with them", async () => {
+      const { records, pages } = await changing((all) => all.slice(0, 250));
+      assert.deepEqual(records, reports(350).slice(0, 250));
+      assert.equal(pages, 3);
+    });
+  });
+
+  describe("asked for", () => {
+    it("are as large as they can be, unless the user set it", async () => {
+      for (const [per_page, expected] of [
+        [undefined, "100"],
+        ["", "100"],
+        ["25", "25"],
+        [10, "10"],
+      ]) {
+        serve({ all: reports(120) });
+        await readAll(lists.url, REPORTS, { input: { per_page } });
+        assert.deepEqual([...new Set(lists.asked.map(({ query }) => query.get("per_page")))], [expected]);
+      }
+      await assert.rejects(readAll(lists.url, REPORTS, { input: { per_page: 0 } }), {
+        code: "SEO_INPUT",
+        message: /^per_page must be one of 10, 25, 50, 100;/,
+      });
+    });
+
+    it("keep the user's query, which the links have lost", async () => {
+      serve({ all: reports(350) });
+      const input = {
+        search: "a&b=c",
+        search_by: "url",
+        project: "x y",
+        result: "good",
+        sort_by: "score",
+        sort: "asc",
+      };
+      await readAll(lists.url, REPORTS, { input });
+      for (const { path, query } of lists.asked) {
+        assert.equal(path, "/api/v1/reports");
+        const { page: _, per_page, ...rest } = Object.fromEntries(query);
+        assert.deepEqual({ ...rest, per_page }, { ...input, per_page: "100" });
+      }
+      assert.deepEqual(pagesAsked(lists), [1, 2, 3, 4]);
+    });
+
+    it("are counted by the service's own size when it gives smaller ones", async () => {
+      serve({ all: reports(130), most: 25 });
+      assert.deepEqual((await readAll(lists.url, REPORTS)).records, reports(130));
+    });
+
+    it("are no more than the limit needs", async () => {
+      serve({ all: reports(2000), wait: () => late(5) });
+      await readAll(lists.url, REPORTS, { limit: "250" });
+      assert.deepEqual(pagesAsked(lists), [1, 2, 3]);
+    });
+  });
+
+  describe("with a limit", () => {
+    for (const limit of ["", "0", 0, null]) {
+      it(`of ${JSON.stringify(limit)} are all of them`, async () => {
+        serve({ all: reports(1250) });
+        const { records, truncated } = await readAll(lists.url, REPORTS, { limit });
+        assert.equal(records.length, 1250);
+        assert.equal(truncated, false);
+      });
+    }
+
+    it("that is not set are 1 000 records", async () => {
+      serve({ all: reports(1250) });
+      const { readSettings } = await import("../src/schema.js");
+      const { operations } = await import("../src/operations.js");
+      assert.equal(readSettings(operations[REPORTS]?.options ?? {}, {}).limit, "1000");
+    });
+
+    for (const limit of ["-1", "2.5", "many", "1,000", "Infinity"]) {
+      it(`of ${limit} are refused`, async () => {
+        await assert.rejects(readAll(lists.url, REPORTS, { limit }), {
+          code: "SEO_INPUT",
+          message: `limit must be a whole number from 0; the node's limit is "${limit}".`,
+        });
+        assert.equal(lists.asked.length, 0);
+      });
+    }
+  });
+
+  describe("read ahead", () => {
+    it("are within the service's concurrency, and come in order", async () => {
+      for (const concurrency of [1, 2, 5]) {
+        // The pages that are asked for together come back in the reverse order.
+        serve({ all: reports(2000), wait: ({ nth }) => late((concurrency - (nth % concurrency)) * 5) });
+        const { records } = await readAll(lists.url, REPORTS, { concurrency });
+        assert.deepEqual(records, reports(2000));
+        assert.equal(lists.busiest, concurrency);
+      }
+    });
+
+    it("are no more than may be on their way when nobody takes them", async () => {
+      serve({ all: reports(2000) });
+      const pages = readPages(lists.url, REPORTS, { concurrency: 3 });
+      for (let taken = 1; taken <= 10; taken++) {
+        const { value } = await pages.next();
+        assert.equal(value?.page, taken);
+        // Time enough for whatever else would be asked for.
+        await late(20);
+        assert.ok(lists.asked.length <= taken + 3, `${lists.asked.length} pages asked for when ${taken} were taken`);
+      }
+      await pages.return(undefined);
+    });
+
+    it("wait for the first, which tells how many there are", async () => {
+      const first = latch();
+      const asked = latch();
+      serve({
+        all: reports(500),
+        wait: ({ nth }) => {
+          asked.open();
+          return nth === 1 ? first.opened : undefined;
+        },
+      });
+      const reading = readAll(lists.url, REPORTS);
+      await asked.opened;
+      await late(20);
+      assert.equal(lists.asked.length, 1);
+      first.open();
+      assert.deepEqual((await reading).records, reports(500));
+    });
+  });
+
+  it("give exactly the records, whatever the list, its shape, the limit and the latencies", async () => {
+    const property = fc.asyncProperty(
+      fc.constantFrom(...Object.entries(listed)),
+      fc.constantFrom(...table),
+      fc.nat(320),
+      fc.constantFrom("10", "25", "50", "100"),
+      fc.nat(340),
+      fc.integer({ min: 1, max: 6 }),
+      fc.array(fc.nat(4), { minLength: 1, maxLength: 5 }),
+      async ([type, make], [, shape], count, per_page, limit, concurrency, latencies) => {
+        serve({ all: make(count), shape, wait: ({ nth }) => late(latencies[nth % latencies.length] ?? 0) });
+        const { records, truncated } = await readAll(lists.url, type, { limit, concurrency, input: { per_page } });
+        assert.deepEqual(records, make(count).slice(0, limit || undefined));
+        assert.equal(truncated, limit > 0 && limit < count);
+      },
+    );
+    await fc.assert(property, { numRuns: 100 });
+  });
+});
+
+describe("A list whose records cannot be told apart", () => {
+  for (const [what, data] of [
+    ["without an id", [{ id: 1 }, { url: "example.com" }]],
+    ["that are null", [null]],
+    ["that are text", ["one"]],
+  ] as const) {
+    it(`is refused: records ${what}`, async () => {
+      const lists = await startLists({ all: [], reply: () => ({ body: { data } }) });
+      await assert.rejects(readAll(lists.url, REPORTS), { code: "SEO_RESPONSE", message: /without id/ });
+      await closeClients();
+      await lists.close();
+    });
+  }
+
+  for (const body of [{}, { data: {} }, { data: null }, "text", 7, null]) {
+    it(`is refused: ${JSON.stringify(body)} is no list`, async () => {
+      const lists = await startLists({ all: [], reply: () => ({ body }) });
+      await assert.rejects(readAll(lists.url, REPORTS), { code: "SEO_RESPONSE" });
+      await closeClients();
+      await lists.close();
+    });
+  }
+});

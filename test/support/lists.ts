@@ -1,0 +1,219 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export type Row = Record<string, unknown>;
+
+/** What a paginator makes an answer of. */
+export interface View {
+  /** The whole list, and where in it the page begins and ends. */
+  all: readonly Row[];
+  from: number;
+  to: number;
+  page: number;
+  size: number;
+  /** A link to a page or cursor as installations write it: another host, http for https, the filters and per_page lost. */
+  link(query: Record<string, string | number>): string;
+}
+
+export type Shape = (view: View) => unknown;
+
+const encode = (from: number) => Buffer.from(JSON.stringify({ from })).toString("base64url");
+
+const pagesOf = ({ all, size }: View) => Math.max(1, Math.ceil(all.length / size));
+const more = ({ all, to }: View) => to < all.length;
+const records = ({ all, from, to }: View) => all.slice(from, to);
+
+/** The figures of a length-aware paginator; as text where `text` says so. */
+function figures(view: View, figure: (value: number) => unknown = (value) => value): Row {
+  const { from, to, page, size, all, link } = view;
+  return {
+    current_page: figure(page),
+    from: all.length > from ? from + 1 : null,
+    last_page: figure(pagesOf(view)),
+    links: [{ url: link({ page }), label: String(page), active: true }],
+    path: link({}),
+    per_page: String(size),
+    to: all.length > from ? to : null,
+    total: figure(all.length),
+  };
+}
+
+const around = (view: View) => ({
+  first: view.link({ page: 1 }),
+  prev: view.page > 1 ? view.link({ page: view.page - 1 }) : null,
+  next: more(view) ? view.link({ page: view.page + 1 }) : null,
+});
+
+const bareLinks = (view: View) => {
+  const { first, prev, next } = around(view);
+  return { first_page_url: first, prev_page_url: prev, next_page_url: next };
+};
+
+const nextCursor = (view: View) => (more(view) ? encode(view.to) : null);
+const cursorLink = (view: View) => (more(view) ? view.link({ cursor: encode(view.to) }) : null);
+
+/** Every paginator of facts, and what else has been met: what it answers to a request for a page. */
+export const shapes: Record<string, Shape> = {
+  "length-aware": (view) => ({
+    data: records(view),
+    links: { ...around(view), last: view.link({ page: pagesOf(view) }) },
+    meta: figures(view),
+    status: 200,
+  }),
+  "length-aware, figures as text": (view) => ({
+    data: records(view),
+    links: around(view),
+    meta: figures(view, String),
+  }),
+  "length-aware, without links": (view) => ({ data: records(view), meta: figures(view) }),
+  simple: (view) => ({
+    data: records(view),
+    links: { ...around(view), last: null },
+    meta: { current_page: view.page, from: view.from + 1, path: view.link({}), per_page: view.size, to: view.to },
+  }),
+  "cursor in meta": (view) => ({
+    data: records(view),
+    links: { first: null, last: null, prev: null, next: cursorLink(view) },
+    meta: { path: view.link({}), per_page: view.size, next_cursor: nextCursor(view), prev_cursor: null },
+  }),
+  "cursor only in the link": (view) => ({
+    data: records(view),
+    links: { first: null, last: null, prev: null, next: cursorLink(view) },
+    meta: { path: view.link({}), per_page: view.size },
+  }),
+  "cursor that is a number": (view) => ({ data: records(view), meta: { next_cursor: more(view) ? view.to : null } }),
+  "cursor, blank at the end": (view) => ({ data: records(view), meta: { next_cursor: nextCursor(view) ?? "" } }),
+  bare: (view) => ({
+    ...figures(view),
+    data: records(view),
+    ...bareLinks(view),
+    last_page_url: view.link({ page: pagesOf(view) }),
+  }),
+  "bare, simple": (view) => ({ current_page: view.page, data: records(view), ...bareLinks(view), per_page: view.size }),
+  "bare, cursor": (view) => ({
+    data: records(view),
+    per_page: view.size,
+    next_cursor: nextCursor(view),
+    next_page_url: cursorLink(view),
+  }),
+  "plain array": records,
+  "plain data": (view) => ({ data: records(view) }),
+  "plain array of the whole list": ({ all }) => all,
+  "the whole list in data": ({ all }) => ({ data: all, status: 200 }),
+};
+
+export interface Asked {
+  path: string;
+  query: URLSearchParams;
+  /** Counted from 1. */
+  nth: number;
+}
+
+export interface Reply {
+  status?: number;
+  body: unknown;
+}
+
+/** What a list server may be told, and told anew while it runs. */
+export interface ListOptions {
+  all: readonly Row[];
+  shape?: Shape;
+  /** Records on a page at most, whatever is asked for. */
+  most?: number;
+  /** Waited for before a request is answered. */
+  wait?: (asked: Asked) => Promise<unknown> | undefined;
+  /** Answers in place of the list. */
+  reply?: (asked: Asked) => Reply | undefined;
+}
+
+/** A service that has one list, for both paths, with links to a host of their own. */
+export async function startLists(first: ListOptions) {
+  const asked: Asked[] = [];
+  let running = 0;
+  const strayed: string[] = [];
+  const elsewhere = createServer((request, response) => {
+    strayed.push(String(request.url));
+    response.end("[]");
+  });
+  elsewhere.listen(0, "127.0.0.1");
+  await once(elsewhere, "listening");
+  const strange = `http://localhost:${(elsewhere.address() as AddressInfo).port}/api/v1/lists`;
+
+  function answer({ query }: Asked): unknown {
+    const { all, shape = shapes["length-aware"] as Shape, most = Number.POSITIVE_INFINITY } = lists.options;
+    const size = Math.min(Number(query.get("per_page") ?? 10), most);
+    const cursor = query.get("cursor");
+    const page = Number(query.get("page") ?? 1);
+    const from = cursor ? fromCursor(cursor) : (page - 1) * size;
+    const link = (place: Record<string, string | number>) =>
+      `${strange}?${new URLSearchParams(Object.entries(place).map(([name, value]) => [name, String(value)]))}`;
+    return shape({ all, from, to: Math.min(from + size, all.length), page, size, link });
+  }
+
+  const server = createServer(async (request, response) => {
+    const url = new URL(String(request.url), "http://localhost");
+    const one = { path: url.pathname, query: url.searchParams, nth: asked.length + 1 };
+    asked.push(one);
+    lists.busiest = Math.max(lists.busiest, ++running);
+    await lists.options.wait?.(one);
+    running--;
+    const { status = 200, body } = lists.options.reply?.(one) ?? { body: answer(one) };
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+
+  const lists = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    options: first,
+    asked,
+    /** What came to the host that the links name. */
+    strayed,
+    /** The most requests that were under way at a time. */
+    busiest: 0,
+    async close(): Promise<void> {
+      for (const one of [server, elsewhere]) {
+        one.close();
+        one.closeAllConnections();
+      }
+    },
+  };
+  return lists;
+}
+
+export type Lists = Awaited<ReturnType<typeof startLists>>;
+
+function fromCursor(cursor: string): number {
+  const from = Number(cursor);
+  return Number.isInteger(from) ? from : Number(JSON.parse(Buffer.from(cursor, "base64url").toString()).from);
+}
+
+/** Reports with ids from `count` down to 1, as the service sorts them. */
+export const reports = (count: number, first = 1): Row[] =>
+  Array.from({ length: count }, (_, i) => {
+    const id = first + count - 1 - i;
+    return { id, url: `example.com/${id}`, score: id % 101, result: "good", privacy: 0, created_at: "2026-01-01" };
+  });
+
+/** Projects, which have no id. */
+export const projects = (count: number): Row[] =>
+  Array.from({ length: count }, (_, i) => ({ project: `p${i}.example`, reports: i, created_at: null }));
+
+/** The records of either list, by node type. */
+export const listed: Record<string, (count: number) => Row[]> = {
+  "seo-report-list": reports,
+  "seo-project-list": projects,
+};
+
+/** A promise, and what settles it. */
+export function latch() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+export const late = (ms: number) => sleep(ms);

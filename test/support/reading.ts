@@ -1,0 +1,48 @@
+import { collect } from "../../nodes/collect.js";
+import type { Job } from "../../nodes/handler.js";
+import { type Client, createClient } from "../../src/client.js";
+import { type Operation, operations } from "../../src/operations.js";
+import type { Page } from "../../src/pages.js";
+import { createLane } from "../../src/queue.js";
+import { readSettings } from "../../src/schema.js";
+import type { Row } from "./lists.js";
+
+export interface Reading {
+  limit?: unknown;
+  concurrency?: number;
+  input?: Row;
+}
+
+const clients = new Map<string, Client>();
+
+function clientFor(baseUrl: string, concurrency: number): Client {
+  const known = clients.get(`${baseUrl} ${concurrency}`);
+  const client = known ?? createClient({ baseUrl, apiKey: "key-of-tests", concurrency, retries: "0" });
+  clients.set(`${baseUrl} ${concurrency}`, client);
+  return client;
+}
+
+export async function closeClients(): Promise<void> {
+  await Promise.all([...clients.values()].map((client) => client.close()));
+  clients.clear();
+}
+
+/** Reads a list as a node does, page by page. */
+export function readPages(url: string, type: string, { limit = "", concurrency = 4, input = {} }: Reading = {}) {
+  const row = operations[type] as Operation;
+  const settings = readSettings(row.options, { limit });
+  const client = clientFor(url, concurrency);
+  const job: Job = { client, lane: createLane(), from: {}, settings, input, msg: {}, send() {}, progress() {} };
+  return collect(job, type, row);
+}
+
+/** Reads a list to its end. */
+export async function readAll(url: string, type: string, reading?: Reading) {
+  const records: unknown[] = [];
+  let last: Page | undefined;
+  for await (const page of readPages(url, type, reading)) {
+    records.push(...page.records);
+    last = page;
+  }
+  return { records, page: last?.page, pages: last?.pages, total: last?.total, truncated: last?.truncated };
+}
