@@ -1,5 +1,5 @@
 import type { Answer } from "../src/client.js";
-import { SeoError } from "../src/errors.js";
+import { cancelled, SeoError } from "../src/errors.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readPages } from "../src/pages.js";
 import type { Job } from "./handler.js";
@@ -39,6 +39,8 @@ export async function* collect(
   const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
   try {
     for await (const page of readPages(ask, list)) {
+      // Between pages nothing may be under way that an abort would end.
+      if (lane.closed) throw cancelled;
       attempts += page.answer.attempts;
       waited += page.answer.waited;
       count += page.records.length;
