@@ -68,7 +68,9 @@ export function createComparison(before: Snapshot, threshold = 0) {
       if (!previous) return { change: "created", record };
       const names = Object.keys(now) as (keyof Figures)[];
       for (const name of names) if (now[name] === null || name === "id") Object.assign(now, { [name]: previous[name] });
-      if (Math.abs(Number(now.score) - Number(previous.score)) < threshold) now.score = previous.score;
+      // A score that was not known has not moved by so many points: it is news.
+      const moved = previous.score === null ? threshold : Math.abs(Number(now.score) - previous.score);
+      if (moved < threshold) now.score = previous.score;
       const fields = names.filter((name) => now[name] !== previous[name]);
       const counts = threshold === 0 ? fields.length > 0 : fields.some((name) => decisive.includes(name));
       return counts ? { change: "changed", record, previous, fields } : undefined;
