@@ -19,7 +19,11 @@ const isObject = (value: unknown): value is object =>
 
 function isMemory(value: unknown): value is Memory {
   const { of, reports } = Object(value) as Partial<Memory>;
-  return typeof of === "string" && isObject(reports) && Object.values(reports).every(isObject);
+  return (
+    typeof of === "string" &&
+    isObject(reports) &&
+    Object.values(reports).every((report) => isObject(report) && "score" in report)
+  );
 }
 
 /** The node's context, in the store that the node names. */
@@ -53,9 +57,13 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
   const wanted = (change: Change) =>
     known ? settings.changes === "all" || settings.changes === change.change : settings.first === "created";
   let seo = {};
-  let truncated = false;
+  let whole = true;
+  let most = 0;
   for await (const page of collect(job, LIST, row)) {
-    ({ seo, truncated } = page);
+    ({ seo } = page);
+    // A list that is cut, or that changed while it was read, may miss reports that are still there.
+    most = Math.max(most, page.total ?? 0);
+    whole = !page.truncated && page.count >= most;
     for (const record of page.records) {
       const change = comparison.compare(record);
       if (change && wanted(change)) found.push(change);
@@ -63,7 +71,7 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
   }
   // Nothing could be sent any more, and what is not sent must not be kept as seen.
   if (job.lane.closed) throw cancelled;
-  if (!truncated) found.push(...comparison.deleted().filter(wanted));
+  if (whole) found.push(...comparison.deleted().filter(wanted));
   const { payload: _, ...rest } = msg;
   const counts = { created: 0, changed: 0, deleted: 0 };
   for (const { change, record, previous, fields } of found) {
@@ -71,7 +79,7 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
     const told = { ...seo, operation: TYPE, change, ...(previous && { previous }), ...(fields && { fields }) };
     send(Object.assign(RED.util.cloneMessage({ ...rest, seo: told } as never) as object, { payload: record }) as never);
   }
-  await memory.write({ of, reports: truncated ? { ...known, ...comparison.seen } : comparison.seen });
+  await memory.write({ of, reports: whole ? comparison.seen : { ...known, ...comparison.seen } });
   return known ? RED._("seo-reports.status.changes", counts) : "seo-reports.status.baseline";
 }
 
