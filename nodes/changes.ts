@@ -71,7 +71,7 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
   }
   // Nothing could be sent any more, and what is not sent must not be kept as seen.
   if (job.lane.closed) throw cancelled;
-  if (whole) found.push(...comparison.deleted().filter(wanted));
+  if (whole) for (const change of comparison.deleted()) if (wanted(change)) found.push(change);
   const { payload: _, ...rest } = msg;
   const counts = { created: 0, changed: 0, deleted: 0 };
   for (const { change, record, previous, fields } of found) {
