@@ -1,0 +1,39 @@
+import { nodeRedModule } from "./red.js";
+
+interface Context {
+  init(settings: object): void;
+  load(): Promise<unknown>;
+  close(): Promise<unknown>;
+}
+
+const context = nodeRedModule<Context>("@node-red/runtime/lib/nodes/context");
+
+/** Gives the flow that runs these context stores, as Node-RED opens them when it starts. */
+export async function openStores(contextStorage: object): Promise<void> {
+  context.init({ contextStorage });
+  await context.load();
+}
+
+/** Closes them, as Node-RED does when it ends: what is in files stays. */
+export async function closeStores(): Promise<void> {
+  await context.close();
+  context.init({});
+}
+
+type Done = (error: Error | null, value?: unknown) => void;
+
+/** A store of one's own, which cannot write while its disk is full. */
+export function storeOn(disk: { full: boolean }) {
+  const kept = new Map<string, unknown>();
+  return {
+    open: async () => {},
+    close: async () => {},
+    clean: async () => {},
+    delete: async () => {},
+    get: (scope: string, key: string, done: Done) => done(null, kept.get(`${scope} ${key}`)),
+    set(scope: string, key: string, value: unknown, done: Done) {
+      if (!disk.full) kept.set(`${scope} ${key}`, value);
+      done(disk.full ? new Error("The disk is full.") : null);
+    },
+  };
+}
