@@ -1,0 +1,123 @@
+import { Session } from "node:inspector/promises";
+import { setTimeout } from "node:timers/promises";
+import { contenders } from "./contenders.js";
+import { drivers } from "./driver.js";
+import { measure, type Span } from "./measure.js";
+import { query } from "./page.js";
+import { boot, install, load, loadCore } from "./runtime.js";
+
+/** The part of the bench that runs in the process that is measured. Started by instance.ts, which asks for one task at a time. */
+
+const collect = async () => {
+  // Twice, with a pause: what was weakly held, or waited for a finaliser, goes with the second.
+  for (let i = 0; i < 2; i++) {
+    globalThis.gc?.();
+    await setTimeout(50);
+  }
+  return process.memoryUsage();
+};
+
+/** What can be loaded, by name. */
+const libraries = {
+  "at the start": load,
+  "with the first message": async () => {
+    await import("../src/client.js");
+    await import("../src/schema.js");
+  },
+  "both together": async () => {
+    await libraries["at the start"]();
+    await libraries["with the first message"]();
+  },
+  "undici and zod": async () => {
+    await import("undici");
+    await import("zod");
+  },
+  "http request's libraries": loadCore,
+};
+
+export type Library = keyof typeof libraries;
+
+const tasks = {
+  async boot({ userDir, flow }: { userDir: string; flow: object[] }) {
+    install(userDir);
+    await boot(userDir, flow);
+  },
+
+  async measure({ name, origin, inFlight, span }: { name: string; origin: string; inFlight: number; span: Span }) {
+    const contender = contenders[name];
+    if (!contender) throw new Error(`There is no contender ${name}.`);
+    return measure(await contender.ask(origin, inFlight), inFlight, span);
+  },
+
+  /** The same, with the profile that the inspector takes of it, by microsecond. */
+  async profile(input: { name: string; origin: string; inFlight: number; span: Span }) {
+    const session = new Session();
+    session.connect();
+    await session.post("Profiler.enable");
+    await session.post("Profiler.setSamplingInterval", { interval: 200 });
+    await session.post("Profiler.start");
+    const figures = await tasks.measure(input);
+    const { profile } = await session.post("Profiler.stop");
+    return { figures, profile };
+  },
+
+  /** Heap that each waiting message takes beside the message, in bytes. */
+  async queue({ id, count }: { id: string; count: number }) {
+    const answers: unknown[] = [];
+    const answered = (msg: unknown) => answers.push(msg);
+    const send = (_msgid: string) => ({ _msgid, payload: { ...query }, answered });
+    drivers.get(id)?.(send("first"));
+    await setTimeout(500);
+    const messages = Array.from({ length: count }, (_, index) => send(`message ${index}`));
+    const before = await collect();
+    for (const msg of messages) drivers.get(id)?.(msg);
+    await setTimeout(500);
+    const after = await collect();
+    if (answers.length > 0) throw new Error(`${answers.length} messages did not wait.`);
+    return (after.heapUsed - before.heapUsed) / messages.length;
+  },
+
+  /** What it takes a Node-RED that has started without it to load something: milliseconds, and bytes of heap and of the process. */
+  async load({ userDir, name }: { userDir: string; name: Library }) {
+    await boot(userDir, [], ["21-httprequest.js"]);
+    install(userDir);
+    const before = await collect();
+    const began = performance.now();
+    await libraries[name]();
+    const ms = performance.now() - began;
+    const after = await collect();
+    return { ms, heap: after.heapUsed - before.heapUsed, rss: after.rss - before.rss };
+  },
+
+  /** Reads a list to its end: milliseconds, records, and the most heap that was seen above what there was before. */
+  async pages({ id }: { id: string }) {
+    const { heapUsed } = await collect();
+    let most = heapUsed;
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().heapUsed);
+    }, 10);
+    const began = performance.now();
+    let records = 0;
+    await new Promise<void>((resolve) => {
+      drivers.get(id)?.({
+        answered({ payload, parts }) {
+          records += Array.isArray(payload) ? payload.length : 1;
+          const { index, count } = (parts ?? { index: 0, count: 1 }) as { index: number; count?: number };
+          if (index + 1 === count) resolve();
+        },
+      });
+    });
+    clearInterval(watch);
+    return { ms: performance.now() - began, records, heap: most - heapUsed };
+  },
+};
+
+export type Tasks = typeof tasks;
+
+process.on("message", ({ task, input }: { task: keyof Tasks; input: never }) => {
+  tasks[task](input).then(
+    (value: unknown) => process.send?.({ value }),
+    (cause: unknown) => process.send?.({ error: String((cause as Error)?.stack ?? cause) }),
+  );
+});
+process.on("disconnect", () => process.exit());

@@ -1,0 +1,26 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { page, path } from "./page.js";
+
+/**
+ * A stand-in in a process of its own. Below `/slow` each page takes 20 ms, below `/held` an answer never comes,
+ * and everywhere else the one page comes at once.
+ */
+const PAGES = 1000;
+const DELAY = 20;
+const one = Buffer.from(page(1, 1, 10));
+
+const server = createServer((request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
+  if (pathname.startsWith("/held")) return;
+  response.setHeader("content-type", "application/json");
+  if (!pathname.startsWith(`/slow${path}`)) {
+    response.end(one);
+    return;
+  }
+  const body = page(Number(searchParams.get("page") ?? 1), PAGES, Number(searchParams.get("per_page") ?? 10));
+  setTimeout(() => response.end(body), DELAY);
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));
+process.on("disconnect", () => process.exit());
