@@ -35,11 +35,17 @@ export function load(): Promise<unknown> {
   return registry.addModule("@seo-reports/node-red");
 }
 
-const split = (flow: { id?: string; credentials?: object }[]) => ({
-  nodes: flow.map(({ credentials: _, ...node }) => ({ z: "flow", ...node })),
+interface FlowNode {
+  id?: string;
+  wires?: unknown;
+  credentials?: object;
+}
+
+/** As Node-RED keeps them: a node without a place in the editor would be a config node. */
+const split = (flow: FlowNode[]) => ({
+  nodes: flow.map(({ credentials: _, ...node }) => (node.wires ? { x: 0, y: 0, z: "flow", ...node } : node)),
   credentials: Object.fromEntries(flow.flatMap(({ id, credentials }) => (credentials ? [[id, credentials]] : []))),
 });
-
 /** The libraries of Node-RED's own `http request` node. */
 export async function loadCore(): Promise<void> {
   const nodes = createRequire(createRequire(require.resolve(nodeRed)).resolve("@node-red/nodes"));
