@@ -19,6 +19,8 @@ export interface ProxyOptions {
 
 const MAX_WIRE = 16 << 20;
 const CONNECT_TIMEOUT = 10_000;
+/** The environment's proxies; they count as they are when the connections are made. */
+const PROXIES = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"];
 
 /**
  * The pool that asks the proxy for tunnels. Without it undici 7 asks for ever, thousands of times a second, when
@@ -46,29 +48,30 @@ function tunnels(url: URL, options: object): Dispatcher {
  * Without `proxy`, HTTP_PROXY, HTTPS_PROXY and NO_PROXY count. Throws SEO_CONFIG.
  */
 export function createDispatcher({
+  origin,
   connections,
   tls = {},
   proxy,
 }: {
+  origin: string;
   connections: number;
   tls?: TlsOptions | undefined;
   proxy?: ProxyOptions | undefined;
 }) {
   const connect = { timeout: CONNECT_TIMEOUT, ...tls };
-  const create = (pipelining: number) =>
-    new EnvHttpProxyAgent({
-      connections,
-      pipelining,
-      connect,
+  const limits = { maxResponseSize: MAX_WIRE, headersTimeout: 0, bodyTimeout: 0, allowH2: false };
+  const create = (pipelining: number): Dispatcher => {
+    const options = { connections, pipelining, connect, ...limits };
+    // The proxy's agent parses the origin and reads the environment for each request.
+    if (!proxy && !PROXIES.some((name) => process.env[name])) return new Pool(origin, options);
+    return new EnvHttpProxyAgent({
+      ...options,
       requestTls: connect,
       proxyTls: { timeout: CONNECT_TIMEOUT },
-      maxResponseSize: MAX_WIRE,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      allowH2: false,
       clientFactory: tunnels,
       ...(proxy && { httpProxy: proxy.url, httpsProxy: proxy.url, noProxy: proxy.except.join(",") }),
     });
+  };
   try {
     const kept = create(1);
     const fresh = create(0);

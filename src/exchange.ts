@@ -1,0 +1,65 @@
+import type { Dispatcher } from "undici";
+import { decode, type Headers } from "./response.js";
+
+/** An answer as it came. */
+export interface Received {
+  statusCode: number;
+  headers: Headers;
+  text: string;
+}
+
+/**
+ * One request on its way: what undici tells of it, and the answer or the failure that comes of it. In place of undici's
+ * `request`, which makes a stream, an abort signal and their listeners for each answer, only for them to be read at once.
+ */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly received: Promise<Received>;
+  readonly #chunks: Buffer[] = [];
+  #controller: Dispatcher.DispatchController | undefined;
+  #reason: Error | undefined;
+  #statusCode = 0;
+  #headers: Headers = {};
+  #resolve!: (received: Received) => void;
+  #reject!: (cause: unknown) => void;
+
+  constructor() {
+    this.received = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** Fails with `reason` at once, also while undici waits for a connection and hears of it only afterwards. */
+  abort(reason: Error): void {
+    this.#reason = reason;
+    this.#reject(reason);
+    this.#controller?.abort(reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#reason) controller.abort(this.#reason);
+    else this.#controller = controller;
+  }
+
+  /** Also called for each 1xx, before the answer itself. */
+  onResponseStart(_: Dispatcher.DispatchController, statusCode: number, headers: Headers): void {
+    this.#statusCode = statusCode;
+    this.#headers = headers;
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    const [statusCode, headers] = [this.#statusCode, this.#headers];
+    decode(Buffer.concat(this.#chunks), headers).then(
+      (text) => this.#resolve({ statusCode, headers, text }),
+      this.#reject,
+    );
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, cause: Error): void {
+    this.#reject(cause);
+  }
+}
