@@ -3,7 +3,7 @@ import { type Change, createComparison, type Snapshot } from "../src/changes.js"
 import { cancelled } from "../src/errors.js";
 import { changes, operations } from "../src/operations.js";
 import { collect } from "./collect.js";
-import { type Config, handleInput, type Job } from "./handler.js";
+import { type Config, type Ending, handleInput, type Job } from "./handler.js";
 
 const TYPE = "seo-report-changes";
 const LIST = "seo-report-list";
@@ -42,13 +42,12 @@ function createMemory(node: Node, store: string | undefined) {
 }
 
 /** Lists the reports and sends a message for each change. What was seen is kept only after all of them were sent. */
-async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promise<string> {
+async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promise<Ending> {
   const { settings, input, msg, send } = job;
   const row = operations[LIST];
   if (!row) throw new Error(`${LIST} is not in the table.`);
   const memory = createMemory(node, settings.store);
-  const filters = Object.entries(input).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  const of = JSON.stringify([service, filters.map(([param, value]) => [param, String(value)])]);
+  const of = JSON.stringify([service, Object.entries(input)]);
   const kept = await memory.read();
   if (kept !== undefined && !isMemory(kept)) node.warn(RED._("seo-reports.status.overwritten"));
   const known = isMemory(kept) && kept.of === of ? kept.reports : undefined;
@@ -80,7 +79,7 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
     send(Object.assign(RED.util.cloneMessage({ ...rest, seo: told } as never) as object, { payload: record }) as never);
   }
   await memory.write({ of, reports: whole ? comparison.seen : { ...known, ...comparison.seen } });
-  return known ? RED._("seo-reports.status.changes", counts) : "seo-reports.status.baseline";
+  return () => (known ? RED._("seo-reports.status.changes", counts) : "seo-reports.status.baseline");
 }
 
 export function registerChanges(RED: NodeAPI): void {
@@ -88,7 +87,9 @@ export function registerChanges(RED: NodeAPI): void {
     RED.nodes.createNode(this, config);
     let turn: Promise<unknown> = Promise.resolve();
     handleInput(RED, this, TYPE, changes, config, (job) => {
-      // One after the other: two looks at the same memory would tell the same change twice.
+      // One after the other: two looks at the same memory would tell the same change twice. While it waits for
+      // another, a look holds no place.
+      job.client.leave(job.place);
       const next = turn.then(() => look(RED, this, String(config.service), job));
       turn = next.catch(() => {});
       return next;

@@ -17,8 +17,14 @@ export function facts(
   { body: _, ...answer }: Answer,
   { page, pages, total, truncated }: Place = {},
 ): object {
-  const known = Object.entries({ page, pages, total, truncated }).filter(([, value]) => value !== undefined);
-  return { operation, ...answer, ...Object.fromEntries(known) };
+  return {
+    operation,
+    ...answer,
+    ...(page !== undefined && { page }),
+    ...(pages !== undefined && { pages }),
+    ...(total !== undefined && { total }),
+    ...(truncated !== undefined && { truncated }),
+  };
 }
 
 /** Every page of a list, with the `msg.seo` of what has come so far, and progress in the status. */
@@ -27,15 +33,14 @@ export async function* collect(
   type: string,
   row: Operation,
 ): AsyncGenerator<Page & { count: number; seo: object }> {
-  const { client, lane, from, settings, input } = job;
-  const began = performance.now();
+  const { client, lane, place, settings, input } = job;
   let attempts = 0;
   let waited = 0;
   let count = 0;
   let last = 0;
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
-  const query = { ...input, per_page: String(input.per_page ?? "").trim() === "" ? largest : input.per_page };
-  const ask = (extra: Record<string, string>) => client.call(type, query, { lane, from, extra });
+  const query = { ...(largest && { per_page: largest }), ...input };
+  const ask = (extra: Record<string, string>) => client.send(type, query, { lane, place, extra });
   const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
   try {
     for await (const page of readPages(ask, list)) {
@@ -46,7 +51,7 @@ export async function* collect(
       count += page.records.length;
       last = page.page;
       job.progress(page.page, page.pages, count);
-      const duration = Math.round(performance.now() - began);
+      const duration = Math.round(performance.now() - place.since);
       yield { ...page, count, seo: facts(type, { ...page.answer, attempts, waited, duration }, page) };
     }
   } catch (cause) {

@@ -1,30 +1,45 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
-import type { Client } from "../src/client.js";
+import type { Client, Place } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import type { NodeType } from "../src/operations.js";
-import { createLane, type Lane } from "../src/queue.js";
+import { createLane, type Lane, type Turn } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
-import { createSources, type Input, type Message } from "./sources.js";
+import { createSources, type Message } from "./sources.js";
 import { createStatus } from "./status.js";
 
-/** What a node does with one message. */
-export interface Job extends Input {
+/** What the messages of one node have in common. */
+interface Tools {
   client: Client;
-  lane: Lane;
-  msg: Message;
   /** The node's own properties: its method, its output and so on. */
   settings: Record<string, string>;
-  /** Sends the message, or a message made of it; after the node was closed it does nothing. */
-  send(msg: Message): void;
   /** Shows how far a list is read. */
   progress(page: number, pages: number | undefined, records: number): void;
 }
 
+/** What a node does with one message. */
+export interface Job extends Tools {
+  lane: Lane;
+  /** The message's turn, which its first request takes. */
+  place: Turn & Place;
+  msg: Message;
+  /** Its parameters, checked. */
+  input: Record<string, string>;
+  /** Sends the message, or a message made of it; after the node was closed it does nothing. */
+  send(msg: Message): void;
+}
+
+type Pass = (msg: Message) => void;
+type Done = (error?: Error) => void;
+
+/** The status of a success; made when it is shown, which is not for each of many messages. */
+export type Ending = () => string;
+
 export type Config = NodeDef & Record<string, unknown>;
 
 /**
- * Makes a node handle its input: reads the parameters, has `work` ask the service, and tells how it ended, exactly once:
- * `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`. A closed node tells nothing.
+ * Makes a node handle its input: reads and checks the parameters, waits for the message's turn, has `work` ask the service,
+ * and tells how it ended, exactly once: `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`.
+ * A closed node tells nothing.
  */
 export function handleInput(
   RED: NodeAPI,
@@ -32,26 +47,79 @@ export function handleInput(
   type: string,
   row: NodeType,
   config: Config,
-  work: (job: Job) => Promise<string>,
+  work: (job: Job) => Promise<Ending>,
 ): void {
   const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
   const read = createSources(RED, node, row, config);
   const status = createStatus(RED, node);
   const lane = createLane();
   let client: Client | undefined;
-  let settings: Record<string, string> | undefined;
+  let tools: Promise<Tools> | undefined;
   let open = 0;
   let closed = false;
 
-  async function handle(msg: Message, send: (msg: Message) => void): Promise<string> {
-    if (!service?.client) throw new SeoError("SEO_CONFIG", "The node has no service, or its service is disabled.");
-    const asked = await read(msg);
-    if (!client) {
-      client = await service.client();
-      status.follow(lane, client);
+  async function load(from: ServiceNode): Promise<Tools> {
+    client = await from.client();
+    status.follow(lane, client);
+    const { readSettings } = await import("../src/schema.js");
+    return { client, settings: readSettings(row.options, config), progress: status.progress };
+  }
+
+  /** A message that waits for its turn. There may be thousands, so this is all that is kept of each. */
+  class Waiting implements Turn, Place {
+    readonly lane = lane;
+    readonly since = performance.now();
+    used = false;
+    constructor(
+      readonly tools: Tools,
+      readonly input: Record<string, string>,
+      readonly msg: Message,
+      readonly pass: Pass,
+      readonly done: Done,
+    ) {}
+    start(): void {
+      run(this);
     }
-    settings ??= (await import("../src/schema.js")).readSettings(row.options, config);
-    return work({ ...asked, client, lane, msg, settings, send, progress: status.progress });
+    refuse(error: SeoError): void {
+      fail(this.msg, this.done, error);
+    }
+  }
+
+  async function enter(msg: Message, pass: Pass, done: Done): Promise<void> {
+    if (!service?.client) throw new SeoError("SEO_CONFIG", "The node has no service, or its service is disabled.");
+    const { input, from } = await read(msg);
+    tools ??= load(service);
+    const found = await tools;
+    found.client.enter(new Waiting(found, found.client.check(row, input, from), msg, pass, done));
+  }
+
+  async function run(place: Waiting): Promise<void> {
+    const { tools, input, msg, pass, done } = place;
+    const send = (out: Message) => {
+      if (!closed) pass(out);
+    };
+    try {
+      const ending = await work({ ...tools, input, lane, place, msg, send });
+      tell(() => {
+        status.succeeded(ending);
+        done();
+      });
+    } catch (cause) {
+      fail(msg, done, cause);
+    } finally {
+      tools.client.leave(place);
+    }
+  }
+
+  function fail(msg: Message, done: Done, cause: unknown): void {
+    const error =
+      cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", `The message cannot be handled: ${String(cause)}`);
+    if (lane.closed && !error.details.attempts && error.code === "SEO_CANCELLED") return;
+    tell(() => {
+      status.failed(error.code);
+      msg.seo = { operation: type, error: error.toJSON() };
+      done(error);
+    });
   }
 
   /** Tells how a message ended. Node-RED clones the message for it, which a message nested too deep does not survive. */
@@ -67,27 +135,7 @@ export function handleInput(
 
   node.on("input", (msg: Message, send, done) => {
     open++;
-    handle(msg, (out) => {
-      if (!closed) send(out as never);
-    }).then(
-      (text) =>
-        tell(() => {
-          status.succeeded(text);
-          done();
-        }),
-      (cause) => {
-        const error =
-          cause instanceof SeoError
-            ? cause
-            : new SeoError("SEO_INPUT", `The message cannot be handled: ${String(cause)}`);
-        if (lane.closed && error.details.attempts === 0) return;
-        tell(() => {
-          status.failed(error.code);
-          msg.seo = { operation: type, error: error.toJSON() };
-          done(error);
-        });
-      },
-    );
+    enter(msg, send as Pass, done).catch((cause) => fail(msg, done, cause));
   });
 
   node.on("close", (done: () => void) => {

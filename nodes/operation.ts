@@ -3,23 +3,23 @@ import type { NodeAPI } from "node-red";
 import type { Operation } from "../src/operations.js";
 import { type Page, readShape } from "../src/pages.js";
 import { collect, facts } from "./collect.js";
-import { type Config, handleInput, type Job } from "./handler.js";
+import { type Config, type Ending, handleInput, type Job } from "./handler.js";
 import type { Message } from "./sources.js";
 
 /** How a row's messages are answered; resolves with the status of the success. */
-type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<string>;
+type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<Ending>;
 
-const figures = (RED: NodeAPI, count: number, total: number | undefined) =>
+const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =>
   total === undefined ? String(count) : RED._("seo-reports.status.of", { count, total });
 
 /** One request, one message. */
 const single =
   (payload: (body: unknown) => unknown): Output =>
-  async (RED, { client, lane, from, settings, input, msg, send }, type, row) => {
-    const answer = await client.call(type, input, { lane, from, method: settings.method });
+  async (RED, { client, lane, place, settings, input, msg, send }, type, row) => {
+    const answer = await client.send(type, input, { lane, place, method: settings.method });
     const shape = row.list ? readShape(answer.body) : undefined;
     send(Object.assign(msg, { payload: payload(answer.body), seo: facts(type, answer, shape) }));
-    return shape ? figures(RED, shape.records.length, shape.total) : `seo-reports.status.${row.done}`;
+    return shape ? figures(RED, shape.records.length, shape.total) : () => `seo-reports.status.${row.done}`;
   };
 
 /** All pages, and a message for each of the parts that a page is cut into. */

@@ -11,7 +11,7 @@ const SECOND = 1000;
 export function createStatus(RED: NodeAPI, node: Node) {
   let lane: Lane | undefined;
   let client: Client | undefined;
-  let ended: NodeStatus = {};
+  let ended = (): NodeStatus => ({});
   let progress: string | undefined;
   let shown = "";
   let timer: NodeJS.Timeout | undefined;
@@ -19,7 +19,7 @@ export function createStatus(RED: NodeAPI, node: Node) {
   let closed = false;
 
   function current(): NodeStatus {
-    if (!lane || (lane.running + lane.waiting === 0 && progress === undefined)) return ended;
+    if (!lane || (lane.running + lane.waiting === 0 && progress === undefined)) return ended();
     const seconds = Math.ceil((client?.waitingFor(lane) ?? 0) / SECOND);
     if (lane.running === 0 && seconds > 0) {
       stale = true;
@@ -66,14 +66,15 @@ export function createStatus(RED: NodeAPI, node: Node) {
       progress = RED._(`seo-reports.status.${key}`, { page, pages: pages ?? "", records });
       show();
     },
-    succeeded(text: string): void {
+    /** `text` is asked for only when it is shown: of many messages, most endings are not. */
+    succeeded(text: () => string): void {
       progress = undefined;
-      ended = { fill: "green", shape: "dot", text };
+      ended = () => ({ fill: "green", shape: "dot", text: text() });
       show();
     },
     failed(code: Code): void {
       progress = undefined;
-      ended = { fill: "red", shape: "ring", text: `seo-reports.error.${code}.status` };
+      ended = () => ({ fill: "red", shape: "ring", text: `seo-reports.error.${code}.status` });
       show();
     },
     close(): void {

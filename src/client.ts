@@ -1,7 +1,7 @@
 import type { ProxyOptions, TlsOptions } from "./dispatcher.js";
 import { cancelled, SeoError } from "./errors.js";
-import { type Operation, operations, service } from "./operations.js";
-import { createLane, createQueue, type Lane } from "./queue.js";
+import { type NodeType, type Operation, operations, service } from "./operations.js";
+import { createLane, createQueue, type Lane, type Turn } from "./queue.js";
 import { redact } from "./redact.js";
 import { buildRequest, parseBase, parseKey } from "./request.js";
 import type { Headers } from "./response.js";
@@ -30,14 +30,25 @@ export interface Answer {
   alreadyDeleted?: true;
 }
 
-export interface CallOptions {
+/** The place in the queue of a message that has had its turn. Its first request takes it, and others wait for one of their own. */
+export interface Place {
+  /** When the message came, in the clock of `performance.now()`. */
+  since: number;
+  used: boolean;
+}
+
+export interface SendOptions {
   lane?: Lane | undefined;
-  /** Where each value of the input came from, for messages: `msg.payload.privacy`. */
-  from?: Record<string, string>;
+  place?: Place | undefined;
   /** In place of the row's method. */
   method?: string | undefined;
   /** Query parameters that are not of the document: the page, the cursor. */
   extra?: Record<string, string>;
+}
+
+export interface CallOptions extends SendOptions {
+  /** Where each value of the input came from, for messages: `msg.payload.privacy`. */
+  from?: Record<string, string>;
 }
 
 const RETRY_FIRST = 500;
@@ -62,10 +73,10 @@ function unwrap(value: unknown, names: string[]): unknown {
   return value;
 }
 
-const checks = new Map<Operation, ReturnType<typeof checker>>();
+const checks = new Map<NodeType, ReturnType<typeof checker>>();
 
 /** Checks an input against its row: what is set, as it is sent. Throws SEO_INPUT. */
-function check(row: Operation, input: Record<string, unknown>, from: Record<string, string>): Record<string, string> {
+function check(row: NodeType, input: Record<string, unknown>, from: Record<string, string>): Record<string, string> {
   const known = checks.get(row) ?? checker(row.params);
   checks.set(row, known);
   const given: Record<string, Given> = {};
@@ -74,6 +85,12 @@ function check(row: Operation, input: Record<string, unknown>, from: Record<stri
     given[param] = { value, from: from[param] ?? param };
   }
   return known(given);
+}
+
+function rowOf(type: string): Operation {
+  const row = operations[type];
+  if (!row) throw new SeoError("SEO_INPUT", `There is no operation ${type}.`);
+  return row;
 }
 
 const secretsOf = (row: Operation, input: Record<string, string>) =>
@@ -121,53 +138,77 @@ export function createClient(options: ClientOptions) {
     return told ? 0 : delay;
   }
 
+  const turn = (lane: Lane, delay?: number) =>
+    new Promise<void>((start, refuse) => queue.enter({ lane, start, refuse }, delay));
+
+  /** Sends an input that is checked, again where that cannot do twice what was asked for once. Rejects with an SeoError. */
+  async function send(
+    type: string,
+    checked: Record<string, string>,
+    { lane = common, place, method, extra = {} }: SendOptions = {},
+  ): Promise<Answer> {
+    const row = rowOf(type);
+    const request = buildRequest(row, checked, base, { method, extra });
+    const ms = Math.min((timeout ?? row.timeout ?? 30) * 1000, LONGEST_TIMER);
+    const once = row.once?.(checked) ?? false;
+    const began = place?.used === false ? place.since : performance.now();
+    let busy = 0;
+    let uncertain = false;
+    let delay: number | undefined;
+    for (let attempts = 1; ; attempts++) {
+      if (closed || lane.closed) throw cancelled.with({ attempts: attempts - 1, uncertain });
+      if (place?.used === false) place.used = true;
+      else
+        await turn(lane, delay).catch((error: SeoError) => {
+          throw error.with({ attempts: attempts - 1, uncertain });
+        });
+      const started = performance.now();
+      const figures = () => {
+        const ended = performance.now();
+        busy += ended - started;
+        return { attempts, duration: Math.round(ended - began), waited: Math.round(ended - began - busy) };
+      };
+      try {
+        return { ...(await transport.send(row, request, ms, lane)), ...figures() };
+      } catch (cause) {
+        const error = withLongWait(cause as SeoError);
+        if (row.deletes && uncertain && error.code === "SEO_NOT_FOUND") {
+          return { body: null, statusCode: 404, headers: {}, ...figures(), alreadyDeleted: true };
+        }
+        figures();
+        uncertain ||= row.method !== "GET" && error.details.uncertain === true;
+        delay = retryDelay(error, attempts, once);
+        if (delay === undefined) throw clean(error.with({ attempts, uncertain }), [apiKey, ...secretsOf(row, checked)]);
+      } finally {
+        queue.leave(lane);
+      }
+    }
+  }
+
   return {
-    /**
-     * Asks the service. Resolves with its answer; rejects with an SeoError, SEO_INPUT before anything is sent.
-     * A request is sent again where that cannot do twice what was asked for once.
-     */
+    check,
+    send,
+
+    /** Checks and sends. Rejects with SEO_INPUT before anything is sent, or as `send` does. */
     async call(
       type: string,
       input: Record<string, unknown>,
-      { lane = common, from = {}, method, extra = {} }: CallOptions = {},
+      { from = {}, ...options }: CallOptions = {},
     ): Promise<Answer> {
-      const row = operations[type];
-      if (!row) throw new SeoError("SEO_INPUT", `There is no operation ${type}.`);
-      const checked = check(row, input, from);
-      const request = buildRequest(row, checked, base, { method, extra });
-      const ms = Math.min((timeout ?? row.timeout ?? 30) * 1000, LONGEST_TIMER);
-      const once = row.once?.(checked) ?? false;
-      const began = performance.now();
-      let busy = 0;
-      let uncertain = false;
-      let delay: number | undefined;
-      for (let attempts = 1; ; attempts++) {
-        if (closed || lane.closed) throw cancelled.with({ attempts: attempts - 1, uncertain });
-        await queue.enter(lane, delay).catch((error: SeoError) => {
-          throw error.with({ attempts: attempts - 1, uncertain });
-        });
-        const started = performance.now();
-        const figures = () => {
-          const ended = performance.now();
-          busy += ended - started;
-          return { attempts, duration: Math.round(ended - began), waited: Math.round(ended - began - busy) };
-        };
-        try {
-          return { ...(await transport.send(row, request, ms, lane)), ...figures() };
-        } catch (cause) {
-          const error = withLongWait(cause as SeoError);
-          if (row.deletes && uncertain && error.code === "SEO_NOT_FOUND") {
-            return { body: null, statusCode: 404, headers: {}, ...figures(), alreadyDeleted: true };
-          }
-          figures();
-          uncertain ||= row.method !== "GET" && error.details.uncertain === true;
-          delay = retryDelay(error, attempts, once);
-          if (delay === undefined)
-            throw clean(error.with({ attempts, uncertain }), [apiKey, ...secretsOf(row, checked)]);
-        } finally {
-          queue.leave(lane);
-        }
-      }
+      return send(type, check(rowOf(type), input, from), options);
+    },
+
+    /** Has a message wait for its turn. From its start on it holds a place, until its first request or `leave` takes that. */
+    enter(turn: Turn & Place): void {
+      if (closed || turn.lane.closed) turn.refuse(cancelled);
+      else queue.enter(turn);
+    },
+
+    /** Gives up a place that no request has taken. */
+    leave(place: Turn & Place): void {
+      if (place.used) return;
+      place.used = true;
+      queue.leave(place.lane);
     },
 
     /** How many requests run at a time. */

@@ -14,11 +14,13 @@ export interface Lane {
 
 export const createLane = (): Lane => ({ running: 0, waiting: 0, until: 0, closed: false, changed() {} });
 
-interface Job {
+/** Something that waits for its turn. */
+export interface Turn {
   lane: Lane;
+  /** It has come: a request may be sent, and `leave` must follow. */
   start(): void;
+  /** It will not come. */
   refuse(error: SeoError): void;
-  timer?: NodeJS.Timeout;
 }
 
 const MINUTE = 60_000;
@@ -28,8 +30,8 @@ const MINUTE = 60_000;
  * First come first served within a lane, in turns between lanes.
  */
 export function createQueue({ concurrency, rate, size }: { concurrency: number; rate: number; size: number }) {
-  const lanes = new Map<Lane, Job[]>();
-  const sleeping = new Set<Job>();
+  const lanes = new Map<Lane, Turn[]>();
+  const sleeping = new Map<Turn, NodeJS.Timeout>();
   const starts: number[] = [];
   let running = 0;
   let waiting = 0;
@@ -39,12 +41,12 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
 
   const nextStart = () => Math.max(pausedUntil, starts.length < rate ? 0 : (starts[0] ?? 0) + MINUTE);
 
-  function take(): Job | undefined {
-    for (const [lane, jobs] of lanes) {
+  function take(): Turn | undefined {
+    for (const [lane, turns] of lanes) {
       lanes.delete(lane);
-      const job = jobs.shift();
-      if (jobs.length > 0) lanes.set(lane, jobs);
-      return job;
+      const turn = turns.shift();
+      if (turns.length > 0) lanes.set(lane, turns);
+      return turn;
     }
     return undefined;
   }
@@ -58,61 +60,56 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
         timer = setTimeout(wake, Math.ceil(wait));
         return;
       }
-      const job = take();
-      if (!job) return;
+      const turn = take();
+      if (!turn) return;
       if (rate !== Number.POSITIVE_INFINITY && starts.push(now) > rate) starts.shift();
       running++;
       waiting--;
-      job.lane.running++;
-      job.lane.waiting--;
-      job.start();
-      job.lane.changed();
+      turn.lane.running++;
+      turn.lane.waiting--;
+      turn.start();
+      turn.lane.changed();
     }
   }
 
-  function put(job: Job, first: boolean): void {
-    const jobs = lanes.get(job.lane);
-    if (!jobs) lanes.set(job.lane, [job]);
-    else if (first) jobs.unshift(job);
-    else jobs.push(job);
+  function put(turn: Turn, first: boolean): void {
+    const turns = lanes.get(turn.lane);
+    if (!turns) lanes.set(turn.lane, [turn]);
+    else if (first) turns.unshift(turn);
+    else turns.push(turn);
     wake();
   }
 
   return {
     /**
-     * Resolves when the lane may send a request; `leave` must follow. Rejects with SEO_QUEUE_FULL, or as `refuse` says.
-     * A message that comes again, after `delay` ms, is not refused for want of room and goes first.
+     * Waits for the lane's turn to send a request; refuses with SEO_QUEUE_FULL, or as `refuse` says.
+     * One that comes again, after `delay` ms, is not refused for want of room and goes first.
      */
-    enter(lane: Lane, delay?: number): Promise<void> {
-      return new Promise((start, refuse) => {
-        if (
-          delay === undefined &&
-          waiting >= size &&
-          (running >= width || lanes.size > 0 || nextStart() > performance.now())
-        ) {
-          refuse(
-            new SeoError(
-              "SEO_QUEUE_FULL",
-              `${waiting} messages wait already, and the service node's queue is ${size}.`,
-            ),
-          );
-          return;
-        }
-        const job: Job = { lane, start, refuse };
-        waiting++;
-        lane.waiting++;
-        if (delay === undefined || delay <= 0) {
-          put(job, delay !== undefined);
-        } else {
-          lane.until = Math.max(lane.until, performance.now() + delay);
-          sleeping.add(job);
-          job.timer = setTimeout(() => {
-            sleeping.delete(job);
-            put(job, true);
-          }, delay);
-        }
-        lane.changed();
-      });
+    enter(turn: Turn, delay?: number): void {
+      const { lane } = turn;
+      if (
+        delay === undefined &&
+        waiting >= size &&
+        (running >= width || lanes.size > 0 || nextStart() > performance.now())
+      ) {
+        turn.refuse(
+          new SeoError("SEO_QUEUE_FULL", `${waiting} messages wait already, and the service node's queue is ${size}.`),
+        );
+        return;
+      }
+      waiting++;
+      lane.waiting++;
+      if (delay === undefined || delay <= 0) {
+        put(turn, delay !== undefined);
+      } else {
+        lane.until = Math.max(lane.until, performance.now() + delay);
+        const timer = setTimeout(() => {
+          sleeping.delete(turn);
+          put(turn, true);
+        }, delay);
+        sleeping.set(turn, timer);
+      }
+      lane.changed();
     },
 
     /** Gives the place to the next. After a pause, each that leaves lets one more in than before. */
@@ -134,21 +131,21 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
     /** Milliseconds until the service may be asked again. */
     pausedFor: () => Math.max(0, pausedUntil - performance.now()),
 
-    /** Rejects all that waits, or what waits in one lane. */
+    /** Refuses all that waits, or what waits in one lane. */
     refuse(error: SeoError, only?: Lane): void {
       const waits = (lane: Lane) => only === undefined || lane === only;
-      const jobs = [...sleeping].filter((job) => waits(job.lane));
-      for (const [lane, queued] of lanes) {
+      const refused = [...sleeping.keys()].filter(({ lane }) => waits(lane));
+      for (const [lane, turns] of lanes) {
         if (!waits(lane)) continue;
         lanes.delete(lane);
-        for (const job of queued) jobs.push(job);
+        for (const turn of turns) refused.push(turn);
       }
-      for (const job of jobs) {
-        clearTimeout(job.timer);
-        sleeping.delete(job);
+      for (const turn of refused) {
+        clearTimeout(sleeping.get(turn));
+        sleeping.delete(turn);
         waiting--;
-        job.lane.waiting--;
-        job.refuse(error);
+        turn.lane.waiting--;
+        turn.refuse(error);
       }
       if (lanes.size === 0) clearTimeout(timer);
     },
