@@ -20,7 +20,7 @@ interface Tools {
 export interface Job extends Tools {
   lane: Lane;
   /** The message's turn, which its first request takes. */
-  place: Turn & Place;
+  place: Place;
   msg: Message;
   /** Its parameters, checked. */
   input: Record<string, string>;

@@ -32,6 +32,7 @@ export interface Answer {
 
 /** The place in the queue of a message that has had its turn. Its first request takes it, and others wait for one of their own. */
 export interface Place {
+  lane: Lane;
   /** When the message came, in the clock of `performance.now()`. */
   since: number;
   used: boolean;
@@ -205,7 +206,7 @@ export function createClient(options: ClientOptions) {
     },
 
     /** Gives up a place that no request has taken. */
-    leave(place: Turn & Place): void {
+    leave(place: Place): void {
       if (place.used) return;
       place.used = true;
       queue.leave(place.lane);
