@@ -81,7 +81,7 @@ export function handleInput(
       run(this);
     }
     refuse(error: SeoError): void {
-      fail(this.msg, this.done, error);
+      if (!lane.closed) fail(this.msg, this.done, error);
     }
   }
 
@@ -114,7 +114,7 @@ export function handleInput(
   function fail(msg: Message, done: Done, cause: unknown): void {
     const error =
       cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", `The message cannot be handled: ${String(cause)}`);
-    if (lane.closed && !error.details.attempts && error.code === "SEO_CANCELLED") return;
+    if (lane.closed && error.details.attempts === 0) return;
     tell(() => {
       status.failed(error.code);
       msg.seo = { operation: type, error: error.toJSON() };

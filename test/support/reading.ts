@@ -32,7 +32,10 @@ export function readPages(url: string, type: string, { limit = "", concurrency =
   const row = operations[type] as Operation;
   const settings = readSettings(row.options, { limit });
   const client = clientFor(url, concurrency);
-  const job: Job = { client, lane: createLane(), from: {}, settings, input, msg: {}, send() {}, progress() {} };
+  const lane = createLane();
+  const place = { lane, since: performance.now(), used: true };
+  const checked = client.check(row, input, {});
+  const job: Job = { client, lane, place, settings, input: checked, msg: {}, send() {}, progress() {} };
   return collect(job, type, row);
 }
 
