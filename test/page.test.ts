@@ -390,7 +390,7 @@ describe("the editor's page", () => {
       const node = add("seo-report-delete", "n", { reportId: "a/b", reportIdType: "str" });
       const $ = open(node);
       const said = () => $("#node-input-reportId").closest(".form-row").find(".seo-reason").text();
-      assert.match(said(), /^Report may not be .* slash\.$/);
+      assert.match(said(), /^Report may not be .* backslash\.$/);
       type("#node-input-reportId", "");
       assert.equal(said(), "Report is needed.");
       type("#node-input-reportId", "$" + "{ID}");
