@@ -60,6 +60,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, cause: Error): void {
-    this.#reject(cause);
+    // A 204 has no body, but undici takes one that gives a length for an answer that was cut short.
+    if (this.#statusCode === 204 && !this.#reason) this.onResponseEnd();
+    else this.#reject(cause);
   }
 }
