@@ -69,8 +69,8 @@ function complete(nodes: FlowNode[]): FlowNode[] {
   ];
 }
 
-/** Runs a flow in Node-RED. `helper.unload()` ends it. */
-export async function run(nodes: FlowNode[]) {
+/** Runs a flow in Node-RED, which knows `more` types. `helper.unload()` ends it. */
+export async function run(nodes: FlowNode[], more: Register[] = []) {
   const heard = new Map<string, Message[]>();
   const news = new EventEmitter().setMaxListeners(0);
   const listening = new WeakSet<Node>();
@@ -104,7 +104,7 @@ export async function run(nodes: FlowNode[]) {
   }
 
   const flow = complete(nodes);
-  await helper.load(types, flow, credentials);
+  await helper.load([...types, ...more], flow, credentials);
   listen(flow);
 
   return {
