@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { type Flow, type Message, node } from "./flow.js";
+
+export interface Parts {
+  id: string;
+  index: number;
+  count?: number;
+  type: string;
+  len: number;
+  parts?: Message;
+}
+
+export const parts = (msg: Message | undefined) => msg?.parts as Parts;
+export const seo = (msg: Message | undefined) => msg?.seo as Record<string, unknown>;
+export const payloads = (messages: Message[]) => messages.map(({ payload }) => payload);
+
+/** A list node for each output, the streams with a join node behind them. */
+export const outputs = (type: string, settings: object = {}) => [
+  ...["body", "data", "all"].map((output) => node(output, type, [`${output}-out`], { output, ...settings })),
+  ...["pages", "records"].flatMap((output) => [
+    node(output, type, [`${output}-out`, `${output}-join`], { output, ...settings }),
+    node(`${output}-join`, "join", [`${output}-joined`], { mode: "auto" }),
+  ]),
+];
+
+/** Sends a message to a node and expects it to succeed. */
+export async function succeed(flow: Flow, id: string, msg: Message = {}): Promise<void> {
+  const { by, msg: ended } = await flow.send(id, msg);
+  assert.equal(by, "completed", String((ended.error as Error | undefined)?.message));
+}
