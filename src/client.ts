@@ -99,16 +99,12 @@ const secretsOf = (row: Operation, input: Record<string, string>) =>
     row.params[param]?.kind === "secret" && input[param] !== undefined ? [input[param]] : [],
   );
 
-/** The wait that nobody should sit through is said instead (docs/decisions/long-waits.md). */
-function withLongWait(error: SeoError): SeoError {
-  const { retryAfter = 0 } = error.details;
-  if (retryAfter <= LONGEST_WAIT) return error;
-  const sentence = `It asks to wait ${retryAfter} s, and no message waits longer than ${LONGEST_WAIT} s.`;
-  return new SeoError(error.code, `${error.message} ${sentence}`, error.details);
-}
-
-function clean({ code, message, details }: SeoError, secrets: string[]): SeoError {
-  return new SeoError(code, redact(message, secrets), redact(details, secrets));
+/** What a flow may see of a failure: without the secrets, and with a word on a wait that is too long to be kept. */
+function forFlows({ code, message, details }: SeoError, secrets: string[]): SeoError {
+  const { retryAfter = 0 } = details;
+  const wait =
+    retryAfter > LONGEST_WAIT ? ` It asks to wait ${retryAfter} s; at most ${LONGEST_WAIT} s are waited here.` : "";
+  return new SeoError(code, redact(message, secrets) + wait, redact(details, secrets));
 }
 
 /** One account of the service, reached by `createClient`. All calls share one budget; each lane has its turn. */
@@ -172,14 +168,14 @@ export function createClient(options: ClientOptions) {
       try {
         return { ...(await transport.send(row, request, ms, lane)), ...figures() };
       } catch (cause) {
-        const error = withLongWait(cause as SeoError);
+        const error = forFlows(cause as SeoError, [apiKey, ...secretsOf(row, checked)]);
         if (row.deletes && uncertain && error.code === "SEO_NOT_FOUND") {
           return { body: null, statusCode: 404, headers: {}, ...figures(), alreadyDeleted: true };
         }
         figures();
         uncertain ||= row.method !== "GET" && error.details.uncertain === true;
         delay = retryDelay(error, attempts, once);
-        if (delay === undefined) throw clean(error.with({ attempts, uncertain }), [apiKey, ...secretsOf(row, checked)]);
+        if (delay === undefined) throw error.with({ attempts, uncertain });
       } finally {
         queue.leave(lane);
       }
