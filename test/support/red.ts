@@ -12,6 +12,8 @@ export interface FlowNode {
 
 export type Credentials = Record<string, Record<string, string>>;
 
+export type Register = (RED: NodeAPI) => void;
+
 /** A line of Node-RED's log, of whatever level. */
 export interface LogLine {
   level: number;
@@ -22,11 +24,13 @@ export interface LogLine {
 /** As much of node-red-node-test-helper as the tests use; it has no types of its own. */
 interface Helper {
   init(nodeRed: string): void;
-  load(types: ((RED: NodeAPI) => void)[], flow: FlowNode[], credentials?: Credentials): Promise<void>;
+  load(types: Register[], flow: FlowNode[], credentials?: Credentials): Promise<void>;
   setFlows(flow: FlowNode[], type: "full" | "flows" | "nodes", credentials?: Credentials): Promise<void>;
   unload(): Promise<void>;
   getNode(id: string): Node | null;
   log(): { args: [LogLine][]; WARN: number; ERROR: number };
+  /** The spies that `load` puts around the log and around every method of a node. */
+  _sandbox: { restore(): void };
 }
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -39,3 +43,32 @@ export const nodeRedModule = <T>(name: string): T => createRequire(nodeRed)(name
 
 export const helper = require("node-red-node-test-helper") as Helper;
 helper.init(nodeRed);
+
+/** Loads a flow without the helper's spies, which keep every call with its stack: seconds and gigabytes in large suites. */
+export async function load(types: Register[], flow: FlowNode[], credentials: Credentials): Promise<void> {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    await helper.load(types, flow, credentials);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    helper._sandbox.restore();
+  }
+}
+
+interface Log {
+  addHandler(handler: LogHandler): void;
+  removeHandler(handler: LogHandler): void;
+}
+interface LogHandler {
+  emit(event: "log", line: LogLine): void;
+}
+
+/** Every line that Node-RED logs from now on, at trace level too, until `stop`. */
+export function readLog(): { lines: LogLine[]; stop(): void } {
+  const { log } = nodeRedModule<{ log: Log }>("@node-red/util");
+  const lines: LogLine[] = [];
+  const handler: LogHandler = { emit: (_event, line) => lines.push(line) };
+  log.addHandler(handler);
+  return { lines, stop: () => log.removeHandler(handler) };
+}

@@ -1,0 +1,42 @@
+import { type Operation, operations } from "../../src/operations.js";
+import { buildRequest, type Request } from "../../src/request.js";
+
+/** One operation with one input, as the fault suite sends it. */
+export interface Case {
+  name: string;
+  type: string;
+  row: Operation;
+  input: Record<string, string>;
+  once: boolean;
+  /** What goes over the wire for it. */
+  request: Request;
+}
+
+const sample = (row: Operation, wanted: (param: string) => boolean) =>
+  Object.fromEntries(
+    Object.entries(row.params)
+      .filter(([param]) => wanted(param))
+      .map(([param, { values, example = "secret" }]) => [param, Object.keys(values ?? {}).at(-1) ?? example]),
+  );
+
+function caseOf(type: string, row: Operation, name: string, input: Record<string, string>): Case {
+  const request = buildRequest(row, input, { origin: "", prefix: "" });
+  return { name, type, row, input, once: row.once?.(input) ?? false, request };
+}
+
+/** Every operation with what it requires; and, if that decides whether it may be repeated, with all that it takes. */
+export const cases: Case[] = Object.entries(operations).flatMap(([type, row]) => {
+  const least = caseOf(
+    type,
+    row,
+    type,
+    sample(row, (param) => row.params[param]?.required === true),
+  );
+  const most = caseOf(
+    type,
+    row,
+    `${type} with all parameters`,
+    sample(row, () => true),
+  );
+  return most.once === least.once ? [least] : [least, most];
+});

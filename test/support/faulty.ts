@@ -1,0 +1,115 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
+
+/** A request as it came over the wire. */
+export interface Received {
+  method: string;
+  path: string;
+  /** The lines before the body. */
+  head: string;
+  body: string;
+}
+
+/** What a server does with a request; `nth` counts from 1 how often this very request has come. */
+export type Behaviour = (socket: Socket, request: Received, nth: number) => void;
+
+export interface ListenOptions {
+  /** A pair of test/support/tls to speak TLS with. */
+  certificate?: string;
+  /** Called for each connection before anything is read from it. */
+  connected?: (socket: Socket) => void;
+}
+
+export interface FaultyServer {
+  port: number;
+  url: string;
+  requests: Received[];
+  /** How many connections were accepted so far, and how many of them are open. */
+  connections: number;
+  open: Set<Socket>;
+  close(): Promise<void>;
+}
+
+/** The certificates that the tests trust or do not; their CA is ca.pem, and they are valid until 2120. */
+export const tlsFile = (name: string) =>
+  readFileSync(new URL(`../../../test/support/tls/${name}.pem`, import.meta.url), "utf8");
+
+/** What identifies a request among those of one test. */
+export const signature = ({ method, path, body = "" }: { method: string; path: string; body?: string | undefined }) =>
+  `${method} ${path} ${body}`;
+
+/** An answer as it goes over the wire. */
+export function answer(status: number, body: string | Buffer = "", headers: Record<string, string> = {}): Buffer {
+  const all = { "Content-Type": "application/json", "Content-Length": String(Buffer.byteLength(body)), ...headers };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} Said\r\n${lines.join("")}\r\n`), Buffer.from(body)]);
+}
+
+/** Cuts what a client sends into requests. Those whose body is not there yet wait for it. */
+function parser(received: (request: Received) => void) {
+  let text = "";
+  return (chunk: Buffer) => {
+    text += chunk.toString("latin1");
+    for (;;) {
+      const end = text.indexOf("\r\n\r\n");
+      if (end < 0) return;
+      const head = text.slice(0, end);
+      const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
+      const rest = text.slice(end + 4);
+      if (rest.length < length) return;
+      text = rest.slice(length);
+      const [method = "", path = ""] = head.split(" ");
+      received({ method, path, head, body: rest.slice(0, length) });
+    }
+  };
+}
+
+/** A server on a socket of its own, which reads requests and leaves the socket to `behave`. */
+export async function listen(behave: Behaviour, { certificate, connected }: ListenOptions = {}): Promise<FaultyServer> {
+  const counts = new Map<string, number>();
+  const requests: Received[] = [];
+  const open = new Set<Socket>();
+  const accept = (socket: Socket) => {
+    faulty.connections++;
+    open.add(socket);
+    socket.on("error", () => {}).on("close", () => open.delete(socket));
+    connected?.(socket);
+    socket.on(
+      "data",
+      parser((request) => {
+        const nth = (counts.get(signature(request)) ?? 0) + 1;
+        counts.set(signature(request), nth);
+        requests.push(request);
+        behave(socket, request, nth);
+      }),
+    );
+  };
+  const server = certificate
+    ? createTlsServer({ key: tlsFile("key"), cert: tlsFile(certificate) }, accept).on("tlsClientError", () => {})
+    : createServer(accept);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const faulty: FaultyServer = {
+    port,
+    url: `${certificate ? "https" : "http"}://127.0.0.1:${port}`,
+    requests,
+    connections: 0,
+    open,
+    async close() {
+      for (const socket of open) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+  return faulty;
+}
+
+/** An address where nothing listens. */
+export async function deadUrl(): Promise<string> {
+  const { url, close } = await listen(() => {});
+  await close();
+  return url;
+}
