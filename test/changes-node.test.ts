@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Flow, type Message, node, run, service } from "./support/flow.js";
-import { type Lists, latch, type Row, reports, shapes, startLists } from "./support/lists.js";
+import { type Lists, latch, type Row, reports, type Shape, shapes, startLists } from "./support/lists.js";
 import { helper } from "./support/red.js";
 import { closeStores, openStores, storeOn } from "./support/stores.js";
 
@@ -255,13 +255,15 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), expected);
     });
 
-    it("when the limit cuts the list", async () => {
-      await flow.deploy(nodes({ limit: "100" }));
-      assert.deepEqual(await look(), ["created 251", "changed 200"]);
-      assert.deepEqual(await look(), []);
-      await flow.deploy(nodes());
-      assert.deepEqual(await look(), ["deleted 240"]);
-    });
+    for (const name of ["length-aware", "simple"])
+      it(`when the limit cuts the list, ${name}`, async () => {
+        lists.options.shape = shapes[name] as Shape;
+        await flow.deploy(nodes({ limit: "100" }));
+        assert.deepEqual(await look(), ["created 251", "changed 200"]);
+        assert.deepEqual(await look(), []);
+        await flow.deploy(nodes());
+        assert.deepEqual(await look(), ["deleted 240"]);
+      });
 
     it("when reports are deleted while it reads, so that others slip to a page that was read", async () => {
       list(reports(250));

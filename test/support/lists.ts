@@ -54,25 +54,8 @@ const bareLinks = (view: View) => {
 const nextCursor = (view: View) => (more(view) ? encode(view.to) : null);
 const cursorLink = (view: View) => (more(view) ? view.link({ cursor: encode(view.to) }) : null);
 
-/** Every paginator of facts, and what else has been met: what it answers to a request for a page. */
-export const shapes: Record<string, Shape> = {
-  "length-aware": (view) => ({
-    data: records(view),
-    links: { ...around(view), last: view.link({ page: pagesOf(view) }) },
-    meta: figures(view),
-    status: 200,
-  }),
-  "length-aware, figures as text": (view) => ({
-    data: records(view),
-    links: around(view),
-    meta: figures(view, String),
-  }),
-  "length-aware, without links": (view) => ({ data: records(view), meta: figures(view) }),
-  simple: (view) => ({
-    data: records(view),
-    links: { ...around(view), last: null },
-    meta: { current_page: view.page, from: view.from + 1, path: view.link({}), per_page: view.size, to: view.to },
-  }),
+/** The paginators that know cursors and no pages. */
+const cursors: Record<string, Shape> = {
   "cursor in meta": (view) => ({
     data: records(view),
     links: { first: null, last: null, prev: null, next: cursorLink(view) },
@@ -85,6 +68,35 @@ export const shapes: Record<string, Shape> = {
   }),
   "cursor that is a number": (view) => ({ data: records(view), meta: { next_cursor: more(view) ? view.to : null } }),
   "cursor, blank at the end": (view) => ({ data: records(view), meta: { next_cursor: nextCursor(view) ?? "" } }),
+  "bare, cursor": (view) => ({
+    data: records(view),
+    per_page: view.size,
+    next_cursor: nextCursor(view),
+    next_page_url: cursorLink(view),
+  }),
+};
+
+/** Every paginator of facts, and what else has been met: what it answers to a request for a page. */
+export const shapes: Record<string, Shape> = {
+  ...cursors,
+  "length-aware": (view) => ({
+    data: records(view),
+    links: { ...around(view), last: view.link({ page: pagesOf(view) }) },
+    meta: figures(view),
+    status: 200,
+  }),
+  "length-aware, figures as text": (view) => ({
+    data: records(view),
+    links: around(view),
+    meta: figures(view, String),
+  }),
+  "length-aware, without links": (view) => ({ data: records(view), meta: figures(view) }),
+  "length-aware, without its own number": (view) => ({ data: records(view), meta: { last_page: pagesOf(view) } }),
+  simple: (view) => ({
+    data: records(view),
+    links: { ...around(view), last: null },
+    meta: { current_page: view.page, from: view.from + 1, path: view.link({}), per_page: view.size, to: view.to },
+  }),
   bare: (view) => ({
     ...figures(view),
     data: records(view),
@@ -92,12 +104,6 @@ export const shapes: Record<string, Shape> = {
     last_page_url: view.link({ page: pagesOf(view) }),
   }),
   "bare, simple": (view) => ({ current_page: view.page, data: records(view), ...bareLinks(view), per_page: view.size }),
-  "bare, cursor": (view) => ({
-    data: records(view),
-    per_page: view.size,
-    next_cursor: nextCursor(view),
-    next_page_url: cursorLink(view),
-  }),
   "plain array": records,
   "plain data": (view) => ({ data: records(view) }),
   "plain array of the whole list": ({ all }) => all,
@@ -145,7 +151,7 @@ export async function startLists(first: ListOptions) {
     const { all, shape = shapes["length-aware"] as Shape, most = Number.POSITIVE_INFINITY } = lists.options;
     const size = Math.min(Number(query.get("per_page") ?? 10), most);
     const cursor = query.get("cursor");
-    const page = Number(query.get("page") ?? 1);
+    const page = Object.values(cursors).includes(shape) ? 1 : Number(query.get("page") ?? 1);
     const from = cursor ? fromCursor(cursor) : (page - 1) * size;
     const link = (place: Record<string, string | number>) =>
       `${strange}?${new URLSearchParams(Object.entries(place).map(([name, value]) => [name, String(value)]))}`;

@@ -28,7 +28,7 @@ export async function closeClients(): Promise<void> {
 }
 
 /** Reads a list as a node does, page by page. */
-export function readPages(url: string, type: string, { limit = "", concurrency = 4, input = {} }: Reading = {}) {
+function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input = {} }: Reading = {}) {
   const row = operations[type] as Operation;
   const settings = readSettings(row.options, { limit });
   const client = clientFor(url, concurrency);
@@ -43,7 +43,7 @@ export function readPages(url: string, type: string, { limit = "", concurrency =
 export async function readAll(url: string, type: string, reading?: Reading) {
   const records: unknown[] = [];
   let last: Page | undefined;
-  for await (const page of readPages(url, type, reading)) {
+  for await (const page of pagesOf(url, type, reading)) {
     records.push(...page.records);
     last = page;
   }
