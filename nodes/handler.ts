@@ -95,11 +95,12 @@ export function handleInput(
 
   async function run(place: Waiting): Promise<void> {
     const { tools, input, msg, pass, done } = place;
+    const { client, settings, progress } = tools;
     const send = (out: Message) => {
       if (!closed) pass(out);
     };
     try {
-      const ending = await work({ ...tools, input, lane, place, msg, send });
+      const ending = await work({ client, settings, progress, input, lane, place, msg, send });
       tell(() => {
         status.succeeded(ending);
         done();
@@ -107,7 +108,7 @@ export function handleInput(
     } catch (cause) {
       fail(msg, done, cause);
     } finally {
-      tools.client.leave(place);
+      client.leave(place);
     }
   }
 

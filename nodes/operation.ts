@@ -18,7 +18,9 @@ const single =
   async (RED, { client, lane, place, settings, input, msg, send }, type, row) => {
     const answer = await client.send(type, input, { lane, place, method: settings.method });
     const shape = row.list ? readShape(answer.body) : undefined;
-    send(Object.assign(msg, { payload: payload(answer.body), seo: facts(type, answer, shape) }));
+    msg.payload = payload(answer.body);
+    msg.seo = facts(type, answer, shape);
+    send(msg);
     return shape ? figures(RED, shape.records.length, shape.total) : () => `seo-reports.status.${row.done}`;
   };
 
@@ -93,7 +95,7 @@ const outputs: Record<string, Output> = {
 export function registerOperation(RED: NodeAPI, type: string, row: Operation): void {
   RED.nodes.registerType(type, function (config: Config) {
     RED.nodes.createNode(this, config);
-    handleInput(RED, this, type, row, config, async (job) =>
+    handleInput(RED, this, type, row, config, (job) =>
       (outputs[job.settings.output ?? ""] ?? (outputs.body as Output))(RED, job, type, row),
     );
   });

@@ -166,7 +166,9 @@ export function createClient(options: ClientOptions) {
         return { attempts, duration: Math.round(ended - began), waited: Math.round(ended - began - busy) };
       };
       try {
-        return { ...(await transport.send(row, request, ms, lane)), ...figures() };
+        const { statusCode, headers, body } = await transport.send(row, request, ms, lane);
+        const { duration, waited } = figures();
+        return { statusCode, headers, body, attempts, duration, waited };
       } catch (cause) {
         const error = forFlows(cause as SeoError, [apiKey, ...secretsOf(row, checked)]);
         if (row.deletes && uncertain && error.code === "SEO_NOT_FOUND") {

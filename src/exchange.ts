@@ -52,8 +52,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    const [statusCode, headers] = [this.#statusCode, this.#headers];
-    decode(Buffer.concat(this.#chunks), headers).then(
+    const statusCode = this.#statusCode;
+    const headers = this.#headers;
+    const [chunk, ...more] = this.#chunks;
+    decode(chunk && more.length === 0 ? chunk : Buffer.concat(this.#chunks), headers).then(
       (text) => this.#resolve({ statusCode, headers, text }),
       this.#reject,
     );

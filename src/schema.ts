@@ -15,8 +15,9 @@ const LONGEST_SEGMENT = 255;
 /** Control characters and lone surrogates: no parameter may hold them, and the latter cannot be encoded. */
 const unsendable = /[\p{Cc}\p{Cs}]/u;
 
-const plain = z.union([z.string(), z.number()]).transform(String);
-const trimmed = plain.transform((text) => text.trim());
+const scalar = z.union([z.string(), z.number()]);
+const plain = scalar.transform(String);
+const trimmed = scalar.transform((value) => String(value).trim());
 const sendable = (longest: number) => (text: string) => text.length <= longest && !unsendable.test(text);
 
 const choice = (values: Record<string, string>) => {

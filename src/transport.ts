@@ -31,8 +31,8 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
   const sentWithForm = { ...sent, "content-type": "application/x-www-form-urlencoded" };
 
   /** A service that echoes its caller's key must not put it into a flow; a short one would blot out mere words. */
-  const withoutKey = <T>(value: T, holder: string): T =>
-    apiKey.length >= 8 && holder.includes(apiKey) ? redact(value, [apiKey]) : value;
+  const withoutKey = <T>(value: T, holders: unknown[]): T =>
+    apiKey.length >= 8 && holders.some((holder) => String(holder).includes(apiKey)) ? redact(value, [apiKey]) : value;
 
   /** Sends one request, which may take at most `ms`. */
   async function send(row: Operation, { method, path, body }: Request, ms: number, lane: Lane) {
@@ -59,8 +59,8 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
       const { statusCode, headers, text } = await exchange.received;
       return {
         statusCode,
-        headers: withoutKey(headers, Object.values(headers).join()),
-        body: withoutKey(readAnswer(row, statusCode, headers, text), text),
+        headers: withoutKey(headers, Object.values(headers)),
+        body: withoutKey(readAnswer(row, statusCode, headers, text), [text]),
       };
     } catch (cause) {
       throw fromCause(cause, origin);
