@@ -4,7 +4,7 @@ import { SeoError } from "../src/errors.js";
 import type { NodeType } from "../src/operations.js";
 import { createLane, type Lane, type Turn } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
-import { createSources, type Message } from "./sources.js";
+import { createSources, type Message, reasonOf } from "./sources.js";
 import { createStatus } from "./status.js";
 
 /** What the messages of one node have in common. */
@@ -101,7 +101,7 @@ export function handleInput(
     };
     try {
       const ending = await work({ client, settings, progress, input, lane, place, msg, send });
-      tell(() => {
+      tell({ _msgid: msg._msgid, seo: msg.seo }, () => {
         status.succeeded(ending);
         done();
       });
@@ -114,23 +114,29 @@ export function handleInput(
 
   function fail(msg: Message, done: Done, cause: unknown): void {
     const error =
-      cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", `The message cannot be handled: ${String(cause)}`);
+      cause instanceof SeoError
+        ? cause
+        : new SeoError("SEO_INPUT", `The message cannot be handled: ${reasonOf(cause)}`);
     if (lane.closed && error.details.attempts === 0) return;
-    tell(() => {
+    const seo = { operation: type, error: error.toJSON() };
+    tell({ _msgid: msg._msgid, seo }, () => {
       status.failed(error.code);
-      msg.seo = { operation: type, error: error.toJSON() };
+      msg.seo = seo;
       done(error);
     });
   }
 
-  /** Tells how a message ended. Node-RED clones the message for it, which a message nested too deep does not survive. */
-  function tell(how: () => void): void {
+  /**
+   * Tells how a message ended. Node-RED clones the message for it, which one that is nested too deep does not survive:
+   * Catch nodes then get what is left of it.
+   */
+  function tell(left: Message, how: () => void): void {
     open--;
     if (closed) return;
     try {
       how();
     } catch (cause) {
-      node.error(`${type} could not pass the message on: ${String(cause)}`);
+      node.error(`The message cannot be passed on: ${reasonOf(cause)}`, left as never);
     }
   }
 

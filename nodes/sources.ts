@@ -10,6 +10,9 @@ export interface Input {
   from: Record<string, string>;
 }
 
+/** What a thrown value says; it may be anything, and not even have a text. */
+export const reasonOf = (cause: unknown) => (cause instanceof Error ? cause.message : typeof cause);
+
 type Read = (msg: Message) => unknown;
 
 /** How the sources other than a fixed value are named in a sentence. */
@@ -60,10 +63,7 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     const type = String(config[`${param}Type`] ?? (config[param] === undefined ? "msg" : "str"));
     from[param] = names[type]?.(value) ?? `the node's ${param}`;
     const refuse = (cause: unknown) =>
-      new SeoError(
-        "SEO_INPUT",
-        `${param} cannot be read from ${from[param]}: ${String((cause as Error)?.message ?? cause)}`,
-      );
+      new SeoError("SEO_INPUT", `${param} cannot be read from ${from[param]}: ${reasonOf(cause)}`);
     try {
       const read = reader(RED, node, type, value);
       return { param, read, refuse };

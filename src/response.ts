@@ -12,11 +12,14 @@ const MAX_DEPTH = 64;
 /** As much of an answer that is no JSON as helps to tell whose it is. */
 const MAX_TEXT = 1000;
 
-const decoders: Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
-  gzip: promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip),
-  "x-gzip": promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip),
-  deflate: promisify<Buffer, { maxOutputLength: number }, Buffer>(inflate),
-  br: promisify<Buffer, { maxOutputLength: number }, Buffer>(brotliDecompress),
+/** In pieces of this size a bomb is found out in a tenth of the time that zlib's own 16 KiB take. */
+const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };
+
+const decoders: Record<string, (bytes: Buffer, how: typeof options) => Promise<Buffer>> = {
+  gzip: promisify<Buffer, typeof options, Buffer>(gunzip),
+  "x-gzip": promisify<Buffer, typeof options, Buffer>(gunzip),
+  deflate: promisify<Buffer, typeof options, Buffer>(inflate),
+  br: promisify<Buffer, typeof options, Buffer>(brotliDecompress),
 };
 const utf8 = new TextDecoder();
 
@@ -35,7 +38,7 @@ export async function decode(bytes: Buffer, headers: Headers): Promise<string> {
       stage: "answer",
       uncertain: true,
     });
-  return utf8.decode(await decoder(bytes, { maxOutputLength: MAX_DECODED }));
+  return utf8.decode(await decoder(bytes, options));
 }
 
 /** Whether a text has more than `most` of a character. */

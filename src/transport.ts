@@ -30,6 +30,7 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
   };
   const sentWithForm = { ...sent, "content-type": "application/x-www-form-urlencoded" };
 
+  const slashed = apiKey.includes("/");
   /** A service that echoes its caller's key must not put it into a flow; a short one would blot out mere words. */
   const withoutKey = <T>(value: T, holders: unknown[]): T =>
     apiKey.length >= 8 && holders.some((holder) => String(holder).includes(apiKey)) ? redact(value, [apiKey]) : value;
@@ -60,7 +61,11 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
       return {
         statusCode,
         headers: withoutKey(headers, Object.values(headers)),
-        body: withoutKey(readAnswer(row, statusCode, headers, text), [text]),
+        // PHP writes a slash as \\/.
+        body: withoutKey(readAnswer(row, statusCode, headers, text), [
+          text,
+          ...(slashed ? [text.replaceAll("\\/", "/")] : []),
+        ]),
       };
     } catch (cause) {
       throw fromCause(cause, origin);

@@ -118,7 +118,7 @@ describe("One budget for all nodes of a service", () => {
     assert.equal(attempts, 2);
     assert.ok(waited >= 990 && waited < 20_000, `waited ${waited} ms`);
     const waiting = flow.statuses.find(({ status }) => status.fill === "yellow")?.status;
-    assert.equal(waiting?.text, "seo-reports.status.waiting");
+    assert.equal(waiting?.text, 'seo-reports.status.waiting {"seconds":1,"queued":1}');
   });
 
   it("says so, to all that wait, when the service asks for longer than five minutes", async () => {
@@ -140,5 +140,18 @@ describe("One budget for all nodes of a service", () => {
       assert.equal(seo.error.attempts, i === 0 ? 1 : 0);
     }
     assert.equal(server.requests.length, 1);
+  });
+
+  it("starts no more a minute than its rate", async () => {
+    server = await listen((socket) => socket.write(ok));
+    await run({ rate: "2" });
+    const ended: string[] = [];
+    const two = new Promise<void>((resolve) => {
+      for (const id of ["a", "b", "a"]) void flow.send(id).then(() => ended.push(id) === 2 && resolve());
+    });
+    await two;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    assert.equal(ended.length, 2);
+    assert.equal(server.requests.length, 2);
   });
 });

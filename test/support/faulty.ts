@@ -107,9 +107,5 @@ export async function listen(behave: Behaviour, { certificate, connected }: List
   return faulty;
 }
 
-/** An address where nothing listens. */
-export async function deadUrl(): Promise<string> {
-  const { url, close } = await listen(() => {});
-  await close();
-  return url;
-}
+/** An address where nothing listens; a port that was just closed might soon be another server's. */
+export const deadUrl = "http://127.0.0.1:1";

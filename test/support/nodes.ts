@@ -1,6 +1,15 @@
 import type { Node, NodeStatus } from "node-red";
 import register from "../../nodes/seo-reports.js";
-import { type Credentials, type FlowNode, helper, load, nodeRedModule, type Register, readLog } from "./red.js";
+import {
+  type Credentials,
+  type FlowNode,
+  helper,
+  load,
+  nodeRedModule,
+  type Register,
+  readLog,
+  redeploy,
+} from "./red.js";
 
 export type Message = Record<string, unknown> & { _msgid?: string };
 
@@ -31,8 +40,11 @@ export interface Failure extends Message {
   };
 }
 
-const types = [
-  register,
+/** The catalogue is not loaded here: a text is shown as its key and what is put into it. */
+const translate = (key: string, values?: object) => (values ? `${key} ${JSON.stringify(values)}` : key);
+
+const types: Register[] = [
+  (RED) => register(Object.assign(RED, { _: translate })),
   nodeRedModule<Register>("@node-red/nodes/core/network/05-tls.js"),
   nodeRedModule<Register>("@node-red/nodes/core/network/06-httpproxy.js"),
 ];
@@ -151,14 +163,14 @@ export async function deploy(nodes: FlowNode[], credentials: Credentials = {}) {
 
     /** Deploys `changed` in place of what runs. Resolves when the old nodes are closed and the new ones run. */
     async redeploy(changed: FlowNode[], type: "full" | "flows" | "nodes"): Promise<void> {
-      await helper.setFlows(around(changed), type, defaultKey(changed));
+      await redeploy(around(changed), type, defaultKey(changed));
       listen();
     },
   };
 }
 
 /** The failure that a message ended with. */
-export function failure({ caught }: Outcome): Failure {
+export function failure({ caught }: { caught?: Message }): Failure {
   if (!caught) throw new Error("The message did not fail.");
   return caught as Failure;
 }

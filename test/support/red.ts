@@ -1,3 +1,4 @@
+import { type EventEmitter, once } from "node:events";
 import { createRequire } from "node:module";
 import type { Node, NodeAPI } from "node-red";
 
@@ -27,6 +28,7 @@ interface Helper {
   load(types: Register[], flow: FlowNode[], credentials?: Credentials): Promise<void>;
   setFlows(flow: FlowNode[], type: "full" | "flows" | "nodes", credentials?: Credentials): Promise<void>;
   unload(): Promise<void>;
+  clearFlows(): Promise<void>;
   getNode(id: string): Node | null;
   log(): { args: [LogLine][]; WARN: number; ERROR: number };
   /** The spies that `load` puts around the log and around every method of a node. */
@@ -54,6 +56,14 @@ export async function load(types: Register[], flow: FlowNode[], credentials: Cre
     Error.stackTraceLimit = stackTraceLimit;
     helper._sandbox.restore();
   }
+}
+
+/** Deploys a changed flow; resolves when the new nodes run. The helper itself waits for that 300 ms at most. */
+export async function redeploy(flow: FlowNode[], type: "full" | "flows" | "nodes", keys: Credentials): Promise<void> {
+  const { events } = nodeRedModule<{ events: EventEmitter }>("@node-red/util");
+  const started = once(events, "flows:started");
+  await helper.setFlows(flow, type, keys).catch(() => {});
+  await started;
 }
 
 interface Log {

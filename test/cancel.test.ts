@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { createInterface } from "node:readline";
+import { answer, type FaultyServer, listen } from "./support/faulty.js";
+import { deploy, failure, operation, service } from "./support/nodes.js";
+import { helper } from "./support/red.js";
+import { fine } from "./support/scenarios.js";
+
+const ok = answer(200, JSON.stringify(fine));
+const show = { reportId: "7", reportIdType: "str" };
+const WARN = 30;
+
+/** A server that answers nothing, and says when so many requests have come. */
+async function silent() {
+  const asked: Socket[] = [];
+  let enough = () => {};
+  let wanted = 0;
+  const server = await listen((socket) => {
+    asked.push(socket);
+    if (asked.length === wanted) enough();
+  });
+  const requests = (count: number) =>
+    new Promise<void>((resolve) => {
+      wanted = count;
+      enough = resolve;
+      if (asked.length >= count) resolve();
+    });
+  return { server, asked, requests };
+}
+
+const allClosed = ({ open }: FaultyServer) => Promise.all([...open].map((socket) => once(socket, "close")));
+
+describe("A redeploy", () => {
+  let flow: Awaited<ReturnType<typeof deploy>>;
+  let server: FaultyServer;
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+
+  beforeEach(() => {
+    warnings.length = 0;
+    process.on("warning", warned);
+  });
+
+  afterEach(async () => {
+    process.off("warning", warned);
+    await flow.stop();
+    await server.close();
+  });
+
+  const dropped = () => flow.log.filter(({ level, msg }) => level === WARN && /dropped/.test(String(msg)));
+
+  for (const type of ["nodes", "flows", "full"] as const) {
+    it(`of ${type} ends what runs, drops what waits, and nothing comes after`, async () => {
+      const { server: listening, asked, requests } = await silent();
+      server = listening;
+      const nodes = (name: string) => [
+        service("service", server.url, { concurrency: "3" }),
+        operation("a", "seo-report-store", { name, url: "https://example.com", urlType: "str" }),
+      ];
+      flow = await deploy(nodes("before"));
+      for (let i = 0; i < 5; i++) void flow.send("a", { payload: i });
+      await requests(3);
+      const closed = allClosed(server);
+      await flow.redeploy(nodes("after"), type);
+      await closed;
+      assert.deepEqual(
+        dropped().map(({ id, msg }) => [id, msg]),
+        [["a", 'seo-reports.status.dropped {"count":2}']],
+      );
+      const cancelled = flow.heard.filter(({ by }) => by === "caught").map(({ msg }) => failure({ caught: msg }));
+      assert.deepEqual(
+        cancelled.map(({ error, seo, payload }) => [payload, error.code, seo.error.attempts, seo.error.uncertain]),
+        // A full deploy closes the Catch node as well.
+        (type === "full" ? [] : [0, 1, 2]).map((payload) => [payload, "SEO_CANCELLED", 1, true]),
+      );
+      const told = flow.heard.length;
+      const shown = flow.statuses.length;
+      const again = flow.send("a", { payload: "new" });
+      await requests(4);
+      asked[3]?.write(ok);
+      assert.equal((await again).outputs.length, 1);
+      assert.equal(server.requests.length, 4, "nothing more was sent for the old node");
+      assert.equal(flow.heard.length, told + 2, "nothing more was told");
+      assert.ok(flow.statuses.slice(shown).every(({ status }) => status.fill !== "red"));
+      assert.deepEqual(warnings, []);
+    });
+  }
+
+  it("of one node leaves the requests of the others alone", async () => {
+    const { server: listening, asked, requests } = await silent();
+    server = listening;
+    const common = [service("service", server.url), operation("b", "seo-report-show", show)];
+    flow = await deploy([...common, operation("a", "seo-report-show", show)]);
+    const other = flow.send("b", {});
+    await requests(1);
+    void flow.send("a", {});
+    await requests(2);
+    await flow.redeploy([...common, operation("a", "seo-report-show", { ...show, name: "changed" })], "nodes");
+    asked[0]?.write(ok);
+    const { outputs } = await other;
+    assert.deepEqual(outputs[0]?.payload, fine);
+    assert.deepEqual(dropped(), []);
+    assert.equal(server.requests.length, 2);
+  });
+
+  it("ends a message that waits for another attempt, and tells that it was sent", async () => {
+    server = await listen((socket) => socket.write(answer(429, "{}", { "Retry-After": "200" })));
+    const nodes = (name: string) => [
+      service("service", server.url),
+      operation("a", "seo-report-show", { ...show, name }),
+    ];
+    flow = await deploy(nodes("before"));
+    const waits = flow.shown(({ fill }) => fill === "yellow");
+    const sent = flow.send("a");
+    await waits;
+    await flow.redeploy(nodes("after"), "nodes");
+    const { error, seo } = failure(await sent);
+    assert.equal(error.code, "SEO_CANCELLED");
+    assert.deepEqual([seo.error.attempts, seo.error.uncertain], [1, false]);
+    assert.equal(server.requests.length, 1);
+  });
+
+  it("closes at once with 1 000 requests under way and 9 000 messages waiting, without a warning of Node's", async function () {
+    this.timeout(120_000);
+    const { server: listening, requests } = await silent();
+    server = listening;
+    flow = await deploy([
+      service("service", server.url, { concurrency: "1000", timeout: "600" }),
+      operation("a", "seo-report-show", show),
+    ]);
+    for (let i = 0; i < 10_000; i++) void flow.send("a");
+    await requests(1000);
+    const closed = allClosed(server);
+    const began = performance.now();
+    await helper.clearFlows();
+    const took = performance.now() - began;
+    await closed;
+    console.log(`      closed ${Math.round(took)} ms after the redeploy`);
+    assert.deepEqual(
+      dropped().map(({ msg }) => msg),
+      ['seo-reports.status.dropped {"count":9000}'],
+    );
+    assert.equal(server.requests.length, 1000);
+    assert.deepEqual(warnings, []);
+    assert.ok(took < 10_000, "Node-RED waits 15 s at most");
+  });
+});
+
+describe("A service that is killed", () => {
+  it("leaves every message answered, and no store sent twice", async function () {
+    this.timeout(120_000);
+    const child = spawn(process.execPath, [new URL("./support/victim.js", import.meta.url).pathname], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const lines = createInterface(child.stdout);
+    const [url] = (await once(lines, "line")) as [string];
+    const seen: string[] = [];
+    lines.on("line", (line) => {
+      if (seen.push(line) === 400) child.kill("SIGKILL");
+    });
+    const random = Math.random;
+    Math.random = () => 0;
+    const flow = await deploy([
+      service("service", url, { concurrency: "50", retries: "1" }),
+      operation("a", "seo-report-store"),
+    ]);
+    try {
+      const sent = Array.from({ length: 1000 }, (_, i) => flow.send("a", { payload: `https://example.com/${i}` }));
+      const outcomes = await Promise.all(sent);
+      const stored = outcomes.filter(({ outputs }) => outputs.length === 1).length;
+      const failed = outcomes.filter(({ caught }) => caught).map((outcome) => failure(outcome).error.code);
+      assert.equal(stored + failed.length, 1000);
+      assert.deepEqual(new Set(failed), new Set(["SEO_NETWORK"]));
+      assert.ok(outcomes.every(({ ends }) => ends === 1));
+      assert.ok(stored > 0 && stored <= seen.length);
+      assert.equal(new Set(seen).size, seen.length, "stores that the service saw twice");
+    } finally {
+      Math.random = random;
+      child.kill("SIGKILL");
+      await flow.stop();
+    }
+  });
+});
