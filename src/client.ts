@@ -1,11 +1,12 @@
 import type { ProxyOptions, TlsOptions } from "./dispatcher.js";
 import { cancelled, SeoError } from "./errors.js";
-import { type NodeType, type Operation, operations, service } from "./operations.js";
+import { checkInput, secretsOf } from "./input.js";
+import { type Operation, operations, service } from "./operations.js";
 import { createLane, createQueue, type Lane, type Turn } from "./queue.js";
-import { redact } from "./redact.js";
+import { forFlows, LONGEST_WAIT } from "./redact.js";
 import { buildRequest, parseBase, parseKey } from "./request.js";
 import type { Headers } from "./response.js";
-import { checker, type Given, readSettings } from "./schema.js";
+import { readSettings } from "./schema.js";
 import { createTransport } from "./transport.js";
 
 /** Where and as whom to ask; the rest are the settings of the table, as text or numbers, blank for their defaults. */
@@ -54,7 +55,6 @@ export interface CallOptions extends SendOptions {
 
 const RETRY_FIRST = 500;
 const RETRY_MOST = 10_000;
-const LONGEST_WAIT = 300;
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 const numbers = (settings: Record<string, string>): Record<string, number | undefined> =>
@@ -63,48 +63,10 @@ const numbers = (settings: Record<string, string>): Record<string, number | unde
 /** Full jitter: up to half a second after the first attempt, and up to twice as long after each further one. */
 const backoff = (attempts: number) => Math.random() * Math.min(RETRY_MOST, RETRY_FIRST * 2 ** (attempts - 1));
 
-/** The main parameter may come as a record that has it, or as an answer that wraps one in `data`. */
-function unwrap(value: unknown, names: string[]): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const { data } = value as { data?: unknown };
-  for (const holder of [value, data]) {
-    if (typeof holder !== "object" || holder === null) continue;
-    for (const name of names) if (Object.hasOwn(holder, name)) return (holder as Record<string, unknown>)[name];
-  }
-  return value;
-}
-
-const checks = new Map<NodeType, ReturnType<typeof checker>>();
-
-/** Checks an input against its row: what is set, as it is sent. Throws SEO_INPUT. */
-function check(row: NodeType, input: Record<string, unknown>, from: Record<string, string>): Record<string, string> {
-  const known = checks.get(row) ?? checker(row.params);
-  checks.set(row, known);
-  const given: Record<string, Given> = {};
-  for (const [param, { wire }] of Object.entries(row.params)) {
-    const value = param === row.main ? unwrap(input[param], [param, wire ?? param]) : input[param];
-    given[param] = { value, from: from[param] ?? param };
-  }
-  return known(given);
-}
-
 function rowOf(type: string): Operation {
   const row = operations[type];
   if (!row) throw new SeoError("SEO_INPUT", `There is no operation ${type}.`);
   return row;
-}
-
-const secretsOf = (row: Operation, input: Record<string, string>) =>
-  Object.keys(row.params).flatMap((param) =>
-    row.params[param]?.kind === "secret" && input[param] !== undefined ? [input[param]] : [],
-  );
-
-/** What a flow may see of a failure: without the secrets, and with a word on a wait that is too long to be kept. */
-function forFlows({ code, message, details }: SeoError, secrets: string[]): SeoError {
-  const { retryAfter = 0 } = details;
-  const wait =
-    retryAfter > LONGEST_WAIT ? ` It asks to wait ${retryAfter} s; at most ${LONGEST_WAIT} s are waited here.` : "";
-  return new SeoError(code, redact(message, secrets) + wait, redact(details, secrets));
 }
 
 /** One account of the service, reached by `createClient`. All calls share one budget; each lane has its turn. */
@@ -185,7 +147,7 @@ export function createClient(options: ClientOptions) {
   }
 
   return {
-    check,
+    check: checkInput,
     send,
 
     /** Checks and sends. Rejects with SEO_INPUT before anything is sent, or as `send` does. */
@@ -194,7 +156,7 @@ export function createClient(options: ClientOptions) {
       input: Record<string, unknown>,
       { from = {}, ...options }: CallOptions = {},
     ): Promise<Answer> {
-      return send(type, check(rowOf(type), input, from), options);
+      return send(type, checkInput(rowOf(type), input, from), options);
     },
 
     /** Has a message wait for its turn. From its start on it holds a place, until its first request or `leave` takes that. */
