@@ -1,0 +1,19 @@
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { freePort, type Running, startNodeRed } from "../../sandbox/nodered.js";
+import { drive, type Instance } from "./examples.js";
+import { installStandIns } from "./standins.js";
+
+export interface Machine extends Instance {
+  nodeRed: Running;
+}
+
+/** Starts one more Node-RED with the package that is installed in `folder`: what a second machine would be. */
+export async function startMachine(folder: string, name: string, port: number): Promise<Machine> {
+  const own = join(folder, name);
+  mkdirSync(own, { recursive: true });
+  symlinkSync(join(folder, "node_modules"), join(own, "node_modules"));
+  installStandIns(own);
+  const nodeRed = await startNodeRed(own, { port: await freePort(port) });
+  return { ...drive(nodeRed), nodeRed };
+}

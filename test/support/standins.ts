@@ -1,0 +1,119 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Node, NodeAPI } from "node-red";
+
+/** A message as it came to a debug node (the part that it shows) or to a widget (its payload). */
+export interface Shown {
+  name: string;
+  value: unknown;
+}
+
+/** What the probe has seen since it was last asked to forget. */
+export interface Seen {
+  shown: Shown[];
+  /** How many messages a node was given and has not finished with, by the node's name; none is left out but 0. */
+  open: Record<string, number>;
+  received: number;
+  /** How many were sent and have not been received. */
+  sent: number;
+}
+
+/** The types of @flowfuse/node-red-dashboard that an example uses: far too much to install for one flow. */
+const widgets = {
+  "ui-chart": { icon: "font-awesome/fa-line-chart", outputs: 1 },
+  "ui-table": { icon: "font-awesome/fa-table", outputs: 1 },
+  "ui-notification": { icon: "font-awesome/fa-envelope-o", outputs: 1 },
+};
+const configs = ["ui-base", "ui-page", "ui-group", "ui-theme"];
+
+type AnyNode = Node & { complete?: string; _expectedDoneCount: number };
+type Message = Record<string, unknown>;
+
+/** `destination` of a message that is received, `node` of one that is done with. */
+interface Event {
+  msg: Message;
+  destination: { node: AnyNode };
+  node: { node: AnyNode };
+}
+
+interface Hooks {
+  add(name: string, hook: (event: Event) => void): void;
+}
+
+/** A Node-RED module: stand-ins of the dashboard, and a probe at /probe that tells what the flows did. */
+export default function register(RED: NodeAPI & { hooks: Hooks }): void {
+  let seen: Seen = { shown: [], open: {}, received: 0, sent: 0 };
+  const count = (node: AnyNode, by: number) => {
+    // Some core nodes, such as the switch, never say that they have done.
+    if (node._expectedDoneCount === 0) return;
+    const name = node.name || node.type;
+    const open = (seen.open[name] ?? 0) + by;
+    if (open === 0) delete seen.open[name];
+    else seen.open[name] = open;
+  };
+  const show = ({ type, name = "", complete = "payload" }: AnyNode, msg: Message) => {
+    if (type !== "debug" && !Object.hasOwn(widgets, type)) return;
+    const { req: _, res: __, ...whole } = msg;
+    const value = complete === "true" ? whole : RED.util.getMessageProperty(msg, complete);
+    seen.shown.push({ name, value: RED.util.cloneMessage({ value } as never) });
+  };
+
+  const onTheWay: Record<string, number> = {};
+  RED.hooks.add("preDeliver.probe", ({ destination: { node } }) => {
+    seen.sent++;
+    onTheWay[node.id] = (onTheWay[node.id] ?? 0) + 1;
+  });
+  RED.hooks.add("onReceive.probe", ({ msg, destination: { node } }) => {
+    seen.received++;
+    // An inject node receives what nobody sent.
+    const sent = onTheWay[node.id] ?? 0;
+    if (sent > 0) {
+      seen.sent--;
+      onTheWay[node.id] = sent - 1;
+    }
+    count(node, 1);
+    show(node, msg);
+  });
+  RED.hooks.add("onComplete.probe", ({ node: { node } }) => count(node, -1));
+  RED.httpAdmin.get("/probe", (_, response) => {
+    response.json({ ...seen, shown: seen.shown.map(({ name, value }) => ({ name, ...Object(value) })) });
+  });
+  RED.httpAdmin.delete("/probe", (_, response) => {
+    seen = { ...seen, shown: [], received: 0 };
+    response.end();
+  });
+
+  for (const type of [...Object.keys(widgets), ...configs]) {
+    RED.nodes.registerType(type, function (this: Node, config) {
+      RED.nodes.createNode(this, config);
+      this.on("input", (_msg, _send, done) => done());
+    });
+  }
+}
+
+const page = () => {
+  const defaults = "name: { value: '' }, group: { type: 'ui-group', required: false }";
+  const flow = Object.entries(widgets).map(
+    ([type, { icon, outputs }]) =>
+      `RED.nodes.registerType("${type}", { category: "dashboard", color: "#a0e6ec", defaults: { ${defaults} }, inputs: 1, outputs: ${outputs}, icon: "${icon}", align: "${type === "ui-notification" ? "right" : "left"}", label() { return this.name; } });`,
+  );
+  const config = configs.map(
+    (type) =>
+      `RED.nodes.registerType("${type}", { category: "config", defaults: { name: { value: "" } }, label() { return this.name; } });`,
+  );
+  const templates = [...Object.keys(widgets), ...configs].map(
+    (type) => `<script type="text/html" data-template-name="${type}"></script>`,
+  );
+  return `<script type="text/javascript">${[...flow, ...config].join("\n")}</script>\n${templates.join("\n")}\n`;
+};
+
+/** Puts the module into a user directory, where Node-RED loads it from. */
+export function installStandIns(userDir: string): void {
+  const folder = join(userDir, "nodes");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, "standins.js"),
+    `module.exports = require(${JSON.stringify(import.meta.filename)}).default;\n`,
+  );
+  writeFileSync(join(folder, "standins.html"), page());
+}
