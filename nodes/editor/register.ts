@@ -76,6 +76,8 @@ export function register(
     input.typedInput({ default: "str", typeField: `${id(node, name)}Type`, types });
     const box = line.find(".red-ui-typedInput-container").attr({ role: "group", "aria-label": label(row) });
     const inner = box.find(".red-ui-typedInput-input").attr("aria-label", label(row));
+    // The widget hears of keys, but not of text that is pasted or chosen by the mouse.
+    inner.on("input", () => inner.trigger("change"));
     line
       .find("label")
       .on("click", () => box.find("input:visible, .red-ui-typedInput-option-trigger:visible").first().trigger("focus"));
