@@ -381,17 +381,19 @@ describe("the examples in a real Node-RED", function () {
       return [answer.status, await answer.json(), answer.headers.get("retry-after")];
     }
     const page = { url: "https://example.com/" };
-    const tab = { TIME_LIMIT: 1 };
+    const tab = { TIME_LIMIT: 30 };
+    /** The clock of a request runs on when it is answered, and nobody hears of it. */
+    const outputs = () => red.outputs(undefined, { except: ["time limit"] });
 
     it("answers 200 or 422, with the score", async () => {
       const { url } = await up({ reports: 0 });
       await deploy(6, url, { tab: { ...tab, MINIMUM: 78 } });
       const verdict = { passed: true, score: 78, minimum: 78, report: 1, url: "example.com" };
       assert.deepEqual(await post(page), [200, verdict, null]);
-      assert.deepEqual(await red.outputs(), {});
+      assert.deepEqual(await outputs(), {});
       await deploy(6, url, { tab: { ...tab, MINIMUM: 79 } });
       assert.deepEqual(await post(page), [422, { ...verdict, passed: false, minimum: 79, report: 2 }, null]);
-      assert.deepEqual(await red.outputs(), {});
+      assert.deepEqual(await outputs(), {});
       quiet();
     });
 
@@ -401,7 +403,7 @@ describe("the examples in a real Node-RED", function () {
       const change = (node: { name?: string; timeout?: unknown }) => {
         if (node.name === "look again in 5 s") node.timeout = "0.05";
       };
-      await deploy(6, (await standIn(answer)).url, { tab: { TIME_LIMIT: 3 }, change });
+      await deploy(6, (await standIn(answer)).url, { tab, change });
       const verdict = { passed: true, score: 90, minimum: 70, report: 5, url: "example.com" };
       assert.deepEqual(await post(page), [200, verdict, null]);
     });
@@ -412,12 +414,12 @@ describe("the examples in a real Node-RED", function () {
       assert.deepEqual([status, (answer as { code: string }).code], [400, "SEO_INPUT"]);
       const [none, refusal] = await post({ url: "no url at all" });
       assert.deepEqual([none, (refusal as { code: string }).code], [400, "SEO_REJECTED"]);
-      await red.outputs();
+      await outputs();
       quiet();
     });
 
     it("answers 504 at the time limit, and shows the verdict that came too late", async () => {
-      await deploy(6, (await up({ reports: 0, latency: 800 })).url, { tab });
+      await deploy(6, (await up({ reports: 0, latency: 800 })).url, { tab: { TIME_LIMIT: 1 } });
       const late = { passed: false, error: "The report was not ready within the time limit." };
       assert.deepEqual(await post(page), [504, late, null]);
       const verdict = { passed: true, score: 78, minimum: 70, report: 1, url: "example.com" };
@@ -429,7 +431,7 @@ describe("the examples in a real Node-RED", function () {
       await deploy(6, url, { tab });
       const [status, retry] = code === THROTTLED.code ? [503, "3600"] : [502, null];
       assert.deepEqual(await post(page), [status, { passed: false, error: message, code }, retry]);
-      await red.outputs();
+      await outputs();
     });
   });
 
