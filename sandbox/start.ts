@@ -28,7 +28,7 @@ const env = sandbox && { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey 
 const running = await startNodeRed(userDir, {
   port: await freePort(1880, say),
   ...(env && { env }),
-  print: (line) => /\[(error|warn)\]/.test(line) && say(line),
+  print: (line) => /\[error\]/.test(line) && say(line),
 });
 say(`
 Node-RED ${version} with the SEO report nodes: open ${running.url}
