@@ -61,7 +61,7 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
       return {
         statusCode,
         headers: withoutKey(headers, Object.values(headers)),
-        // PHP writes a slash as \\/.
+        // PHP writes a slash with a backslash before it.
         body: withoutKey(readAnswer(row, statusCode, headers, text), [
           text,
           ...(slashed ? [text.replaceAll("\\/", "/")] : []),
