@@ -1,7 +1,8 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
-import type { ProxyOptions, TlsOptions } from "../src/dispatcher.js";
+import type { TlsOptions } from "../src/dispatcher.js";
 import { SeoError } from "../src/errors.js";
+import type { ProxyOptions } from "../src/proxy.js";
 
 /** The config node, as the nodes that use it see it: the client, and never the key. */
 export interface ServiceNode extends Node<{ apiKey?: unknown }> {

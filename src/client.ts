@@ -1,7 +1,8 @@
-import type { ProxyOptions, TlsOptions } from "./dispatcher.js";
+import type { TlsOptions } from "./dispatcher.js";
 import { cancelled, SeoError } from "./errors.js";
 import { checkInput, secretsOf } from "./input.js";
 import { type Operation, operations, service } from "./operations.js";
+import type { ProxyOptions } from "./proxy.js";
 import { createLane, createQueue, type Lane, type Turn } from "./queue.js";
 import { forFlows, LONGEST_WAIT } from "./redact.js";
 import { buildRequest, parseBase, parseKey } from "./request.js";
@@ -182,14 +183,14 @@ export function createClient(options: ClientOptions) {
     cancel(lane: Lane): void {
       lane.closed = true;
       queue.refuse(cancelled, lane);
-      transport.abort(cancelled.with({ uncertain: true }), lane);
+      transport.abort(cancelled, lane);
     },
 
     /** Ends everything, and the connections. */
     async close(): Promise<void> {
       closed = true;
       queue.refuse(cancelled);
-      transport.abort(cancelled.with({ uncertain: true }));
+      transport.abort(cancelled);
       await transport.destroy();
     },
   };

@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import type { SeoError } from "./errors.js";
 import { decode, type Headers } from "./response.js";
 
 /** An answer as it came. */
@@ -16,7 +17,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly received: Promise<Received>;
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
-  #reason: Error | undefined;
+  #reason: SeoError | undefined;
   #statusCode = 0;
   #headers: Headers = {};
   #resolve!: (received: Received) => void;
@@ -29,11 +30,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Fails with `reason` at once, also while undici waits for a connection and hears of it only afterwards. */
-  abort(reason: Error): void {
-    this.#reason = reason;
-    this.#reject(reason);
-    this.#controller?.abort(reason);
+  /**
+   * Fails with `reason` at once, also while undici waits for a connection and hears of it only afterwards. It is uncertain
+   * whether the service acted once undici has begun to send the request.
+   */
+  abort(reason: SeoError): void {
+    this.#reason = reason.with({ uncertain: this.#controller !== undefined });
+    this.#reject(this.#reason);
+    this.#controller?.abort(this.#reason);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -1,9 +1,10 @@
 import { createRequire } from "node:module";
 import type { Dispatcher } from "undici";
-import { createDispatcher, type ProxyOptions, type TlsOptions } from "./dispatcher.js";
+import { createDispatcher, type TlsOptions } from "./dispatcher.js";
 import { fromCause, SeoError } from "./errors.js";
 import { Exchange } from "./exchange.js";
 import type { Operation } from "./operations.js";
+import type { ProxyOptions } from "./proxy.js";
 import type { Lane } from "./queue.js";
 import { redact } from "./redact.js";
 import type { Base, Request } from "./request.js";
@@ -39,7 +40,7 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
   async function send(row: Operation, { method, path, body }: Request, ms: number, lane: Lane) {
     const pool = row.once ? dispatcher.fresh : dispatcher.kept;
     const exchange = new Exchange();
-    const late = { transient: true, uncertain: true, stage: "time" } as const;
+    const late = { transient: true, stage: "time" } as const;
     const timer = setTimeout(() => {
       exchange.abort(
         new SeoError("SEO_TIMEOUT", `The service at ${origin} did not answer within ${ms / 1000} s.`, late),

@@ -18,6 +18,8 @@ export type Behaviour = (socket: Socket, request: Received, nth: number) => void
 export interface ListenOptions {
   /** A pair of test/support/tls to speak TLS with. */
   certificate?: string;
+  /** That of its URL, where it is not what the server speaks. */
+  scheme?: "http" | "https";
   /** Called for each connection before anything is read from it. */
   connected?: (socket: Socket) => void;
 }
@@ -67,7 +69,8 @@ function parser(received: (request: Received) => void) {
 }
 
 /** A server on a socket of its own, which reads requests and leaves the socket to `behave`. */
-export async function listen(behave: Behaviour, { certificate, connected }: ListenOptions = {}): Promise<FaultyServer> {
+export async function listen(behave: Behaviour, options: ListenOptions = {}): Promise<FaultyServer> {
+  const { certificate, scheme = certificate ? "https" : "http", connected } = options;
   const counts = new Map<string, number>();
   const requests: Received[] = [];
   const open = new Set<Socket>();
@@ -94,7 +97,7 @@ export async function listen(behave: Behaviour, { certificate, connected }: List
   const { port } = server.address() as AddressInfo;
   const faulty: FaultyServer = {
     port,
-    url: `${certificate ? "https" : "http"}://127.0.0.1:${port}`,
+    url: `${scheme}://127.0.0.1:${port}`,
     requests,
     connections: 0,
     open,

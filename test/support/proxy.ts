@@ -17,11 +17,9 @@ export async function startProxy(tunnel?: (socket: Socket) => void): Promise<Pro
     sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
   };
   const server = createServer((incoming, outgoing) => {
-    proxy.asked.push({
-      line: `${incoming.method} ${incoming.url}`,
-      authorization: incoming.headers["proxy-authorization"],
-    });
-    const { method, headers, url = "" } = incoming;
+    const { method, url = "" } = incoming;
+    const { "proxy-authorization": authorization, ...headers } = incoming.headers;
+    proxy.asked.push({ line: `${method} ${url}`, authorization });
     const onward = request(url, { method: method ?? "GET", headers }, (response) => {
       outgoing.writeHead(response.statusCode ?? 502, response.headers);
       response.pipe(outgoing);

@@ -11,7 +11,7 @@ export interface Scenario {
   /** Another attempt may succeed. */
   transient?: true;
   /** The service may have done what was asked. */
-  acted?: true;
+  acted?: boolean;
   /** The status that the failure tells. */
   status?: number;
   /** The payload of a success, where it is not `fine`. */
@@ -272,6 +272,24 @@ const trusting = { tls: "trusting" };
 const tls: Record<string, Scenario> = {
   "a CA that is not known": { behave: say(ok), server: { certificate: "cert" }, ...refused },
   "a CA that is": { behave: say(ok), server: { certificate: "cert" }, settings: trusting },
+  "nothing said to TLS": {
+    behave: () => {},
+    server: { scheme: "https" },
+    ...late,
+    acted: false,
+    unseen: true,
+  },
+  "http where TLS is asked for": {
+    behave: () => {},
+    server: { scheme: "https", connected: (socket) => socket.once("data", () => socket.end(answer(400))) },
+    ...refused,
+  },
+  "TLS where http is asked for": {
+    behave: () => {},
+    server: { scheme: "http", certificate: "cert" },
+    ...lost,
+    unseen: true,
+  },
   "a certificate for another name": {
     behave: say(ok),
     server: { certificate: "other-name" },
@@ -286,37 +304,49 @@ const tls: Record<string, Scenario> = {
   },
 };
 
+/** Answers to CONNECT of a proxy that makes no tunnels; it is handed what goes by plain http. */
+const noTunnels: Record<string, (socket: Socket) => void> = {
+  "proxy closes": (socket) => socket.end(),
+  "proxy resets": (socket) => socket.resetAndDestroy(),
+  "proxy refuses": (socket) => socket.end("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
+  "proxy knows no CONNECT": (socket) => socket.write("HTTP/1.1 501 What\r\nContent-Length: 0\r\n\r\n"),
+  "proxy speaks no HTTP": (socket) => socket.end("220 mail ready\r\n"),
+};
+/** Those of a proxy that makes no tunnel now. */
+const noTunnelNow: Record<string, NonNullable<Scenario["proxy"]>> = {
+  "proxy down": "down",
+  "proxy wants a password": (socket) => socket.end("HTTP/1.1 407 Who\r\n\r\n"),
+  "proxy cannot connect": (socket) => socket.end("HTTP/1.1 502 Bad\r\n\r\n"),
+};
+const secure = { server: { certificate: "cert" }, settings: trusting };
+const each = (
+  scheme: string,
+  answers: Record<string, NonNullable<Scenario["proxy"]>>,
+  scenario: Partial<Scenario>,
+): Record<string, Scenario> =>
+  Object.fromEntries(
+    Object.entries(answers).map(([name, proxy]) => [`${scheme}, ${name}`, { behave: say(ok), proxy, ...scenario }]),
+  );
+
 const proxies: Record<string, Scenario> = {
   "http through a proxy": { behave: say(ok), proxy: "works" },
-  "https through a proxy": { behave: say(ok), proxy: "works", server: { certificate: "cert" }, settings: trusting },
+  "https through a proxy": { behave: say(ok), proxy: "works", ...secure },
   "https through a proxy, CA not known": {
     behave: say(ok),
     proxy: "works",
     server: { certificate: "cert" },
     ...refused,
   },
-  "lost behind a proxy": {
-    behave: end(),
-    proxy: "works",
-    server: { certificate: "cert" },
-    settings: trusting,
-    ...lost,
+  "lost behind a proxy": { behave: end(), proxy: "works", ...secure, ...lost },
+  "refused behind a proxy": {
+    behave: say(answer(503, "", { "Retry-After": "0" })),
+    proxy: (socket) => socket.end(),
+    ...maintained,
   },
-  "http, proxy down": { behave: say(ok), proxy: "down", ...unsent },
-  ...Object.fromEntries(
-    Object.entries<NonNullable<Scenario["proxy"]>>({
-      "proxy down": "down",
-      "proxy closes": (socket) => socket.end(),
-      "proxy resets": (socket) => socket.resetAndDestroy(),
-      "proxy wants a password": (socket) => socket.end("HTTP/1.1 407 Who\r\n\r\n"),
-      "proxy refuses": (socket) => socket.end("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
-      "proxy cannot connect": (socket) => socket.end("HTTP/1.1 502 Bad\r\n\r\n"),
-      "proxy speaks no HTTP": (socket) => socket.end("220 mail ready\r\n"),
-    }).map(([name, proxy]) => [
-      `https, ${name}`,
-      { behave: say(ok), proxy, server: { certificate: "cert" }, ...unsent, settings: trusting },
-    ]),
-  ),
+  "http, proxy never answers": { behave: say(ok), proxy: () => {}, ...late, acted: false, unseen: true },
+  ...each("http", noTunnels, {}),
+  ...each("http", noTunnelNow, unsent),
+  ...each("https", { ...noTunnels, ...noTunnelNow }, { ...secure, ...unsent }),
 };
 
 /** All of them. Redirects to another origin lead to `other`. */
