@@ -97,7 +97,13 @@ export function handleInput(
     const { tools, input, msg, pass, done } = place;
     const { client, settings, progress } = tools;
     const send = (out: Message) => {
-      if (!closed) pass(out);
+      try {
+        if (!closed) pass(out);
+      } catch (cause) {
+        const { attempts } = Object(out.seo) as { attempts?: number };
+        const sentence = `The service has answered, but the message cannot be passed on: ${reasonOf(cause)}`;
+        throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: true });
+      }
     };
     try {
       const ending = await work({ client, settings, progress, input, lane, place, msg, send });
