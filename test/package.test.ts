@@ -8,6 +8,8 @@ import { type Sandbox, startSandbox } from "../sandbox/server.js";
 import { changes, operations } from "../src/operations.js";
 
 const SET = "@seo-reports/node-red/seo-reports";
+const KEY = "canary-key-5f0c1e";
+const PASSWORD = "canary-password";
 const types = ["seo-service", ...Object.keys(operations), "seo-report-changes"];
 
 /** All that is packed, by folder and ending. */
@@ -72,12 +74,13 @@ describe("the packed package", function () {
 
   before(async () => {
     await installPackage(userDir);
-    sandbox = await startSandbox();
+    sandbox = await startSandbox({ apiKey: KEY });
     writeFileSync(join(userDir, "flows.json"), JSON.stringify(flows()));
-    writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ service: { apiKey: "${SEO_API_KEY}" } }));
+    writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ service: { apiKey: KEY } }));
     nodeRed = await startNodeRed(userDir, {
       port: await freePort(18_800),
-      env: { SEO_BASE_URL: `${sandbox.url}/`, SEO_API_KEY: sandbox.apiKey },
+      env: { SEO_BASE_URL: `${sandbox.url}/` },
+      more: { logging: { console: { level: "trace", metrics: true, audit: true } } },
     });
   });
   after(async () => {
@@ -133,7 +136,7 @@ describe("the packed package", function () {
     const stored = await post("seo-report-store", {
       url: "https://example.com/packed",
       privacy: "password",
-      password: "s",
+      password: PASSWORD,
     });
     assert.equal(stored.status, 200);
     const { data } = stored.body;
@@ -157,5 +160,14 @@ describe("the packed package", function () {
     assert.deepEqual([...new Set(asked)].sort(), [...new Set(documented)].sort());
     const gone = await post("seo-report-show", { id: data.id });
     assert.deepEqual([gone.status, gone.body.code], [500, "SEO_NOT_FOUND"]);
+  });
+
+  it("lets neither the key nor a page's password out, at trace level too", async () => {
+    const refused = await post("seo-report-store", { url: "no url", privacy: 2, password: PASSWORD });
+    assert.equal(refused.status, 500);
+    const answers = ["flows", "nodes", "credentials/seo-service/service", "context/global", "diagnostics"];
+    const told = await Promise.all(answers.map(async (path) => (await get(path)).text()));
+    assert.ok(nodeRed.log.some((line) => line.includes("[audit]")));
+    assert.doesNotMatch([JSON.stringify(refused), ...told, ...nodeRed.log].join("\n"), /canary-(key|password)/);
   });
 });
