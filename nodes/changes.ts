@@ -1,9 +1,10 @@
 import type { Node, NodeAPI } from "node-red";
 import { type Change, createComparison, type Snapshot } from "../src/changes.js";
-import { cancelled } from "../src/errors.js";
+import { cancelled, SeoError } from "../src/errors.js";
 import { changes, operations } from "../src/operations.js";
 import { collect } from "./collect.js";
 import { type Config, type Ending, handleInput, type Job } from "./handler.js";
+import { reasonOf } from "./sources.js";
 
 const TYPE = "seo-report-changes";
 const LIST = "seo-report-list";
@@ -29,15 +30,15 @@ function isMemory(value: unknown): value is Memory {
 /** The node's context, in the store that the node names. */
 function createMemory(node: Node, store: string | undefined) {
   const context = node.context();
+  const use = (how: (done: (error: unknown, value?: unknown) => void) => void) =>
+    new Promise<unknown>((resolve, reject) => how((error, value) => (error ? reject(error) : resolve(value)))).catch(
+      (cause) => {
+        throw new SeoError("SEO_INPUT", `The node's context store cannot be used: ${reasonOf(cause)}`);
+      },
+    );
   return {
-    read: () =>
-      new Promise<unknown>((resolve, reject) =>
-        context.get("reports", store, (error: unknown, value: unknown) => (error ? reject(error) : resolve(value))),
-      ),
-    write: (memory: Memory) =>
-      new Promise<void>((resolve, reject) =>
-        context.set("reports", memory, store, (error: unknown) => (error ? reject(error) : resolve())),
-      ),
+    read: () => use((done) => context.get("reports", store, done)),
+    write: (memory: Memory) => use((done) => context.set("reports", memory, store, done)),
   };
 }
 

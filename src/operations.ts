@@ -343,7 +343,7 @@ export const changes: NodeType = {
       kind: "text",
       label: "Context store",
       example: "file",
-      help: "The context store that keeps what was seen. Blank: Node-RED's default store.",
+      help: "The context store that keeps what was seen. Blank: Node-RED's default store. Without contextStorage in Node-RED's settings, a restart and a redeploy of the node forget it.",
     },
     limit: { ...limit, default: "" },
   },

@@ -310,8 +310,9 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), []);
       list(later);
       disk.full = true;
-      const { by } = await flow.send("changes");
+      const { by, msg } = await flow.send("changes");
       assert.equal(by, "caught");
+      assert.match((msg.error as Error).message, /^The node's context store cannot be used: /);
       assert.deepEqual(flow.of("out").map(short), expected);
       disk.full = false;
       assert.deepEqual(await look(), expected);
