@@ -23,7 +23,7 @@ export interface Target {
   least?: number;
 }
 
-export const OURS = "seo-report-list";
+const OURS = "seo-report-list";
 export const CORE = "http request, keep-alive";
 export const BARE = "undici.request";
 const PAGE_MS = 20;

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { nodeRed as which } from "../sandbox/nodered.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const require = createRequire(import.meta.url);
@@ -17,9 +18,7 @@ interface NodeRed {
 }
 
 /** The package name of the Node-RED that the running Node is for. */
-export const nodeRed = Number(process.versions.node.split(".")[0]) >= 22 ? "node-red" : "node-red-4";
-
-export const nodeRedVersion = (require(`${nodeRed}/package.json`) as { version: string }).version;
+export const { name: nodeRed, version: nodeRedVersion } = which();
 
 /** Puts the built package where Node-RED finds it, as `npm link` would. */
 export function install(userDir: string): void {

@@ -2,7 +2,7 @@
 export const quantile = (sorted: ArrayLike<number>, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
-export const median = (values: number[]): number =>
+const median = (values: number[]): number =>
   quantile(
     values.toSorted((a, b) => a - b),
     0.5,

@@ -25,7 +25,7 @@ const names: Record<string, (value: string) => string> = {
 };
 
 /** What a new node has for a parameter: the payload for the main one, and its property of that name for the others. */
-export const preset = ({ main, params }: NodeType, param: string) =>
+const preset = ({ main, params }: NodeType, param: string) =>
   param === main ? "payload" : `payload.${params[param]?.wire ?? param}`;
 
 /** Reads `msg.a.b`, undefined where `a` is missing. Of a text's and an array's own functions (`"x".search`) none is a value. */

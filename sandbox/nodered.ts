@@ -12,10 +12,13 @@ const require = createRequire(import.meta.url);
 /** The package's own folder. */
 export const root = join(import.meta.dirname, "../..");
 
-/** The Node-RED that the running Node can run: 5 from Node 22.9 on, else 4.1. Both are installed for development. */
+/**
+ * The Node-RED that the running Node can run: 5 from Node 22.9 on, else 4.1. Both are installed for development, as
+ * `node-red` and `node-red-4`; the variable NODE_RED names the other one.
+ */
 export function nodeRed(): { name: string; version: string; script: string } {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  const name = major > 22 || (major === 22 && minor >= 9) ? "node-red" : "node-red-4";
+  const name = process.env.NODE_RED ?? (major > 22 || (major === 22 && minor >= 9) ? "node-red" : "node-red-4");
   const manifest = require.resolve(`${name}/package.json`);
   const { version } = JSON.parse(readFileSync(manifest, "utf8")) as { version: string };
   return { name, version, script: join(dirname(manifest), "red.js") };

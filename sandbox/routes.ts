@@ -4,7 +4,7 @@ import type { Report, Reports } from "./reports.js";
 import { type Answer, type Fields, oneOf, pageNumber, type Rules, text, webAddress } from "./rules.js";
 
 /** `key` is the decoded last segment of the path, if the route has one; `place` is the URL without its query. */
-export type Call = { reports: Reports; fields: Fields; key: string; place: string };
+type Call = { reports: Reports; fields: Fields; key: string; place: string };
 
 export type Route = {
   methods: string[];

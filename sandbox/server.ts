@@ -24,7 +24,7 @@ export type SandboxOptions = {
 };
 
 /** What was asked and answered; `query` as it was sent, without the question mark. */
-export type SeenRequest = { method: string; path: string; query: string; status: number };
+type SeenRequest = { method: string; path: string; query: string; status: number };
 
 export type Sandbox = {
   url: string;

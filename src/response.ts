@@ -100,7 +100,7 @@ function words(body: unknown): { message?: string | undefined; fields?: Record<s
 }
 
 /** Seconds to wait by `Retry-After` (a number or an HTTP date) or, without one, by `X-RateLimit-Reset` (unix seconds). */
-export function retryAfter(headers: Headers, now = Date.now()): number | undefined {
+function retryAfter(headers: Headers, now = Date.now()): number | undefined {
   const after = String(headers["retry-after"] ?? "").trim();
   if (/^\d{1,9}$/.test(after)) return Number(after);
   const reset = String(headers["x-ratelimit-reset"] ?? "").trim();

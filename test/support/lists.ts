@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export type Row = Record<string, unknown>;
 
 /** What a paginator makes an answer of. */
-export interface View {
+interface View {
   /** The whole list, and where in it the page begins and ends. */
   all: readonly Row[];
   from: number;
@@ -117,7 +117,7 @@ export interface Asked {
   nth: number;
 }
 
-export interface Reply {
+interface Reply {
   status?: number;
   body: unknown;
 }
@@ -204,7 +204,7 @@ export const reports = (count: number, first = 1): Row[] =>
   });
 
 /** Projects, which have no id. */
-export const projects = (count: number): Row[] =>
+const projects = (count: number): Row[] =>
   Array.from({ length: count }, (_, i) => ({ project: `p${i}.example`, reports: i, created_at: null }));
 
 /** The records of either list, by node type. */

@@ -1,6 +1,7 @@
 import { type EventEmitter, once } from "node:events";
 import { createRequire } from "node:module";
 import type { Node, NodeAPI } from "node-red";
+import { nodeRed as which } from "../../sandbox/nodered.js";
 
 const require = createRequire(import.meta.url);
 
@@ -35,12 +36,9 @@ interface Helper {
   _sandbox: { restore(): void };
 }
 
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+const nodeRed = require.resolve(which().name);
 
-/** The entry of the Node-RED under test: 5 where the running Node can, else 4.1. */
-export const nodeRed = require.resolve(major > 22 || (major === 22 && minor >= 9) ? "node-red" : "node-red-4");
-
-/** A module of that Node-RED. */
+/** A module of the Node-RED under test. */
 export const nodeRedModule = <T>(name: string): T => createRequire(nodeRed)(name) as T;
 
 export const helper = require("node-red-node-test-helper") as Helper;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 
 /** A message as it came to a debug node (the part that it shows) or to a widget (its payload). */
-export interface Shown {
+interface Shown {
   name: string;
   value: unknown;
 }
