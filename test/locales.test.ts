@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build, SET, type Texts } from "../nodes/editor/forms.js";
 import { safe } from "../nodes/editor/page.js";
@@ -48,7 +50,24 @@ describe("the translations", () => {
   it("are there for every language of Node-RED's own nodes", () => {
     const own = readdirSync(join(root, "node_modules/@node-red/nodes/locales"));
     assert.equal(own.length, 10);
-    assert.deepEqual(["en-US", ...languages].sort(), own.sort());
+    assert.deepEqual(
+      own.filter((language) => !["en-US", ...languages].includes(language)),
+      [],
+    );
+  });
+
+  it("become one more with one more file, as CONTRIBUTING says", () => {
+    const copy = mkdtempSync(join(tmpdir(), "seo-language-"));
+    for (const path of ["dist/nodes", "dist/src", "nodes/locales", "icons", "README.md", "package.json"])
+      cpSync(join(root, path), join(copy, path), { recursive: true });
+    symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+    const catalogue = read("dist/nodes/locales/en-US", `${SET}.json`).replaceAll("Base URL", "URL di base");
+    writeFileSync(join(copy, "nodes/locales/it.json"), catalogue);
+    execFileSync(process.execPath, [join(copy, "dist/nodes/editor/build.js")]);
+    const built = (ending: string) => readFileSync(join(copy, `dist/nodes/locales/it/${SET}.${ending}`), "utf8");
+    assert.deepEqual(JSON.parse(built("json")), JSON.parse(catalogue));
+    assert.match(built("html"), /data-help-name="seo-report-store"/);
+    rmSync(copy, { recursive: true });
   });
 
   it("start from English statuses that fit under a node", () => {
