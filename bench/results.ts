@@ -59,11 +59,6 @@ export function targets(run: Run, loads: number[], concurrency: number): Target[
       most: 0.6,
     },
     {
-      name: "time to load altogether, with the first message, times that of undici and zod",
-      value: loading("both together") / loading("undici and zod"),
-      most: 0.6,
-    },
-    {
       name: "time for 1 000 pages of 20 ms, times pages / concurrency x 20 ms",
       value: (pages?.ms ?? Number.NaN) / ((1000 / concurrency) * PAGE_MS),
       most: 1.15,
