@@ -1,61 +1,47 @@
 import assert from "node:assert/strict";
-import { type Flow, type Message, run, service } from "./support/flow.js";
-import { type Lists, reports, type Shape, shapes, startLists } from "./support/lists.js";
-import { outputs, type Parts, parts, payloads, seo, succeed } from "./support/outputs.js";
+import { type Message, run, service } from "./support/flow.js";
+import { reports, type Shape, shapes } from "./support/lists.js";
+import { outputs, type Parts, parts, payloads, seo, withLists } from "./support/outputs.js";
 import { helper } from "./support/red.js";
 
 const LIST = "seo-report-list";
 
 describe("Outputs of a list are", () => {
-  let lists: Lists;
-  let flow: Flow;
-
-  before(async () => {
-    lists = await startLists({ all: [] });
-  });
-
-  after(() => lists.close());
+  const suite = withLists();
+  const { serve, ask } = suite;
 
   afterEach(() => helper.unload());
 
-  const serve = (options: Lists["options"]) => {
-    lists.asked.length = 0;
-    lists.options = options;
-    flow.forget();
-  };
-
-  const ask = (id: string, msg?: Message) => succeed(flow, id, msg);
-
   beforeEach(async () => {
-    flow = await run([service(lists.url), ...outputs(LIST, { limit: "" })]);
+    suite.flow = await run([service(suite.lists.url), ...outputs(LIST, { limit: "" })]);
   });
 
   it("the answer, and its data, of one page", async () => {
     serve({ all: reports(25) });
     await ask("body", { payload: { per_page: 25 } });
-    const [body] = await flow.take("body-out", 1);
+    const [body] = await suite.flow.take("body-out", 1);
     const { data, meta } = (body as Message).payload as { data: unknown; meta: { last_page: number } };
     assert.deepEqual(data, reports(25));
     assert.equal(meta.last_page, 1);
     await ask("data");
-    assert.deepEqual(payloads(await flow.take("data-out", 1)), [reports(25).slice(0, 10)]);
+    assert.deepEqual(payloads(await suite.flow.take("data-out", 1)), [reports(25).slice(0, 10)]);
     assert.deepEqual([seo(body).page, seo(body).pages, seo(body).total], [1, 1, 25]);
-    assert.equal(lists.asked.length, 2);
+    assert.equal(suite.lists.asked.length, 2);
     serve({ all: reports(3), shape: shapes["plain array"] as Shape });
     await ask("data");
-    assert.deepEqual(payloads(await flow.take("data-out", 1)), [reports(3)]);
+    assert.deepEqual(payloads(await suite.flow.take("data-out", 1)), [reports(3)]);
   });
 
   it("a message for each page, or for each record, in order", async () => {
     serve({ all: reports(250) });
     await ask("pages");
-    assert.deepEqual(payloads(flow.of("pages-out")), [
+    assert.deepEqual(payloads(suite.flow.of("pages-out")), [
       reports(250).slice(0, 100),
       reports(250).slice(100, 200),
       reports(250).slice(200),
     ]);
     await ask("records");
-    assert.deepEqual(payloads(flow.of("records-out")), reports(250));
+    assert.deepEqual(payloads(suite.flow.of("records-out")), reports(250));
   });
 
   it("numbered from 0, of one group, and counted on the last alone", async () => {
@@ -65,7 +51,7 @@ describe("Outputs of a list are", () => {
       ["records", 250, 1],
     ] as const) {
       await ask(output);
-      const all = (await flow.take(`${output}-out`, count)).map(parts);
+      const all = (await suite.flow.take(`${output}-out`, count)).map(parts);
       assert.equal(all.length, count);
       const { id } = all[0] as Parts;
       const expected = all.map((_, index) => ({
@@ -79,7 +65,7 @@ describe("Outputs of a list are", () => {
     }
     serve({ all: reports(1) });
     await Promise.all([ask("records"), ask("records")]);
-    const [one, two] = await flow.take("records-out", 2);
+    const [one, two] = await suite.flow.take("records-out", 2);
     assert.notEqual(parts(one).id, parts(two).id);
   });
 
@@ -95,21 +81,21 @@ describe("Outputs of a list are", () => {
     await ask("all");
     await ask("pages");
     await ask("records");
-    assert.deepEqual(flow.of("all-out").map(told), [at(3)]);
-    assert.deepEqual(flow.of("pages-out").map(told), [at(1), at(2), at(3)]);
+    assert.deepEqual(suite.flow.of("all-out").map(told), [at(3)]);
+    assert.deepEqual(suite.flow.of("pages-out").map(told), [at(1), at(2), at(3)]);
     assert.deepEqual(
-      flow.of("records-out").map(told),
+      suite.flow.of("records-out").map(told),
       reports(250).map((_, i) => at(Math.floor(i / 100) + 1)),
     );
     for (const output of ["all", "pages", "records"]) {
-      const last = seo(flow.of(`${output}-out`).at(-1));
+      const last = seo(suite.flow.of(`${output}-out`).at(-1));
       assert.equal(last.attempts, 3);
       assert.equal(typeof last.duration, "number");
       assert.ok(last.headers);
     }
     serve({ all: reports(5), shape: shapes["plain array"] as Shape });
     await ask("all");
-    assert.deepEqual(Object.keys(seo(flow.of("all-out")[0])).includes("total"), false);
+    assert.deepEqual(Object.keys(seo(suite.flow.of("all-out")[0])).includes("total"), false);
   });
 
   it("with everything else of the message, each its own", async () => {
@@ -126,7 +112,7 @@ describe("Outputs of a list are", () => {
         res,
       };
       await ask(output, given);
-      const came = await flow.take(`${output}-out`, 1);
+      const came = await suite.flow.take(`${output}-out`, 1);
       for (const msg of came) {
         assert.deepEqual([msg.topic, msg.headers, msg.url, msg.kept], ["t", { a: 1 }, "u", { deep: [1] }]);
         assert.equal(msg.statusCode, undefined);
@@ -142,10 +128,10 @@ describe("Outputs of a list are", () => {
   it("refused with a limit that is none", async () => {
     for (const limit of ["-1", "1.5", "some"]) {
       await helper.unload();
-      flow = await run([service(lists.url), ...outputs(LIST, { limit })]);
+      suite.flow = await run([service(suite.lists.url), ...outputs(LIST, { limit })]);
       serve({ all: reports(5) });
       for (const output of ["all", "pages", "records"]) {
-        const { by, msg } = await flow.send(output);
+        const { by, msg } = await suite.flow.send(output);
         assert.equal(by, "caught");
         assert.equal((msg.error as { code: string }).code, "SEO_INPUT");
         assert.equal(
@@ -153,17 +139,17 @@ describe("Outputs of a list are", () => {
           `limit must be a whole number from 0; the node's limit is "${limit}".`,
         );
       }
-      assert.equal(lists.asked.length, 0);
+      assert.equal(suite.lists.asked.length, 0);
     }
   });
 
   it("cut at the limit, and said to be", async () => {
     await helper.unload();
-    flow = await run([service(lists.url), ...outputs(LIST, { limit: "150" })]);
+    suite.flow = await run([service(suite.lists.url), ...outputs(LIST, { limit: "150" })]);
     serve({ all: reports(250) });
     await Promise.all(["all", "pages", "records"].map((output) => ask(output)));
     for (const output of ["all-out", "pages-joined", "records-joined"]) {
-      const [msg] = await flow.take(output, 1);
+      const [msg] = await suite.flow.take(output, 1);
       assert.deepEqual(msg?.payload, reports(250).slice(0, 150), output);
       assert.equal(seo(msg).truncated, true);
     }
@@ -171,10 +157,10 @@ describe("Outputs of a list are", () => {
 
   it("at most 1 000 records where the node says nothing of it", async () => {
     await helper.unload();
-    flow = await run([service(lists.url), ...outputs(LIST)]);
+    suite.flow = await run([service(suite.lists.url), ...outputs(LIST)]);
     serve({ all: reports(1200) });
     await ask("all");
-    const [msg] = await flow.take("all-out", 1);
+    const [msg] = await suite.flow.take("all-out", 1);
     assert.equal(((msg as Message).payload as unknown[]).length, 1000);
     assert.equal(seo(msg).truncated, true);
   });

@@ -150,6 +150,14 @@ describe("the flow library's scorecard", function () {
     );
   });
 
+  it("comes with no dependency whose licence is not written down", () => {
+    const text = readFileSync(join(root, "docs/decisions/dependencies.md"), "utf8");
+    for (const name of Object.keys(manifest.dependencies)) {
+      const { license } = json<Manifest>(join(root, "node_modules", name, "package.json"));
+      assert.match(text, new RegExp(`^\\| \`${name}\` +\\| ${license} +\\|`, "m"));
+    }
+  });
+
   it("is packed to the same bytes each time", () => {
     assert.ok(readFileSync(pack()).equals(bytes));
   });

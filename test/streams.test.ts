@@ -1,37 +1,23 @@
 import assert from "node:assert/strict";
-import { type Flow, type Message, node, run, service } from "./support/flow.js";
-import { type Lists, latch, late, reports, type Shape, shapes, startLists } from "./support/lists.js";
-import { outputs, parts, payloads, seo, succeed } from "./support/outputs.js";
+import { node, run, service } from "./support/flow.js";
+import { latch, late, reports, type Shape, shapes } from "./support/lists.js";
+import { outputs, parts, payloads, seo, withLists } from "./support/outputs.js";
 import { helper } from "./support/red.js";
 
 const LIST = "seo-report-list";
 
 describe("Streams of a list", () => {
-  let lists: Lists;
-  let flow: Flow;
-
-  before(async () => {
-    lists = await startLists({ all: [] });
-  });
-
-  after(() => lists.close());
+  const suite = withLists();
+  const { serve, ask } = suite;
 
   afterEach(() => helper.unload());
-
-  const serve = (options: Lists["options"]) => {
-    lists.asked.length = 0;
-    lists.options = options;
-    flow.forget();
-  };
-
-  const ask = (id: string, msg?: Message) => succeed(flow, id, msg);
 
   describe("work with", () => {
     const given = { payload: ["one", "two"], topic: "nested" };
 
     it("parts that the message had: they are kept, and are back after join", async () => {
-      flow = await run([
-        service(lists.url),
+      suite.flow = await run([
+        service(suite.lists.url),
         node("split", "split", ["list"], { splt: "\\n", spltType: "str", arraySplt: 1, arraySpltType: "len" }),
         node("list", LIST, ["out", "inner"], { output: "records", limit: "", searchType: "msg", search: "payload" }),
         node("inner", "join", ["joined", "outer"], { mode: "auto" }),
@@ -39,10 +25,10 @@ describe("Streams of a list", () => {
       ]);
       serve({ all: reports(120) });
       helper.getNode("split")?.receive(given as never);
-      const [whole] = await flow.take("whole", 1);
+      const [whole] = await suite.flow.take("whole", 1);
       assert.deepEqual(whole?.payload, [reports(120), reports(120)]);
       assert.equal(whole?.parts, undefined);
-      const joined = flow.of("joined").map(parts);
+      const joined = suite.flow.of("joined").map(parts);
       assert.deepEqual(
         joined.map(({ index, count }) => [index, count]),
         [
@@ -50,13 +36,13 @@ describe("Streams of a list", () => {
           [1, 2],
         ],
       );
-      for (const msg of flow.of("out")) assert.ok(joined.some(({ id }) => id === parts(msg).parts?.id));
-      assert.deepEqual(new Set(lists.asked.map(({ query }) => query.get("search"))), new Set(["one", "two"]));
+      for (const msg of suite.flow.of("out")) assert.ok(joined.some(({ id }) => id === parts(msg).parts?.id));
+      assert.deepEqual(new Set(suite.lists.asked.map(({ query }) => query.get("search"))), new Set(["one", "two"]));
     });
 
     it("split, which makes records of pages, and two joins, which make all of them again", async () => {
-      flow = await run([
-        service(lists.url),
+      suite.flow = await run([
+        service(suite.lists.url),
         node("list", LIST, ["split"], { output: "pages", limit: "" }),
         node("split", "split", ["single", "inner"], {
           splt: "\\n",
@@ -69,34 +55,34 @@ describe("Streams of a list", () => {
       ]);
       serve({ all: reports(250) });
       await ask("list");
-      const [whole] = await flow.take("whole", 1);
+      const [whole] = await suite.flow.take("whole", 1);
       assert.deepEqual(whole?.payload, reports(250));
-      assert.deepEqual(payloads(flow.of("single")), reports(250));
-      assert.equal(flow.of("page").length, 3);
+      assert.deepEqual(payloads(suite.flow.of("single")), reports(250));
+      assert.equal(suite.flow.of("page").length, 3);
     });
 
     it("batch, which ends its last group with the last record", async () => {
-      flow = await run([
-        service(lists.url),
+      suite.flow = await run([
+        service(suite.lists.url),
         node("list", LIST, ["batch"], { output: "records", limit: "" }),
         node("batch", "batch", ["join"], { mode: "count", count: 40, overlap: 0, honourParts: true }),
         node("join", "join", ["group"], { mode: "auto" }),
       ]);
       serve({ all: reports(90) });
       await ask("list");
-      const groups = payloads(await flow.take("group", 3));
+      const groups = payloads(await suite.flow.take("group", 3));
       assert.deepEqual(groups, [reports(90).slice(0, 40), reports(90).slice(40, 80), reports(90).slice(80)]);
     });
   });
 
   describe("that fail in the middle", () => {
     const broken = (nth: number) =>
-      (lists.options.reply = ({ query }) => {
+      (suite.lists.options.reply = ({ query }) => {
         return Number(query.get("page") ?? 1) < nth ? undefined : { status: 500, body: { message: "Broken." } };
       });
 
     beforeEach(async () => {
-      flow = await run([service(lists.url), ...outputs(LIST, { limit: "" })]);
+      suite.flow = await run([service(suite.lists.url), ...outputs(LIST, { limit: "" })]);
       serve({ all: reports(450) });
     });
 
@@ -107,7 +93,7 @@ describe("Streams of a list", () => {
     ] as const) {
       it(`keep what was sent and tell how much it was: ${output}`, async () => {
         broken(3);
-        const { by, msg } = await flow.send(output, { payload: { sort: "asc" } });
+        const { by, msg } = await suite.flow.send(output, { payload: { sort: "asc" } });
         assert.equal(by, "caught");
         const { code, message } = msg.error as { code: string; message: string };
         assert.deepEqual(
@@ -117,24 +103,24 @@ describe("Streams of a list", () => {
         const { error } = seo(msg) as { error: { message: string; attempts: number; statusCode: number } };
         assert.deepEqual([error.message, error.attempts, error.statusCode], [message, 3, 500]);
         assert.deepEqual(msg.payload, { sort: "asc" });
-        const came = flow.of(`${output}-out`);
+        const came = suite.flow.of(`${output}-out`);
         assert.equal(came.length, count);
         assert.deepEqual(payloads(came).flat(), reports(450).slice(0, count && 200));
         assert.ok(came.every((one) => parts(one).count === undefined));
         await late(20);
-        assert.equal(flow.of("caught").length, 1);
-        assert.equal(flow.of("completed").length, 0);
+        assert.equal(suite.flow.of("caught").length, 1);
+        assert.equal(suite.flow.of("completed").length, 0);
       });
 
       it(`tell of a record without an id, after what came before it: ${output}`, async () => {
         const all = reports(450).map((row, i) => (i === 250 ? { url: row.url } : row));
         serve({ all });
-        const { by, msg } = await flow.send(output);
+        const { by, msg } = await suite.flow.send(output);
         assert.equal(by, "caught");
         const { code, message } = msg.error as { code: string; message: string };
         assert.equal(code, "SEO_RESPONSE");
         assert.match(message, /a record without id.* 200 records of 2 pages had come\.$/);
-        assert.equal(flow.of(`${output}-out`).length, count);
+        assert.equal(suite.flow.of(`${output}-out`).length, count);
       });
     }
 
@@ -142,44 +128,44 @@ describe("Streams of a list", () => {
       const all = reports(5).map(({ url }) => ({ url }));
       serve({ all });
       await ask("data");
-      assert.deepEqual(payloads(await flow.take("data-out", 1)), [all]);
+      assert.deepEqual(payloads(await suite.flow.take("data-out", 1)), [all]);
       await ask("body");
-      assert.deepEqual((flow.of("body-out")[0] as { payload: { data: unknown } }).payload.data, all);
+      assert.deepEqual((suite.flow.of("body-out")[0] as { payload: { data: unknown } }).payload.data, all);
     });
 
     it("say nothing of pages when none had come", async () => {
       broken(1);
-      const { msg } = await flow.send("records");
+      const { msg } = await suite.flow.send("records");
       assert.equal((msg.error as Error).message, "The service answered 500: Broken.");
     });
   });
 
   it("stop between pages when the node is deployed anew, and say so once", async () => {
     const nodes = (name: string) => [
-      service(lists.url),
+      service(suite.lists.url),
       node("list", LIST, ["out"], { name, output: "pages", limit: "" }),
     ];
-    flow = await run(nodes("before"));
+    suite.flow = await run(nodes("before"));
     serve({ all: reports(20_000) });
-    const ended = flow.send("list");
-    await flow.take("out", 3);
-    await flow.deploy(nodes("after"));
+    const ended = suite.flow.send("list");
+    await suite.flow.take("out", 3);
+    await suite.flow.deploy(nodes("after"));
     const { by, msg } = await ended;
-    const { length } = lists.asked;
+    const { length } = suite.lists.asked;
     assert.equal(by, "caught");
     const { code, message } = msg.error as { code: string; message: string };
     assert.equal(code, "SEO_CANCELLED");
-    const came = flow.of("out").length;
+    const came = suite.flow.of("out").length;
     assert.ok(came >= 3 && came < 200, `${came} pages`);
     assert.match(message, new RegExp(` ${came * 100} records of ${came} pages had come\\.$`));
     await late(50);
-    assert.equal(lists.asked.length, length, "nothing more is asked for");
-    assert.equal(flow.of("out").length, came);
-    assert.equal(flow.of("caught").length, 1);
+    assert.equal(suite.lists.asked.length, length, "nothing more is asked for");
+    assert.equal(suite.flow.of("out").length, came);
+    assert.equal(suite.flow.of("caught").length, 1);
   });
 
   it("show how far they are", async () => {
-    flow = await run([service(lists.url, { concurrency: "1" }), ...outputs(LIST, { limit: "" })]);
+    suite.flow = await run([service(suite.lists.url, { concurrency: "1" }), ...outputs(LIST, { limit: "" })]);
     for (const [shape, key] of [
       ["length-aware", 'seo-reports.status.page {"page":2,"pages":5,"records":200}'],
       ["simple", 'seo-reports.status.pageUnknown {"page":2,"pages":"","records":200}'],
@@ -191,17 +177,17 @@ describe("Streams of a list", () => {
         wait: ({ query }) => (query.get("page") === "3" ? hold.opened : undefined),
       });
       const ended = ask("records");
-      await flow.until(() => flow.statuses("records").includes(key));
+      await suite.flow.until(() => suite.flow.statuses("records").includes(key));
       hold.open();
       await ended;
       const done = shape === "simple" ? "450" : 'seo-reports.status.of {"count":450,"total":450}';
-      await flow.until(() => flow.statuses("records").at(-1) === done);
+      await suite.flow.until(() => suite.flow.statuses("records").at(-1) === done);
     }
   });
 
   it("leave other nodes of the service their turn", async () => {
-    flow = await run([
-      service(lists.url, { concurrency: "2" }),
+    suite.flow = await run([
+      service(suite.lists.url, { concurrency: "2" }),
       node("list", LIST, ["out"], { output: "records", limit: "" }),
       node("show", "seo-report-show", ["shown-out"], { reportId: "7", reportIdType: "str" }),
     ]);
@@ -212,13 +198,13 @@ describe("Streams of a list", () => {
     });
     const long = ask("list");
     for (const after of [300, 900, 1500]) {
-      await flow.take("out", after);
-      const { length } = lists.asked;
+      await suite.flow.take("out", after);
+      const { length } = suite.lists.asked;
       await ask("show");
-      const place = lists.asked.findIndex(({ path }, i) => i >= length && path.endsWith("/7"));
+      const place = suite.lists.asked.findIndex(({ path }, i) => i >= length && path.endsWith("/7"));
       assert.ok(place - length <= 2, `${place - length} pages were asked for before it`);
     }
     await long;
-    assert.equal(flow.of("out").length, 4000);
+    assert.equal(suite.flow.of("out").length, 4000);
   });
 });

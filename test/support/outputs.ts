@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type Flow, type Message, node } from "./flow.js";
+import { type Lists, startLists } from "./lists.js";
 
 export interface Parts {
   id: string;
@@ -22,6 +23,26 @@ export const outputs = (type: string, settings: object = {}) => [
     node(`${output}-join`, "join", [`${output}-joined`], { mode: "auto" }),
   ]),
 ];
+
+/** For one suite: a service of lists, and the flow that asks it, which is the suite's to run. */
+export function withLists() {
+  const suite = {
+    lists: undefined as unknown as Lists,
+    flow: undefined as unknown as Flow,
+    /** From now on the service has these records, and nothing was heard or asked. */
+    serve(options: Lists["options"]) {
+      suite.lists.asked.length = 0;
+      suite.lists.options = options;
+      suite.flow.forget();
+    },
+    ask: (id: string, msg?: Message) => succeed(suite.flow, id, msg),
+  };
+  before(async () => {
+    suite.lists = await startLists({ all: [] });
+  });
+  after(() => suite.lists.close());
+  return suite;
+}
 
 /** Sends a message to a node and expects it to succeed. */
 export async function succeed(flow: Flow, id: string, msg: Message = {}): Promise<void> {
