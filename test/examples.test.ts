@@ -77,6 +77,7 @@ describe("the examples in a real Node-RED", function () {
   });
 
   async function up(options: SandboxOptions = {}): Promise<Sandbox> {
+    await sandbox?.close();
     sandbox = await startSandbox({ now: () => NOW, ...options });
     return sandbox;
   }
