@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, installPackage, type Running, startNodeRed } from "../sandbox/nodered.js";
 import type { Report } from "../sandbox/reports.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../sandbox/server.js";
-import { type Broker, startBroker } from "./support/broker.js";
+import { type Broker, startBroker, startRelay } from "./support/broker.js";
 import {
   type Deployment,
   drive,
@@ -778,16 +778,23 @@ describe("the examples in a real Node-RED", function () {
       await broker?.stop();
     });
 
-    /** Deploys on both, and puts the pages in on the first. */
-    async function start(url: string, urls: string[], tab = {}): Promise<void> {
+    /** Deploys on both; the second may find the broker elsewhere. */
+    async function deployBoth(url: string, urls: string[], tab = {}, elsewhere = broker?.url ?? ""): Promise<void> {
       const change = (node: FlowNode) => {
         const [payload] = (node.props ?? []) as { p: string; v: string }[];
         if (node.name === "put in URLs" && payload) payload.v = JSON.stringify(urls);
       };
-      const more = { change, tab, env: { MQTT_URL: broker?.url ?? "", SEO_BASE_URL: url, SEO_API_KEY: "sandbox-key" } };
-      for (const machine of [red, second]) await machine.deploy(12, { ...more, service: { retries: "0" } });
+      const more = { change, tab, service: { retries: "0" } };
+      const env = { MQTT_URL: broker?.url ?? "", SEO_BASE_URL: url, SEO_API_KEY: "sandbox-key" };
+      await red.deploy(12, { ...more, env });
+      await second.deploy(12, { ...more, env: { ...env, MQTT_URL: elsewhere } });
       for (const machine of [red, second]) await machine.logged("Connected to broker");
       await sleep(200);
+    }
+
+    /** Deploys on both, and puts the pages in on the first. */
+    async function start(url: string, urls: string[], tab = {}): Promise<void> {
+      await deployBoth(url, urls, tab);
       await red.inject("put in URLs");
     }
 
@@ -827,6 +834,25 @@ describe("the examples in a real Node-RED", function () {
         byUrl(result),
         pages.map((page) => ({ url: page, error: message, code })),
       );
+    });
+
+    it("loses nothing, and makes nothing twice, when a connection breaks before the broker is heard", async () => {
+      const relay = await startRelay(broker?.url ?? "");
+      try {
+        const { url, requests } = await up({ reports: 0, latency: 100, now: Date.now });
+        await deployBoth(url, pages, { OVERDUE_MINUTES: 0.05 }, relay.url);
+        relay.deafen();
+        await second.inject("put in URLs");
+        while (requests.length < 2) await sleep(20);
+        relay.cut();
+        await sleep(3500);
+        await second.inject("every minute");
+        const { result } = await second.outputs(came(pages.length));
+        assert.deepEqual(byUrl(result), stored());
+        assert.equal(listed().length, pages.length);
+      } finally {
+        relay.stop();
+      }
     });
 
     it("loses nothing, and makes nothing twice, when a machine dies", async () => {

@@ -14,7 +14,7 @@ export interface FlowNode {
   [property: string]: unknown;
 }
 
-const PATIENCE = 20_000;
+const PATIENCE = 60_000;
 const PAUSE = 40;
 const folder = join(root, "examples");
 

@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, type Running, startNodeRed } from "../../sandbox/nodered.js";
 import { drive, type Instance } from "./examples.js";
@@ -8,12 +8,16 @@ export interface Machine extends Instance {
   nodeRed: Running;
 }
 
-/** Starts one more Node-RED with the package that is installed in `folder`: what a second machine would be. */
+/**
+ * Starts one more Node-RED with the package that is installed in `folder`: what a second machine would be. One that has
+ * ended starts again with the flow that it had.
+ */
 export async function startMachine(folder: string, name: string, port: number): Promise<Machine> {
   const own = join(folder, name);
   mkdirSync(own, { recursive: true });
-  symlinkSync(join(folder, "node_modules"), join(own, "node_modules"));
+  if (!existsSync(join(own, "node_modules"))) symlinkSync(join(folder, "node_modules"), join(own, "node_modules"));
   installStandIns(own);
-  const nodeRed = await startNodeRed(own, { port: await freePort(port) });
+  // A connection to the broker that broke is made again soon.
+  const nodeRed = await startNodeRed(own, { port: await freePort(port), more: { mqttReconnectTime: 200 } });
   return { ...drive(nodeRed), nodeRed };
 }
