@@ -9,7 +9,7 @@ import { measureRequests } from "./requests.js";
 import type { Run } from "./results.js";
 import { nodeRed, nodeRedVersion } from "./runtime.js";
 import { startNginx, startNode } from "./servers.js";
-import { report } from "./tables.js";
+import { fillIn, report } from "./tables.js";
 
 /**
  * The benchmark: `npm run bench`, which says in docs/performance.md what it found, or `npm run bench -- --quick`,
@@ -55,12 +55,7 @@ function publish(found: Run): void {
   const runs = [all["node-red-4"], all["node-red"]].filter((one) => one !== undefined);
   writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`);
   writeFileSync(join(docs, "performance.svg"), chart(runs));
-  const page = join(docs, "performance.md");
-  const [begin, end] = ["<!-- bench: begin -->", "<!-- bench: end -->"];
-  const text = readFileSync(page, "utf8");
-  const [head, rest = ""] = text.split(begin);
-  const [, tail = ""] = rest.split(end);
-  writeFileSync(page, `${head}${begin}\n\n${runs.map(report).join("\n\n")}\n\n${end}${tail}`);
+  fillIn(join(docs, "performance.md"), runs.map(report).join("\n\n"));
 }
 
 const found = await run();

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { contenders, loads } from "./contenders.js";
 import { CONCURRENCY, QUEUED } from "./costs.js";
 import { BARE, CORE, find, isMet, type Run, targets } from "./results.js";
@@ -10,8 +11,16 @@ const figure = (value: number) => {
   return value.toFixed(digits).replace(/\B(?=(\d{3})+$)/g, digits === 0 ? " " : "");
 };
 
+/** Writes what was found into a document, between its marks. */
+export function fillIn(file: string, found: string): void {
+  const [begin, end] = ["<!-- bench: begin -->", "<!-- bench: end -->"];
+  const [head, rest = ""] = readFileSync(file, "utf8").split(begin);
+  const [, tail = ""] = rest.split(end);
+  writeFileSync(file, `${head}${begin}\n\n${found}\n\n${end}${tail}`);
+}
+
 /** A table in Markdown; the first column is text. */
-const table = (head: string[], rows: (string | number)[][]) =>
+export const table = (head: string[], rows: (string | number)[][]) =>
   [head, head.map((_, column) => (column === 0 ? "---" : "---:")), ...rows]
     .map((cells) => `| ${cells.map((cell) => (typeof cell === "number" ? figure(cell) : cell)).join(" | ")} |`)
     .join("\n");
