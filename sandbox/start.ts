@@ -18,7 +18,7 @@ say(`Installing the package into .sandbox, as Node-RED's palette would…`);
 await installPackage(userDir);
 const flows = join(userDir, "flows.json");
 if (!existsSync(flows)) {
-  copyFileSync(join(root, "examples/1 - First report.json"), flows);
+  copyFileSync(join(root, "examples/01 - First report.json"), flows);
   writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ [SERVICE]: { apiKey: "${SEO_API_KEY}" } }));
 }
 const sandbox = real

@@ -123,7 +123,7 @@ describe("the examples in a real Node-RED", function () {
     });
   }
 
-  describe("1 - First report", () => {
+  describe("01 - First report", () => {
     it("stores, lists, shows, updates and deletes", async () => {
       await up({ reports: 12 });
       await deploy(1, (sandbox as Sandbox).url);
@@ -154,7 +154,7 @@ describe("the examples in a real Node-RED", function () {
     });
   });
 
-  describe("2 - Weekly audit to Slack", () => {
+  describe("02 - Weekly audit to Slack", () => {
     const audit = async (url: string, answer: Answer = () => ({})) => {
       const chat = await standIn(answer);
       await deploy(2, url, { env: { SLACK_WEBHOOK_URL: `${chat.url}/hook` } });
@@ -208,7 +208,7 @@ describe("the examples in a real Node-RED", function () {
     });
   });
 
-  describe("3 - Reports to a spreadsheet", () => {
+  describe("03 - Reports to a spreadsheet", () => {
     const HEADER = "id,url,project,score,result,privacy,password,generated_at,created_at,updated_at\r\n";
     const download = () => fetch(`${red.url}/seo-reports.csv`);
     const start = (url: string) => deploy(3, url, { tab: { REPORTS_CSV: file("reports.csv") } });
@@ -256,7 +256,7 @@ describe("the examples in a real Node-RED", function () {
     });
   });
 
-  describe("4 - URLs from a spreadsheet", () => {
+  describe("04 - URLs from a spreadsheet", () => {
     const HEADER = "url,id,score,error\r\n";
     async function start(url: string, csv: string): Promise<Outputs> {
       writeFileSync(file("urls.csv"), csv);
@@ -307,7 +307,7 @@ describe("the examples in a real Node-RED", function () {
     });
   });
 
-  describe("5 - Sitemap", () => {
+  describe("05 - Sitemap", () => {
     const urls = (...pages: string[]) =>
       `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${pages.map((page) => `<url><loc> ${page} </loc></url>`).join("")}</urlset>`;
     const site = (pages: Record<string, string>) =>
@@ -375,7 +375,7 @@ describe("the examples in a real Node-RED", function () {
     });
   });
 
-  describe("6 - Deploy gate", () => {
+  describe("06 - Deploy gate", () => {
     async function post(body: object): Promise<[status: number, answer: unknown, retry: string | null]> {
       const headers = { "content-type": "application/json" };
       const answer = await fetch(`${red.url}/seo-gate`, { method: "POST", headers, body: JSON.stringify(body) });
@@ -436,7 +436,7 @@ describe("the examples in a real Node-RED", function () {
     });
   });
 
-  describe("7 - Watch", () => {
+  describe("07 - Watch", () => {
     const watch = async (url: string) => {
       const chat = await standIn(() => ({}));
       await deploy(7, url, { env: { SLACK_WEBHOOK_URL: chat.url } });
@@ -486,7 +486,7 @@ describe("the examples in a real Node-RED", function () {
     });
   });
 
-  describe("8 - Score board", () => {
+  describe("08 - Score board", () => {
     const board = async () => {
       const answer = await fetch(`${red.url}/seo-board`);
       return {
@@ -560,7 +560,7 @@ describe("the examples in a real Node-RED", function () {
     });
   });
 
-  describe("9 - Dashboard (with stand-ins of its widgets)", () => {
+  describe("09 - Dashboard (with stand-ins of its widgets)", () => {
     it("gives each widget its rows", async () => {
       await up({ reports: 12 });
       const scores = [90, 90, 60, 40];

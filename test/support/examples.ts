@@ -21,11 +21,11 @@ const folder = join(root, "examples");
 /** The examples in the order of their numbers: title and nodes. */
 export const examples: [title: string, nodes: FlowNode[]][] = readdirSync(folder)
   .filter((file) => file.endsWith(".json"))
+  .sort()
   .map((file): [string, FlowNode[]] => [
     file.replace(/\.json$/, ""),
     JSON.parse(readFileSync(join(folder, file), "utf8")),
-  ])
-  .sort(([a], [b]) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  ]);
 
 type Env = Record<string, string | number>;
 
