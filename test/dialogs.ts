@@ -1,72 +1,134 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
-import { freePort, installPackage, root, startNodeRed } from "../sandbox/nodered.js";
-import { startSandbox } from "../sandbox/server.js";
+import { nodeRed, root } from "../sandbox/nodered.js";
 import { changes, operations } from "../src/operations.js";
+import { needChromium } from "./support/chromium.js";
+import type { Driver, Editor } from "./support/driver.js";
+import { startWorkbench } from "./support/workbench.js";
 
-/** `node dist/test/dialogs.js`: takes a picture of every dialog for the README, and of the service's with a test that succeeds. */
-const out = join(root, "docs/pictures");
-const SERVICE = "pictured-service";
-const types = Object.keys({ ...operations, "seo-report-changes": changes });
-
-interface Editor {
-  nodes: { import(nodes: object[]): void; node(id: string): object };
-  editor: { edit(node: object): void; editConfig(name: string, type: string, id: string): void };
-}
+/**
+ * `node dist/test/dialogs.js`: takes a picture of every dialog and of a canvas with statuses, in the light and in the
+ * dark theme, and writes docs/dialogs.md, which shows them side by side. The dark theme came with Node-RED 5.
+ */
 declare const RED: Editor;
+declare const driver: Driver;
 
-const userDir = mkdtempSync(join(tmpdir(), "seo-pictures-"));
-await installPackage(userDir);
-const sandbox = await startSandbox();
-const nodeRed = await startNodeRed(userDir, { port: await freePort(18_950) });
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox"],
+const SERVICE = "pictured-service";
+const SLOW = "pictured-slow-service";
+const out = join(root, "docs/pictures");
+const table = { ...operations, "seo-report-changes": changes };
+const themes = ["light", "dark"] as const;
+const file = (name: string, theme: (typeof themes)[number]) => `${name}${theme === "dark" ? "-dark" : ""}.png`;
+
+/** One node for each status that a reader may meet; each gets a message at the start. */
+const states: Record<string, Record<string, unknown>> = {
+  "seo-report-list": { output: "all" },
+  "seo-report-show": { reportId: "404404", reportIdType: "str" },
+  "seo-report-store": { url: "https://example.com/slow", urlType: "str" },
+  "seo-project-list": { service: SLOW },
+};
+const canvas = [
+  { id: "flow", type: "tab", label: "Statuses" },
+  { id: SERVICE, type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}" },
+  { id: SLOW, type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}", concurrency: "1", rate: "1" },
+  ...Object.entries(states).flatMap(([type, more], row) => {
+    const place = { z: "flow", y: 60 + 60 * row };
+    const start = { ...place, type: "inject", name: "start", props: [], once: true, onceDelay: 1, x: 100 };
+    const starts = type === "seo-project-list" ? 3 : 1;
+    return [
+      ...Array.from({ length: starts }, (_, i) => ({ ...start, id: `start-${row}-${i}`, wires: [[`state-${row}`]] })),
+      { ...place, id: `state-${row}`, type, service: SERVICE, x: 300, ...more, wires: [[]] },
+    ];
+  }),
+];
+
+const cells = (name: string, alt: string) =>
+  themes.map((theme) => `![${alt}${theme === "dark" ? ", dark" : ""}](pictures/${file(name, theme)})`).join(" | ");
+/** The page that shows every picture, light beside dark. */
+const gallery = () => {
+  const types: [string, string, string][] = [
+    ["seo-service", "SEO service", "The dialog of the service, with the result of a connection test"],
+    ...Object.entries(table).map(([type, { title }]): [string, string, string] => [
+      type,
+      title,
+      `The dialog of ${title}`,
+    ]),
+    ["statuses", "Statuses", "Nodes that have ended, failed, are asking and wait"],
+  ];
+  const sections = types.map(
+    ([name, title, alt]) => `## ${title}\n\n| light | dark |\n| --- | --- |\n| ${cells(name, alt)} |\n`,
+  );
+  return `# Dialogs
+
+Every dialog as it opens, with what is under _More_ unfolded, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
+
+${sections.join("\n")}`;
+};
+
+if (!nodeRed().version.startsWith("5."))
+  throw new Error("The dark theme needs Node-RED 5, and that Node 22.9 or newer: npx -p node@24 npm run pictures");
+const chromium = needChromium();
+if (!chromium) process.exit(1);
+const bench = await startWorkbench(chromium, {
+  flows: canvas,
+  service: { latency: ({ method }) => (method === "POST" ? 600_000 : 0) },
+  scale: 1.25,
 });
 try {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, deviceScaleFactor: 1.25 });
-  page.setDefaultTimeout(120_000);
-  const tray = page.locator(".red-ui-tray").last();
-  const shoot = async (name: string) => {
-    await page.waitForTimeout(1000);
-    const content = await tray.locator(".red-ui-tray-body").boundingBox();
-    const end = await tray.locator(".seo-form").boundingBox();
-    const whole = await tray.boundingBox();
-    if (!content || !end || !whole) throw new Error(`${name} is not open.`);
-    const height = Math.min(end.y + end.height + 30, whole.y + whole.height) - whole.y;
-    await page.screenshot({ path: join(out, `${name}.png`), clip: { ...whole, height } });
+  const { editor, sandbox } = bench;
+  const { page } = editor;
+  type Clip = { x: number; y: number; width: number; height: number };
+  const shoot = async (name: string, clip: Clip) => {
+    for (const theme of themes) {
+      await page.evaluate((dark) => document.documentElement.classList.toggle("nr-theme-dark", dark), theme === "dark");
+      await page.screenshot({ path: join(out, file(name, theme)), clip });
+    }
+    await page.evaluate(() => document.documentElement.classList.remove("nr-theme-dark"));
   };
-  const close = () => tray.locator("#node-dialog-cancel, #node-config-dialog-cancel").first().click();
+  /** The dialog on top, no longer than what is in it. */
+  const dialog = async (name: string) => {
+    const tray = page.locator(".red-ui-tray").last();
+    const [whole, form] = await Promise.all([tray.boundingBox(), tray.locator(".seo-form").boundingBox()]);
+    if (!whole || !form) throw new Error(`${name} is not open.`);
+    const height = Math.min(form.y + form.height + 20, whole.y + whole.height) - whole.y;
+    await shoot(name, { ...whole, height });
+    console.log(name);
+  };
 
-  await page.goto(nodeRed.url, { waitUntil: "domcontentloaded" });
-  await page.locator("#red-ui-header-button-deploy").waitFor();
-  await page.waitForTimeout(3000);
+  const nodes = page.locator(".red-ui-flow-node-group");
+  await page
+    .locator(".red-ui-flow-node-status-label")
+    .nth(Object.keys(states).length - 1)
+    .waitFor();
+  await page.getByText(/waiting \d+ s/).waitFor();
+  const boxes = await nodes.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON() as Clip));
+  const x = Math.min(...boxes.map((box) => box.x)) - 20;
+  const y = Math.min(...boxes.map((box) => box.y)) - 20;
+  const width = Math.max(...boxes.map((box) => box.x + box.width)) + 60 - x;
+  await shoot("statuses", { x, y, width, height: Math.max(...boxes.map((box) => box.y + box.height)) + 20 - y });
+
   await page.evaluate(
-    ([service, url, all]) => {
-      const nodes = all.map((type, i) => ({ id: type, type, service, x: 200, y: 60 * i + 60, wires: [[]] }));
-      RED.nodes.import([{ id: service, type: "seo-service", name: "", baseUrl: url }, ...nodes]);
+    ([service, all]) => {
+      const z = RED.workspaces.active();
+      RED.nodes.import(all.map((type, i) => ({ id: type, type, service, z, x: 500, y: 60 * i + 60, wires: [[]] })));
       RED.editor.editConfig("", "seo-service", service);
     },
-    [SERVICE, sandbox.url, types] as [string, string, string[]],
+    [SERVICE, Object.keys(table)] as const,
   );
-  await page.locator("#node-config-input-apiKey").fill(sandbox.apiKey);
+  await page.locator("#node-config-input-apiKey").fill("${SEO_API_KEY}");
+  await page.locator("#node-config-input-baseUrl").fill(sandbox.url);
   await page.locator(".seo-test").click();
   await page.locator("output.seo-good").waitFor();
-  await shoot("seo-service");
-  await close();
-  for (const type of types) {
-    await page.waitForTimeout(700);
-    await page.evaluate((id) => RED.editor.edit(RED.nodes.node(id)), type);
-    const more = tray.locator("details summary");
-    await page.locator("#node-input-service").waitFor();
+  await dialog("seo-service");
+  await page.evaluate(() => driver.close("cancel"));
+  for (const type of Object.keys(table)) {
+    await page.evaluate((id) => driver.open(id), type);
+    const more = page.locator(".seo-form summary");
     if (await more.count()) await more.click();
-    await shoot(type);
-    await close();
+    await dialog(type);
+    await page.evaluate(() => driver.close("cancel"));
   }
+  writeFileSync(join(root, "docs/dialogs.md"), gallery());
 } finally {
-  await browser.close();
-  await Promise.all([nodeRed.stop(), sandbox.close()]);
-  rmSync(userDir, { recursive: true, force: true });
+  await bench.stop();
 }

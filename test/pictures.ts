@@ -1,9 +1,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromium, type Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { freePort, installPackage, root, startNodeRed } from "../sandbox/nodered.js";
 import { startSandbox } from "../sandbox/server.js";
+import { launch, needChromium } from "./support/chromium.js";
 import { installStandIns } from "./support/standins.js";
 
 /**
@@ -71,6 +72,8 @@ const bounds = (page: Page) =>
     return { x, y, width, height };
   }, MARGIN);
 
+const chromium = needChromium();
+if (!chromium) process.exit(1);
 const userDir = mkdtempSync(join(tmpdir(), "seo-pictures-"));
 await installPackage(userDir);
 installStandIns(userDir);
@@ -85,7 +88,7 @@ const nodeRed = await startNodeRed(userDir, {
     MQTT_URL: "mqtt://127.0.0.1:9",
   },
 });
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+const browser = await launch(chromium);
 try {
   const page = await browser.newPage({
     viewport: { width: 2200, height: 1200 },

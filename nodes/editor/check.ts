@@ -58,18 +58,19 @@ export function check(RED: Any, text: Text) {
   /** The sentence that says why a value is not allowed, or nothing. */
   const reason = (row: Row, given: unknown, source: string): string => {
     const value = String(given ?? "");
-    const facts = { label: label(row), min: row.min ?? 0, example: row.example ?? "" };
     if (given === undefined || /^\$(\{\w+\}|\(\w+\))$/.test(value)) return "";
     if ((row.kind === "secret" ? value : value.trim()) === "" || value === "_ADD_")
-      return row.required ? text("invalid.required", facts) : "";
+      return row.required ? text("invalid.required", { label: label(row) }) : "";
     if (source !== "str") {
-      const valid = RED.validators.typedInput({ type: source })(value, { label: facts.label });
+      const valid = RED.validators.typedInput({ type: source })(value, { label: label(row) });
       return valid === true ? "" : String(valid);
     }
     const rule = rules[row.kind](value, row) || shape(row, value);
-    const values = Object.keys(row.values ?? {}).map((one) => named(row, one));
+    if (!rule) return "";
+    const { values = {}, min = 0, example = "" } = row;
     const max = row.kind === "segment" ? LONGEST_SEGMENT : LONGEST;
-    return rule && text(`invalid.${rule}`, { ...facts, max, values: values.join(", ") });
+    const names = Object.keys(values).map((one) => named(row, one));
+    return text(`invalid.${rule}`, { label: label(row), min, max, example, values: names.join(", ") });
   };
 
   return { label, named, find, reason };

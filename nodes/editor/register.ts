@@ -48,7 +48,9 @@ export function register(
       const type = source(node, name);
       line.find(".seo-reason").text(reason(row, current(node, name), type));
       line.find(".form-tips").text(conflict(node, name, row));
-      line.toggle(Object.entries(row.shown ?? {}).every(([key, values]) => values.includes(current(node, key) ?? "")));
+      // Not `toggle`, which has the browser work out all styles anew for each row.
+      const shown = Object.entries(row.shown ?? {}).every(([key, values]) => values.includes(current(node, key) ?? ""));
+      line.css("display", shown ? "" : "none");
       if (!row.source) continue;
       const example = type === "str" && row.example ? text("dialog.example", { example: row.example }) : "";
       line.find(".red-ui-typedInput-input").attr({
@@ -117,8 +119,15 @@ export function register(
         if (!fresh(this, name)) $(id(this, name)).closest("details").prop("open", true);
       }
       test(this, form.find(".seo-test"), form.find("output"));
-      form.on("change keyup paste input", () => refresh(this));
-      refresh(this);
+      // The widgets tell of one change several times over.
+      let last = "";
+      const look = () => {
+        const now = JSON.stringify(Object.keys(rows(this)).map((name) => [current(this, name), source(this, name)]));
+        if (now !== last) refresh(this);
+        last = now;
+      };
+      form.on("change keyup paste input", look);
+      look();
     },
   };
 }

@@ -1,0 +1,166 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Locator, Page } from "playwright-core";
+import { createDriver, type Driver, type Editor, type Held } from "./driver.js";
+
+declare const RED: Editor;
+declare const driver: Driver;
+
+export type Dialog = ReturnType<typeof dialogOf>;
+export type EditorPage = Awaited<ReturnType<typeof openEditor>>;
+
+/** A text without the breaks of its lines. */
+export const textOf = async (locator: Locator) => ((await locator.textContent()) ?? "").replace(/\s+/g, " ").trim();
+
+/** A node's dialog, or a config node's, worked by mouse and keyboard. */
+function dialogOf(page: Page, kind: "node" | "node-config" = "node") {
+  const tray = page.locator(".red-ui-tray").filter({ has: page.locator(`#${kind}-dialog-ok`) });
+  const field = (name: string) => tray.locator(`#${kind}-input-${name}`);
+  const row = (name: string) => tray.locator(".form-row").filter({ has: page.locator(`[id="${kind}-input-${name}"]`) });
+  /** Chooses an entry of the menu that a button opens. */
+  const pick = async (button: Locator, value: string) => {
+    await button.click();
+    await page.locator(`.red-ui-typedInput-options:visible a[value="${value}"]`).click();
+  };
+  const close = async (button: string) => {
+    const shown = await tray.elementHandle();
+    await tray.locator(`#${kind}-dialog-${button}`).click();
+    await shown?.waitForElementState("hidden");
+  };
+
+  return {
+    tray,
+    row,
+    field,
+    /** The part that one types into. */
+    input: (name: string) => row(name).locator("input:visible, select:visible").first(),
+    /** Shows what is folded away. */
+    async unfold() {
+      const fold = tray.locator("details:not([open]) > summary");
+      if (await fold.count()) await fold.click();
+    },
+    /** Fills a field: from a closed list, where there is one, else by typing. */
+    async fill(name: string, { value, source }: Held) {
+      const line = row(name);
+      if (source) {
+        await pick(line.locator(".red-ui-typedInput-type-select"), source);
+        const list = line.locator(".red-ui-typedInput-option-trigger:visible");
+        if (source === "str" && (await list.count())) return pick(list, value);
+        return line.locator(".red-ui-typedInput-input:visible").fill(value);
+      }
+      const widget = field(name);
+      if (await widget.evaluate((element) => element.tagName === "SELECT")) await widget.selectOption(value);
+      else await widget.fill(value);
+    },
+    done: () => close("ok"),
+    cancel: () => close("cancel"),
+  };
+}
+
+/** Opens the editor for somebody who has logged in; `complaints` are the errors of its console. */
+export async function openEditor(page: Page, url: string, token: string) {
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error") complaints.push(`${message.text()} ${message.location().url}`);
+  });
+  await page.addInitScript(`window.driver = (${createDriver})()`);
+  const load = async (language = "en-US") => {
+    const storage = { "editor-language": language, "auth-tokens": JSON.stringify({ access_token: token }) };
+    await page.addInitScript((all) => Object.assign(localStorage, all), storage);
+    await page.goto(url, { waitUntil: "commit" });
+    await page.waitForFunction(() => "RED" in window && RED.workspaces?.active?.());
+    await page.locator("#red-ui-loading-progress").waitFor({ state: "hidden" });
+    // Nothing slides or fades: that is drawn many times over, and slowly where there is no graphics card.
+    await page.addStyleTag({ content: "* { transition: none !important; animation: none !important }" });
+    await page.evaluate("$.fx.off = true");
+  };
+  await load();
+  const opened = async (kind: "node" | "node-config") => {
+    const dialog = dialogOf(page, kind);
+    await dialog.tray.locator(".seo-form").waitFor();
+    return dialog;
+  };
+  const palette = (type: string) => page.locator(`.red-ui-palette-node[data-palette-type="${type}"]`);
+
+  return {
+    page,
+    complaints,
+    reload: load,
+    palette,
+    title: (type: string) => textOf(palette(type).locator(".red-ui-palette-label")),
+    /** Drags a node from the palette onto the canvas, and says which it became. */
+    async drag(type: string, x: number, y: number): Promise<string> {
+      const before = await page.evaluate((one) => RED.nodes.filterNodes({ type: one }).map((node) => node.id), type);
+      await palette(type).dragTo(page.locator("#red-ui-workspace-chart"), { targetPosition: { x, y } });
+      return page.evaluate(
+        ([one, known]) => RED.nodes.filterNodes({ type: one }).find(({ id }) => !known.includes(id))?.id ?? "",
+        [type, before] as const,
+      );
+    },
+    /** Draws a wire from one node to another. */
+    wire: (from: string, to: string) =>
+      page
+        .locator(`[id="${from}"] .red-ui-flow-port-output .red-ui-flow-port`)
+        .dragTo(page.locator(`[id="${to}"] .red-ui-flow-port-input .red-ui-flow-port`)),
+    /** Opens a node's dialog by a click and the enter key; two clicks may be too slow for a double one. */
+    async edit(id: string): Promise<Dialog> {
+      await page.locator(`[id="${id}"] .red-ui-flow-node`).click();
+      await page.keyboard.press("Enter");
+      return opened("node");
+    },
+    /** Tabs through the dialog, opening what is folded; says which fields it came to, in order. */
+    async tabs(): Promise<string[]> {
+      const stops: string[] = [];
+      for (let at = "before"; at !== "after"; at = await page.evaluate(() => driver.focused())) {
+        if (at === "folded") await page.keyboard.press("Enter");
+        else if (at !== "before" && stops.at(-1) !== at) stops.push(at);
+        await page.keyboard.press("Tab");
+      }
+      return stops;
+    },
+    /** Opens the dialog of the config node that a field of the open dialog refers to, or of a new one. */
+    async editConfig(name: string, button: "edit" | "add" = "edit"): Promise<Dialog> {
+      await page.locator(`#node-input-btn-${name}-${button}`).click();
+      return opened("node-config");
+    },
+    /** A node's label on the canvas. */
+    label: (id: string) => textOf(page.locator(`[id="${id}"] .red-ui-flow-node-label`)),
+    /** Opens a dialog, fills it and says yes, all at once; says what it showed, what was filled, and what was said of that. */
+    visit: (id: string, fields: Record<string, Held> = {}, button: "ok" | "cancel" = "ok") =>
+      page.evaluate(
+        async ([which, all, end]) => {
+          await driver.open(which);
+          const shown = driver.shown();
+          const filled = driver.fill(all);
+          const said = driver.said();
+          await driver.close(end);
+          return { shown, filled: Object.fromEntries(filled), said, ...driver.node(which) };
+        },
+        [id, fields, button] as const,
+      ),
+    open: (id: string) => page.evaluate((which) => driver.open(which), id),
+    close: (button: "ok" | "cancel") => page.evaluate((end) => driver.close(end), button),
+    tooWide: (width: number) => page.evaluate((most) => driver.tooWide(most), width),
+    /** Which dots of 20 × 30 the icons of node types colour. */
+    icons: (all: string[]) => page.evaluate((names) => Promise.all(names.map(driver.icon)), all),
+    fill: (fields: Record<string, Held>) => page.evaluate((all) => Object.fromEntries(driver.fill(all)), fields),
+    shown: () => page.evaluate(() => driver.shown()),
+    said: () => page.evaluate(() => driver.said()),
+    /** Imports nodes as text from the menu. */
+    async import(nodes: object[]) {
+      await page.evaluate(() => RED.actions.invoke("core:show-import-dialog"));
+      const text = page.locator("#red-ui-clipboard-dialog-import-text");
+      await text.fill(JSON.stringify(nodes));
+      await text.press("End");
+      await page.locator("#red-ui-clipboard-dialog-ok").click();
+      await page.waitForFunction((id) => RED.nodes.node(id), (nodes.at(-1) as { id: string }).id);
+    },
+    photograph: (name: string) => page.screenshot({ path: join(tmpdir(), `seo-editor-${name}.png`) }),
+    async deploy() {
+      await page.locator("#red-ui-header-button-deploy").click();
+      await page.waitForFunction(() => !RED.nodes.dirty());
+    },
+    exported: () => page.evaluate(() => RED.nodes.createCompleteNodeSet({ credentials: false })),
+  };
+}

@@ -1,0 +1,91 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { PACKAGE, type Texts } from "../../nodes/editor/forms.js";
+import { freePort, root, startNodeRed } from "../../sandbox/nodered.js";
+import { type SandboxOptions, startSandbox } from "../../sandbox/server.js";
+import { launch } from "./chromium.js";
+import { openEditor } from "./editor-page.js";
+
+/** "secret" */
+const password = "$2b$04$tR6pSC7TFlg3Dg.N1epAmOIAegBG9H4t33ZZPwkfPjLvG26nK2UPK";
+/** Somebody who may read and somebody who may write; who is nobody may do nothing. */
+const adminAuth = {
+  type: "credentials",
+  users: [
+    { username: "reader", password, permissions: "read" },
+    { username: "writer", password, permissions: "*" },
+  ],
+};
+/** As little of Node-RED as will do: the page is there sooner, and asks nobody else. */
+const more = {
+  adminAuth,
+  editorTheme: { tours: false, codeEditor: { lib: "ace" }, palette: { catalogues: [] } },
+  nodesIncludes: [
+    ...["20-inject.js", "21-debug.js", "05-tls.js", "06-httpproxy.js", "21-httpin.js", "91-global-config.js"],
+    // A package, too, is included by the name of its folder.
+    basename(PACKAGE),
+  ],
+};
+
+/** The texts of a language as they were built. */
+export const catalogueOf = (locale: string) =>
+  JSON.parse(readFileSync(join(root, `dist/nodes/locales/${locale}/seo-reports.json`), "utf8")) as Texts;
+
+export type Workbench = Awaited<ReturnType<typeof startWorkbench>>;
+
+/** The built package in a Node-RED of its own, beside the sandbox, with a browser before it in which the writer has logged in. */
+export async function startWorkbench(
+  chromium: string,
+  { flows = [], service, scale = 1 }: { flows?: object[]; service?: SandboxOptions; scale?: number } = {},
+) {
+  const userDir = mkdtempSync(join(tmpdir(), "seo-editor-"));
+  writeFileSync(join(userDir, "flows.json"), JSON.stringify(flows));
+  const place = join(userDir, "node_modules", PACKAGE);
+  mkdirSync(dirname(place), { recursive: true });
+  symlinkSync(root, place);
+  const start = async () => {
+    const sandbox = await startSandbox(service);
+    const env = { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey };
+    return { sandbox, nodeRed: await startNodeRed(userDir, { port: await freePort(18_900), env, more }) };
+  };
+  const [browser, { sandbox, nodeRed }] = await Promise.all([launch(chromium), start()]);
+  /** What shows that somebody has logged in. */
+  const token = async (username: string) => {
+    const body = { client_id: "node-red-editor", grant_type: "password", scope: "*", username, password: "secret" };
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${nodeRed.url}/auth/token`, { method: "POST", headers, body: JSON.stringify(body) });
+    return ((await answer.json()) as { access_token: string }).access_token;
+  };
+  const page = await browser.newPage({
+    viewport: { width: 1200, height: 900 },
+    deviceScaleFactor: scale,
+    colorScheme: "light",
+    reducedMotion: "reduce",
+  });
+  page.setDefaultTimeout(30_000);
+  const editor = await openEditor(page, nodeRed.url, await token("writer"));
+
+  return {
+    sandbox,
+    editor,
+    url: nodeRed.url,
+    log: nodeRed.log,
+    /** Asks the admin API, as somebody or nobody. */
+    async ask(path: string, user?: string, body?: object) {
+      const headers = {
+        accept: "application/json",
+        "content-type": "application/json",
+        ...(user && { authorization: `Bearer ${await token(user)}` }),
+      };
+      const how = body ? { method: "POST", body: JSON.stringify(body) } : {};
+      const answer = await fetch(`${nodeRed.url}/${path}`, { headers, ...how });
+      return { status: answer.status, text: await answer.text() };
+    },
+    async stop() {
+      await browser.close();
+      await Promise.all([nodeRed.stop(), sandbox.close()]);
+      rmSync(userDir, { recursive: true, force: true });
+    },
+  };
+}
