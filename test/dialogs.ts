@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { nodeRed, root } from "../sandbox/nodered.js";
+import { startSandbox } from "../sandbox/server.js";
 import { changes, operations } from "../src/operations.js";
 import { needChromium } from "./support/chromium.js";
 import type { Driver, Editor } from "./support/driver.js";
@@ -14,7 +15,7 @@ declare const RED: Editor;
 declare const driver: Driver;
 
 const SERVICE = "pictured-service";
-const SLOW = "pictured-slow-service";
+const BUSY = "pictured-busy-service";
 const out = join(root, "docs/pictures");
 const table = { ...operations, "seo-report-changes": changes };
 const themes = ["light", "dark"] as const;
@@ -25,19 +26,27 @@ const states: Record<string, Record<string, unknown>> = {
   "seo-report-list": { output: "all" },
   "seo-report-show": { reportId: "404404", reportIdType: "str" },
   "seo-report-store": { url: "https://example.com/slow", urlType: "str" },
-  "seo-project-list": { service: SLOW },
+  "seo-project-list": { service: BUSY },
 };
+const busy = await startSandbox({ rateLimit: 1 });
 const canvas = [
   { id: "flow", type: "tab", label: "Statuses" },
   { id: SERVICE, type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}" },
-  { id: SLOW, type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}", concurrency: "1", rate: "1" },
+  { id: BUSY, type: "seo-service", name: "", baseUrl: busy.url },
   ...Object.entries(states).flatMap(([type, more], row) => {
     const place = { z: "flow", y: 60 + 60 * row };
-    const start = { ...place, type: "inject", name: "start", props: [], once: true, onceDelay: 1, x: 100 };
-    const starts = type === "seo-project-list" ? 3 : 1;
+    const when = { repeat: more.service ? "0.5" : "", crontab: "", once: true, onceDelay: 1 };
+    const start = {
+      type: "inject",
+      name: "start",
+      props: [{ p: "payload" }],
+      payload: "",
+      payloadType: "date",
+      ...when,
+    };
     return [
-      ...Array.from({ length: starts }, (_, i) => ({ ...start, id: `start-${row}-${i}`, wires: [[`state-${row}`]] })),
-      { ...place, id: `state-${row}`, type, service: SERVICE, x: 300, ...more, wires: [[]] },
+      { ...place, ...start, id: `start-${row}`, x: 100, wires: [[`state-${row}`]] },
+      { ...place, id: `state-${row}`, type, service: SERVICE, x: 400, ...more, wires: [[]] },
     ];
   }),
 ];
@@ -48,6 +57,7 @@ const cells = (name: string, alt: string) =>
 const gallery = () => {
   const types: [string, string, string][] = [
     ["seo-service", "SEO service", "The dialog of the service, with the result of a connection test"],
+    ["seo-service-advanced", "SEO service, Advanced", "The dialog of the service, unfolded"],
     ...Object.entries(table).map(([type, { title }]): [string, string, string] => [
       type,
       title,
@@ -71,6 +81,7 @@ const chromium = needChromium();
 if (!chromium) process.exit(1);
 const bench = await startWorkbench(chromium, {
   flows: canvas,
+  credentials: Object.fromEntries([SERVICE, BUSY].map((id) => [id, { apiKey: "${SEO_API_KEY}" }])),
   service: { latency: ({ method }) => (method === "POST" ? 600_000 : 0) },
   scale: 1.25,
 });
@@ -87,7 +98,8 @@ try {
   };
   /** The dialog on top, no longer than what is in it. */
   const dialog = async (name: string) => {
-    const tray = page.locator(".red-ui-tray").last();
+    const tray = page.locator(".red-ui-tray-wrapper").last();
+    await page.mouse.move(0, 0);
     const [whole, form] = await Promise.all([tray.boundingBox(), tray.locator(".seo-form").boundingBox()]);
     if (!whole || !form) throw new Error(`${name} is not open.`);
     const height = Math.min(form.y + form.height + 20, whole.y + whole.height) - whole.y;
@@ -120,6 +132,8 @@ try {
   await page.locator(".seo-test").click();
   await page.locator("output.seo-good").waitFor();
   await dialog("seo-service");
+  await page.locator(".seo-form summary").click();
+  await dialog("seo-service-advanced");
   await page.evaluate(() => driver.close("cancel"));
   for (const type of Object.keys(table)) {
     await page.evaluate((id) => driver.open(id), type);
@@ -130,5 +144,5 @@ try {
   }
   writeFileSync(join(root, "docs/dialogs.md"), gallery());
 } finally {
-  await bench.stop();
+  await Promise.all([bench.stop(), busy.close()]);
 }

@@ -117,7 +117,7 @@ export function createDriver() {
       if (!at || at.closest("details:not([open])")) return "folded";
       const name = lines().find(({ line }) => line.contains(at))?.name;
       const place = form()?.compareDocumentPosition(at) ?? 0;
-      return name ?? (place & Node.DOCUMENT_POSITION_FOLLOWING ? "after" : "before");
+      return name ?? (place === Node.DOCUMENT_POSITION_FOLLOWING ? "after" : "before");
     },
     /** Makes the dialog narrow; says which fields stick out of it then. */
     tooWide(width: number) {
@@ -125,9 +125,7 @@ export function createDriver() {
       if (all) all.style.width = `${width}px`;
       all?.querySelector("details")?.setAttribute("open", "");
       window.dispatchEvent(new Event("resize"));
-      const edge = (all?.getBoundingClientRect().right ?? 0) + 1;
-      const out = (part: Element) => part.getBoundingClientRect().right > edge;
-      return lines().flatMap(({ line, name }) => ([...line.querySelectorAll("*")].some(out) ? [name] : []));
+      return lines().flatMap(({ line, name }) => (line.scrollWidth > line.clientWidth + 1 ? [name] : []));
     },
     async icon(type: string) {
       const image = new Image();

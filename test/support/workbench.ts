@@ -32,22 +32,34 @@ const more = {
 export const catalogueOf = (locale: string) =>
   JSON.parse(readFileSync(join(root, `dist/nodes/locales/${locale}/seo-reports.json`), "utf8")) as Texts;
 
+/** What differs from an empty canvas before a sandbox that answers at once. */
+interface Start {
+  flows?: object[];
+  credentials?: Record<string, object>;
+  service?: SandboxOptions;
+  scale?: number;
+}
+
 export type Workbench = Awaited<ReturnType<typeof startWorkbench>>;
 
 /** The built package in a Node-RED of its own, beside the sandbox, with a browser before it in which the writer has logged in. */
 export async function startWorkbench(
   chromium: string,
-  { flows = [], service, scale = 1 }: { flows?: object[]; service?: SandboxOptions; scale?: number } = {},
+  { flows = [], credentials = {}, service, scale = 1 }: Start = {},
 ) {
   const userDir = mkdtempSync(join(tmpdir(), "seo-editor-"));
   writeFileSync(join(userDir, "flows.json"), JSON.stringify(flows));
+  writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify(credentials));
   const place = join(userDir, "node_modules", PACKAGE);
   mkdirSync(dirname(place), { recursive: true });
   symlinkSync(root, place);
   const start = async () => {
     const sandbox = await startSandbox(service);
     const env = { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey };
-    return { sandbox, nodeRed: await startNodeRed(userDir, { port: await freePort(18_900), env, more }) };
+    return {
+      sandbox,
+      nodeRed: await startNodeRed(userDir, { port: await freePort(20_000 + (process.pid % 5000)), env, more }),
+    };
   };
   const [browser, { sandbox, nodeRed }] = await Promise.all([launch(chromium), start()]);
   /** What shows that somebody has logged in. */
