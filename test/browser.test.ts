@@ -243,9 +243,9 @@ describe("the editor in Chromium", function () {
   });
 
   it("brings listed reports to the debug sidebar", async () => {
-    const inject = await editor.drag("inject", 100, 600);
-    const list = await editor.drag("seo-report-list", 300, 600);
-    const debug = await editor.drag("debug", 520, 600);
+    const inject = await editor.drag("inject", 200, 600);
+    const list = await editor.drag("seo-report-list", 380, 600);
+    const debug = await editor.drag("debug", 560, 600);
     await editor.wire(inject, list);
     await editor.wire(list, debug);
     await editor.visit(list, {

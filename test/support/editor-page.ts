@@ -60,7 +60,7 @@ function dialogOf(page: Page, kind: "node" | "node-config" = "node") {
 /** Opens the editor for somebody who has logged in; `complaints` are the errors of its console. */
 export async function openEditor(page: Page, url: string, token: string) {
   const complaints: string[] = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("pageerror", (error) => complaints.push(error.stack ?? String(error)));
   page.on("console", (message) => {
     if (message.type() === "error") complaints.push(`${message.text()} ${message.location().url}`);
   });

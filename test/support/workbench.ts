@@ -69,6 +69,19 @@ export async function startWorkbench(
     const answer = await fetch(`${nodeRed.url}/auth/token`, { method: "POST", headers, body: JSON.stringify(body) });
     return ((await answer.json()) as { access_token: string }).access_token;
   };
+  /** Asks the admin API, as somebody or nobody. */
+  const ask = async (path: string, user?: string, body?: object) => {
+    const headers = {
+      accept: "application/json",
+      "content-type": "application/json",
+      ...(user && { authorization: `Bearer ${await token(user)}` }),
+    };
+    const how = body ? { method: "POST", body: JSON.stringify(body) } : {};
+    const answer = await fetch(`${nodeRed.url}/${path}`, { headers, ...how });
+    return { status: answer.status, text: await answer.text() };
+  };
+  // The tips of Node-RED 5 fail now and then for want of a place to be shown.
+  await ask("settings/user", "writer", { editor: { view: { "view-show-tips": false } } });
   const page = await browser.newPage({
     viewport: { width: 1200, height: 900 },
     deviceScaleFactor: scale,
@@ -83,17 +96,7 @@ export async function startWorkbench(
     editor,
     url: nodeRed.url,
     log: nodeRed.log,
-    /** Asks the admin API, as somebody or nobody. */
-    async ask(path: string, user?: string, body?: object) {
-      const headers = {
-        accept: "application/json",
-        "content-type": "application/json",
-        ...(user && { authorization: `Bearer ${await token(user)}` }),
-      };
-      const how = body ? { method: "POST", body: JSON.stringify(body) } : {};
-      const answer = await fetch(`${nodeRed.url}/${path}`, { headers, ...how });
-      return { status: answer.status, text: await answer.text() };
-    },
+    ask,
     async stop() {
       await browser.close();
       await Promise.all([nodeRed.stop(), sandbox.close()]);
