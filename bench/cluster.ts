@@ -8,7 +8,6 @@ import { type Machine, startMachine } from "../test/support/machines.js";
 import type { Asked } from "./scaling-service.js";
 
 const EXAMPLE = 12;
-const FIRST_PORT = 18_860;
 const POLL = 20;
 
 /** What differs from the example as it is. */
@@ -46,7 +45,7 @@ export async function startCluster(folder: string, name: string, count: number) 
   const broker: Broker = started;
   const names = Array.from({ length: count }, (_, index) => `${name}-${index}`);
   const machines: Machine[] = [];
-  for (const one of names) machines.push(await startMachine(folder, one, FIRST_PORT));
+  for (const one of names) machines.push(await startMachine(folder, one));
   const last = count - 1;
 
   return {
@@ -91,7 +90,7 @@ export async function startCluster(folder: string, name: string, count: number) 
 
     /** The killed machine starts again, with what it had on its disk. */
     async restart(): Promise<void> {
-      machines[last] = await startMachine(folder, names[last] ?? "", FIRST_PORT);
+      machines[last] = await startMachine(folder, names[last] ?? "");
       await machines[last]?.logged("Connected to broker");
     },
 

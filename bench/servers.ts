@@ -1,10 +1,9 @@
 import { type ChildProcess, fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { freePort } from "../sandbox/nodered.js";
 import { page, path } from "./page.js";
 
 /** A server in a process of its own. */
@@ -19,14 +18,6 @@ export async function startNode(): Promise<Server> {
   const child = fork(new URL("service.js", import.meta.url));
   const [port] = (await once(child, "message")) as [number];
   return { name: "Node's http", origin: `http://127.0.0.1:${port}`, stop: () => child.disconnect() };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 const config = (port: number, body: string) => `
@@ -49,7 +40,7 @@ async function listening(origin: string, child: ChildProcess): Promise<void> {
 /** One page of a list by the system's nginx, which takes less of the machine than what is measured; undefined without it. */
 export async function startNginx(folder: string): Promise<Server | undefined> {
   if (spawnSync("nginx", ["-v"]).error) return undefined;
-  const port = await freePort();
+  const port = await freePort(0);
   writeFileSync(join(folder, "nginx.conf"), config(port, page(1, 1, 10)));
   const child = spawn("nginx", ["-p", folder, "-c", "nginx.conf", "-e", "stderr"], { stdio: "inherit" });
   const origin = `http://127.0.0.1:${port}`;

@@ -2,7 +2,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
@@ -37,7 +37,7 @@ export async function installPackage(userDir: string): Promise<void> {
   rmSync(join(userDir, filename));
 }
 
-/** The first free port from `port` on; says which are taken. */
+/** The first free port from `port` on, having said which are taken; any that is free where `port` is 0. */
 export async function freePort(port: number, say: (line: string) => void = () => {}): Promise<number> {
   const server = createServer().listen(port, "127.0.0.1");
   const free = await once(server, "listening").then(
@@ -48,9 +48,10 @@ export async function freePort(port: number, say: (line: string) => void = () =>
     say(`Port ${port} is taken; trying ${port + 1}.`);
     return freePort(port + 1, say);
   }
+  const found = (server.address() as AddressInfo).port;
   server.close();
   await once(server, "close");
-  return port;
+  return found;
 }
 
 export interface Running {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Texts } from "../nodes/editor/forms.js";
-import { freePort } from "../sandbox/nodered.js";
+import { freePort, nodeRed } from "../sandbox/nodered.js";
 import { type Stage, stages } from "../src/errors.js";
 import { findChromium, needChromium } from "./support/chromium.js";
 import type { Editor, Held } from "./support/driver.js";
@@ -169,7 +169,7 @@ describe("the editor in Chromium", function () {
       ["config", "seo.example.com", apiKey],
       ["config", "${SEO_NOT_SET}"],
       ["name", "http://seo.invalid"],
-      ["connect", `http://127.0.0.1:${await freePort(40_000)}`],
+      ["connect", `http://127.0.0.1:${await freePort(0)}`],
       ["tls", odd.url.replace("http:", "https:")],
       ["redirect", `${odd.url}/moved`],
       ["answer", `${odd.url}/html`],
@@ -212,7 +212,9 @@ describe("the editor in Chromium", function () {
   };
 
   it("keeps what every field of every node is filled with, by every source, and shows it again", async () => {
-    for (let round = 0; round < ROUNDS; round++) {
+    // A dialog takes a second: where both Node-REDs are tested, the older one need not see all of it again.
+    const rounds = process.env.CI && nodeRed().name === "node-red-4" ? 2 : ROUNDS;
+    for (let round = 0; round < rounds; round++) {
       for (const type of nodeTypes) {
         const fields = { ...fillingOf(type, round), service: { value: idOf(SERVICE) } };
         if (round === 0 && type === BY_HAND) {

@@ -62,7 +62,7 @@ describe("the examples in a real Node-RED", function () {
   before(async () => {
     await installPackage(folder);
     installStandIns(folder);
-    nodeRed = await startNodeRed(folder, { port: await freePort(18_820) });
+    nodeRed = await startNodeRed(folder, { port: await freePort(0) });
     red = drive(nodeRed);
   });
 
@@ -770,7 +770,7 @@ describe("the examples in a real Node-RED", function () {
         console.log("      No mosquitto is installed, so this example is not run.");
         this.skip();
       }
-      second = await startMachine(folder, "second", 18_840);
+      second = await startMachine(folder, "second");
     });
 
     after(async () => {

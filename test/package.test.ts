@@ -78,7 +78,7 @@ describe("the packed package", function () {
     writeFileSync(join(userDir, "flows.json"), JSON.stringify(flows()));
     writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ service: { apiKey: KEY } }));
     nodeRed = await startNodeRed(userDir, {
-      port: await freePort(18_800),
+      port: await freePort(0),
       env: { SEO_BASE_URL: `${sandbox.url}/` },
       more: { logging: { console: { level: "trace", metrics: true, audit: true } } },
     });

@@ -80,7 +80,7 @@ installStandIns(userDir);
 mkdirSync(out, { recursive: true });
 const sandbox = await startSandbox();
 const nodeRed = await startNodeRed(userDir, {
-  port: await freePort(18_900),
+  port: await freePort(0),
   env: {
     SEO_BASE_URL: sandbox.url,
     SEO_API_KEY: sandbox.apiKey,

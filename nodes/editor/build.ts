@@ -1,5 +1,5 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { build, SET, type Texts } from "./forms.js";
 import { help } from "./help.js";
 import { page } from "./page.js";
@@ -8,17 +8,21 @@ import { withTables } from "./readme.js";
 /** Run after tsc: writes what Node-RED looks for beside the compiled entry. */
 const root = join(import.meta.dirname, "../../..");
 const out = join(root, "dist/nodes");
+/** Leaves alone what is so already, which somebody may be reading. */
 const write = (path: string, text: string) => {
-  mkdirSync(dirname(join(out, path)), { recursive: true });
-  writeFileSync(join(out, path), text);
+  const file = resolve(out, path);
+  if (existsSync(file) && readFileSync(file, "utf8") === text) return;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
 };
 
 const { types, english } = build();
-cpSync(join(root, "icons"), join(out, "icons"), { recursive: true });
-write(`${SET}.html`, page(types, new Set(readdirSync(join(root, "icons")))));
+const icons = readdirSync(join(root, "icons"));
+for (const icon of icons) write(`icons/${icon}`, readFileSync(join(root, "icons", icon), "utf8"));
+write(`${SET}.html`, page(types, new Set(icons)));
 
 const readme = join(root, "README.md");
-writeFileSync(readme, withTables(readFileSync(readme, "utf8")));
+write(readme, withTables(readFileSync(readme, "utf8")));
 
 const folder = join(root, "nodes/locales");
 const translations = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];

@@ -10,7 +10,7 @@ export interface Broker {
 
 /** Starts a Mosquitto of this machine's own; nothing where none is installed. */
 export async function startBroker(): Promise<Broker | undefined> {
-  const port = await freePort(18_830);
+  const port = await freePort(0);
   const child = spawn("mosquitto", ["-v", "-p", String(port)], { stdio: ["ignore", "ignore", "pipe"] });
   const ended = once(child, "exit").catch(() => {});
   const running = await new Promise<boolean>((resolve) => {

@@ -12,12 +12,12 @@ export interface Machine extends Instance {
  * Starts one more Node-RED with the package that is installed in `folder`: what a second machine would be. One that has
  * ended starts again with the flow that it had.
  */
-export async function startMachine(folder: string, name: string, port: number): Promise<Machine> {
+export async function startMachine(folder: string, name: string): Promise<Machine> {
   const own = join(folder, name);
   mkdirSync(own, { recursive: true });
   if (!existsSync(join(own, "node_modules"))) symlinkSync(join(folder, "node_modules"), join(own, "node_modules"));
   installStandIns(own);
   // A connection to the broker that broke is made again soon.
-  const nodeRed = await startNodeRed(own, { port: await freePort(port), more: { mqttReconnectTime: 200 } });
+  const nodeRed = await startNodeRed(own, { port: await freePort(0), more: { mqttReconnectTime: 200 } });
   return { ...drive(nodeRed), nodeRed };
 }

@@ -58,7 +58,7 @@ export async function startWorkbench(
     const env = { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey };
     return {
       sandbox,
-      nodeRed: await startNodeRed(userDir, { port: await freePort(20_000 + (process.pid % 5000)), env, more }),
+      nodeRed: await startNodeRed(userDir, { port: await freePort(0), env, more }),
     };
   };
   const [browser, { sandbox, nodeRed }] = await Promise.all([launch(chromium), start()]);
