@@ -10,7 +10,11 @@ export interface Diagnosis {
   reason: string;
   /** What happened and what to do. */
   message: string;
+  /** How many reports there are. */
+  count?: number;
 }
+
+const told = (stage: Stage, reason: string) => ({ stage, reason, message: `${reason} ${stages[stage]}` });
 
 /** Asks for one page of reports, which changes nothing, and says how that went. */
 export async function diagnose(client: Client): Promise<Diagnosis> {
@@ -19,8 +23,8 @@ export async function diagnose(client: Client): Promise<Diagnosis> {
     const shape = readShape(body);
     if (!shape)
       throw new SeoError("SEO_RESPONSE", "What answers there speaks JSON, but lists no reports.", { stage: "answer" });
-    const reason = `Reports: ${shape.total ?? shape.records.length}.`;
-    return { ok: true, stage: "done", reason, message: `${reason} ${stages.done}` };
+    const count = shape.total ?? shape.records.length;
+    return { ok: true, ...told("done", `Reports: ${count}.`), count };
   } catch (cause) {
     return explain(cause);
   }
@@ -30,6 +34,5 @@ export async function diagnose(client: Client): Promise<Diagnosis> {
 export function explain(cause: unknown): Diagnosis {
   const { message, details } =
     cause instanceof SeoError ? cause : new SeoError("SEO_CONFIG", "The service cannot be asked.");
-  const stage = details.stage ?? "config";
-  return { ok: false, stage, reason: message, message: `${message} ${stages[stage]}` };
+  return { ok: false, ...told(details.stage ?? "config", message) };
 }

@@ -330,6 +330,7 @@ export const changes: NodeType = {
       kind: "count",
       label: "Threshold",
       min: 0,
+      example: "5",
       help: "Points by which a score must have moved to count as changed. Blank: any.",
     },
     first: {
@@ -363,6 +364,7 @@ export const service: Record<string, Field> = {
     kind: "count",
     label: "Time-out",
     min: 1,
+    example: "30",
     help: "Seconds that one attempt may take. Blank: 30, and 120 for storing and updating a report.",
   },
   concurrency: { kind: "count", label: "Concurrency", min: 1, default: "4", help: "Requests at a time." },
@@ -370,6 +372,7 @@ export const service: Record<string, Field> = {
     kind: "count",
     label: "Rate",
     min: 1,
+    unlimited: true,
     help: "Requests a minute at most. Blank: as many as the service takes.",
   },
   queue: { kind: "count", label: "Queue", min: 0, default: "10000", help: "Messages that may wait at a time." },

@@ -105,10 +105,14 @@ describe("the editor in Chromium", function () {
   async function offered(dialog: Dialog, name: string, text: string) {
     await dialog.fill(name, { value: text, source: "str" });
     const options = dialog.row(name).locator("datalist option");
-    await options.first().waitFor({ state: "attached" });
-    return options.evaluateAll((all) =>
-      all.map((one) => ({ value: (one as HTMLOptionElement).value, label: one.innerHTML })),
-    );
+    for (;;) {
+      const found = await options.evaluateAll((all) =>
+        all.map((one) => ({ value: (one as HTMLOptionElement).value, label: one.innerHTML })),
+      );
+      // Until the answer comes, the list may be that of what stood there before.
+      if (found.length > 0 && found.every(({ value, label }) => `${value} ${label}`.includes(text))) return found;
+      await editor.page.waitForTimeout(20);
+    }
   }
 
   it("drags every node from the palette, named and explained", async () => {

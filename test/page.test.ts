@@ -437,9 +437,9 @@ describe("the editor's page", () => {
       });
       assert.equal(requests[0]?.url, "seo-service/test");
       assert.ok(button.prop("disabled"));
-      requests[0]?.answer(true, { ok: true, stage: "done", reason: MARKUP });
+      requests[0]?.answer(true, { ok: true, stage: "done", reason: "", count: MARKUP });
       await pause(1);
-      assert.equal(result.text(), `${MARKUP} ${stages.done}`);
+      assert.equal(result.text(), `Reports: ${MARKUP}. ${stages.done}`);
       assert.equal(result.children().length, 0);
       assert.ok(result.hasClass("seo-good") && !button.prop("disabled"));
     });

@@ -24,7 +24,8 @@ export function ask(RED: Any, $: Any, text: Text, current: (node: Any, name: str
       button.prop("disabled", true);
       result.text(text("dialog.testing")).attr("class", "");
       post("test", draft(node)).then(
-        ({ ok, stage, reason }: Any) => show(ok === true, `${reason} ${text(`stage.${stage}`)}`),
+        ({ ok, stage, reason, count }: Any) =>
+          show(ok === true, `${ok ? text("dialog.found", { count }) : reason} ${text(`stage.${stage}`)}`),
         (failed: Any) => {
           const reason = failed.status ? failed.responseText || failed.statusText : text("dialog.unanswered");
           show(false, text("dialog.untested", { reason: String(reason).slice(0, 300) }));

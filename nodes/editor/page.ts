@@ -12,7 +12,7 @@ const literal = (value: unknown) => JSON.stringify(value).replace(/</g, "\\u003c
 
 const input =
   (type: string) =>
-  (id: string, { example, source }: Form["rows"][string]) =>
+  (id: string, { unlimited, example = unlimited && "∞", source }: Form["rows"][string]) =>
     `<input type="${type}" id="${id}" style="width:100%"${example ? ` placeholder="${safe(example)}"` : ""}>${
       source ? `<input type="hidden" id="${id}Type">` : ""
     }`;

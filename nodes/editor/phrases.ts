@@ -13,6 +13,7 @@ export const phrases = {
     testing: "Asking the service…",
     untested: "The test could not be run: __reason__",
     unanswered: "Node-RED does not answer.",
+    found: "Reports: __count__.",
   },
   invalid: {
     required: "__label__ is needed.",
