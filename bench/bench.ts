@@ -18,7 +18,7 @@ import { fillIn, report } from "./tables.js";
 const { values: options } = parseArgs({
   options: { quick: { type: "boolean", default: false }, rounds: { type: "string" }, ms: { type: "string" } },
 });
-const rounds = Number(options.rounds ?? (options.quick ? 1 : 9));
+const rounds = Number(options.rounds ?? (options.quick ? 1 : 5));
 const ms = Number(options.ms ?? (options.quick ? 700 : 1500));
 const docs = fileURLToPath(new URL("../../docs/", import.meta.url));
 

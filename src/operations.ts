@@ -198,7 +198,10 @@ const method: Field = {
   help: "The HTTP method; the service treats both alike.",
 };
 
-/** Every operation of the service, by node type (interface.md, section 4). The one list that all else is made from. */
+/**
+ * Every operation of the service, by node type (interface.md, section 4). The one list that all else is made from;
+ * hence the length of this file.
+ */
 export const operations: Record<string, Operation> = {
   "seo-report-list": {
     title: "list reports",

@@ -109,17 +109,19 @@ export async function* readPages(
         .catch(() => true);
     };
     const truncated = full && (unseen(records) || (await beyond()));
-    yield { records: fresh, page, pages, total, last: !follows || full, truncated, answer };
-    if (!follows || full) return;
+    const ended = !follows || full;
+    // Asked for before somebody works on this one, so that the service is not left waiting meanwhile.
     const wanted = known
       ? Math.min(pages, page + ahead, page + Math.ceil((most - seen.size) / records.length))
       : page + 1;
-    while (asked < wanted) {
+    while (!ended && asked < wanted) {
       asked++;
       const next = ask(cursor === undefined ? { page: String(asked) } : { cursor });
       next.catch(() => {});
       coming.push(next);
     }
+    yield { records: fresh, page, pages, total, last: ended, truncated, answer };
+    if (ended) return;
     answer = await (coming.shift() as Promise<Answer>);
   }
 }
