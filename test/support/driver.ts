@@ -18,7 +18,7 @@ export interface Editor {
   sidebar: { show(tab: string): void };
   workspaces: { active(): string };
 }
-export interface EditorNode {
+interface EditorNode {
   id: string;
   type: string;
   valid: boolean;

@@ -45,7 +45,7 @@ export function withLists() {
 }
 
 /** Sends a message to a node and expects it to succeed. */
-export async function succeed(flow: Flow, id: string, msg: Message = {}): Promise<void> {
+async function succeed(flow: Flow, id: string, msg: Message = {}): Promise<void> {
   const { by, msg: ended } = await flow.send(id, msg);
   assert.equal(by, "completed", String((ended.error as Error | undefined)?.message));
 }
