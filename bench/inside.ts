@@ -1,10 +1,11 @@
 import { Session } from "node:inspector/promises";
 import { setTimeout } from "node:timers/promises";
+import { linkPackage } from "../sandbox/nodered.js";
 import { contenders } from "./contenders.js";
 import { drivers } from "./driver.js";
 import { measure, type Span } from "./measure.js";
 import { query } from "./page.js";
-import { boot, install, load, loadCore } from "./runtime.js";
+import { boot, load, loadCore } from "./runtime.js";
 
 /** The part of the bench that runs in the process that is measured. Started by instance.ts, which asks for one task at a time. */
 
@@ -48,7 +49,7 @@ export type Library = keyof typeof libraries;
 
 const tasks = {
   async boot({ userDir, flow }: { userDir: string; flow: object[] }) {
-    install(userDir);
+    linkPackage(userDir);
     await boot(userDir, flow);
   },
 
@@ -89,7 +90,7 @@ const tasks = {
   /** What it takes a Node-RED that has started without it to load something: milliseconds, and bytes of heap and of the process. */
   async load({ userDir, name }: { userDir: string; name: Library }) {
     await boot(userDir, [], ["21-httprequest.js"]);
-    install(userDir);
+    linkPackage(userDir);
     const before = await collect();
     const began = performance.now();
     await libraries[name]();

@@ -1,12 +1,11 @@
 import { once } from "node:events";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { nodeRed as which } from "../sandbox/nodered.js";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const require = createRequire(import.meta.url);
 
 /** What is used of Node-RED's main module and its registry. */
@@ -19,12 +18,6 @@ interface NodeRed {
 
 /** The package name of the Node-RED that the running Node is for. */
 export const { name: nodeRed, version: nodeRedVersion } = which();
-
-/** Puts the built package where Node-RED finds it, as `npm link` would. */
-export function install(userDir: string): void {
-  mkdirSync(join(userDir, "node_modules/@seo-reports"), { recursive: true });
-  symlinkSync(root, join(userDir, "node_modules/@seo-reports/node-red"));
-}
 
 /** Has the running Node-RED load the package, page and catalogues and all, as its start does. */
 export function load(): Promise<unknown> {

@@ -4,11 +4,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { linkPackage } from "../sandbox/nodered.js";
 import { driver } from "./contenders.js";
 import { drivers, type Message } from "./driver.js";
 import { key } from "./page.js";
-import { boot, install, nodeRedVersion } from "./runtime.js";
+import { boot, nodeRedVersion } from "./runtime.js";
 import type { Seen } from "./soak-service.js";
+import { table } from "./tables.js";
 
 /**
  * The soak: `npm run soak`, or `node --expose-gc dist/bench/soak.js [messages]`; docs/soak.md says what it found. Every
@@ -120,9 +122,6 @@ const misled = (stores: number[]) =>
     return sum + Number(isStore(message) && ((end === OUTPUT && done === 0) || (end === FAILED && done > 0)));
   }, 0);
 
-const table = (rows: [string, string | number][]) =>
-  ["| | |", "| --- | ---: |", ...rows.map(([name, value]) => `| ${name} | ${value} |`)].join("\n");
-
 const counts = (of: Record<string, number>) =>
   Object.entries(of)
     .sort(([, a], [, b]) => b - a)
@@ -132,7 +131,7 @@ const counts = (of: Record<string, number>) =>
 const userDir = mkdtempSync(join(tmpdir(), "seo-soak-"));
 const service = fork(new URL("soak-service.js", import.meta.url), { execArgv: [] });
 const [port] = (await once(service, "message")) as [number];
-install(userDir);
+linkPackage(userDir);
 await boot(userDir, flow(`http://127.0.0.1:${port}`));
 
 // A fiftieth of the back-off, which would else be most of what the soak waits for.
@@ -164,22 +163,25 @@ const growth = (heaps.at(-1) ?? Number.NaN) / (heaps[0] ?? Number.NaN);
 
 console.log(`Node-RED ${nodeRedVersion}, Node ${process.versions.node}\n`);
 console.log(
-  table([
-    ["messages", `${total}, a fifth of them stores`],
-    ["seconds", seconds.toFixed(0)],
-    ["processor seconds", ((user + system) / 1e6).toFixed(0)],
-    ["ended", ended],
-    ["lost", lost],
-    ["ended more than once", endedTwice],
-    ["stores doubled", doubled],
-    ["told what is not so", wrong],
-    ["with another's answer", strayed],
-    ["heap MB after each tenth", heaps.map((each) => each.toFixed(1)).join(" ")],
-    ["last tenth to first", growth.toFixed(2)],
-    ["requests", seen.requests],
-    ["of them with a fault", counts(seen.faults)],
-    ["ends", counts(outcomes)],
-  ]),
+  table(
+    ["", ""],
+    [
+      ["messages", `${total}, a fifth of them stores`],
+      ["seconds", seconds.toFixed(0)],
+      ["processor seconds", ((user + system) / 1e6).toFixed(0)],
+      ["ended", String(ended)],
+      ["lost", String(lost)],
+      ["ended more than once", String(endedTwice)],
+      ["stores doubled", String(doubled)],
+      ["told what is not so", String(wrong)],
+      ["with another's answer", String(strayed)],
+      ["heap MB after each tenth", heaps.map((each) => each.toFixed(1)).join(" ")],
+      ["last tenth to first", growth.toFixed(2)],
+      ["requests", String(seen.requests)],
+      ["of them with a fault", counts(seen.faults)],
+      ["ends", counts(outcomes)],
+    ],
+  ),
 );
 const sound = lost + endedTwice + doubled + wrong + strayed === 0 && growth <= GROWTH;
 if (!sound) console.error("\nThe soak has failed.");

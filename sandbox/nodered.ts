@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
@@ -35,6 +35,12 @@ export async function installPackage(userDir: string): Promise<void> {
   const quietly = ["--no-audit", "--no-fund", "--no-package-lock", "--prefer-offline", "--omit=dev"];
   await npm("install", "--prefix", userDir, ...quietly, join(userDir, filename));
   rmSync(join(userDir, filename));
+}
+
+/** Puts the built package itself where Node-RED finds it, as `npm link` would. */
+export function linkPackage(userDir: string): void {
+  mkdirSync(join(userDir, "node_modules/@seo-reports"), { recursive: true });
+  symlinkSync(root, join(userDir, "node_modules/@seo-reports/node-red"));
 }
 
 /** The first free port from `port` on, having said which are taken; any that is free where `port` is 0. */

@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { answer, type FaultyServer, listen, type Received } from "./support/faulty.js";
-import { deploy, failure, operation, service } from "./support/nodes.js";
-import { fine } from "./support/scenarios.js";
-
-const ok = answer(200, JSON.stringify(fine));
-const show = { reportId: "7", reportIdType: "str" };
+import { deploy, failure, fixedReport, operation, service } from "./support/nodes.js";
+import { ok } from "./support/scenarios.js";
 
 /** A server that holds every request until it is told to answer the oldest. */
 async function patient() {
@@ -34,7 +31,7 @@ describe("One budget for all nodes of a service", () => {
   const run = async (settings: object, nodes = ["a", "b"]) => {
     flow = await deploy([
       service("service", server.url, settings),
-      ...nodes.map((id) => operation(id, "seo-report-show", show)),
+      ...nodes.map((id) => operation(id, "seo-report-show", fixedReport)),
     ]);
   };
 

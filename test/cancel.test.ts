@@ -4,12 +4,11 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { answer, type FaultyServer, listen } from "./support/faulty.js";
-import { deploy, failure, operation, service } from "./support/nodes.js";
+import { deploy, failure, fixedReport, operation, service } from "./support/nodes.js";
 import { helper } from "./support/red.js";
-import { fine } from "./support/scenarios.js";
+import { fine, ok } from "./support/scenarios.js";
+import { stopBackOff } from "./support/time.js";
 
-const ok = answer(200, JSON.stringify(fine));
-const show = { reportId: "7", reportIdType: "str" };
 const WARN = 30;
 
 /** A server that answers nothing, and says when so many requests have come. */
@@ -91,13 +90,13 @@ describe("A redeploy", () => {
   it("of one node leaves the requests of the others alone", async () => {
     const { server: listening, asked, requests } = await silent();
     server = listening;
-    const common = [service("service", server.url), operation("b", "seo-report-show", show)];
-    flow = await deploy([...common, operation("a", "seo-report-show", show)]);
+    const common = [service("service", server.url), operation("b", "seo-report-show", fixedReport)];
+    flow = await deploy([...common, operation("a", "seo-report-show", fixedReport)]);
     const other = flow.send("b", {});
     await requests(1);
     void flow.send("a", {});
     await requests(2);
-    await flow.redeploy([...common, operation("a", "seo-report-show", { ...show, name: "changed" })], "nodes");
+    await flow.redeploy([...common, operation("a", "seo-report-show", { ...fixedReport, name: "changed" })], "nodes");
     asked[0]?.write(ok);
     const { outputs } = await other;
     assert.deepEqual(outputs[0]?.payload, fine);
@@ -109,7 +108,7 @@ describe("A redeploy", () => {
     server = await listen((socket) => socket.write(answer(429, "{}", { "Retry-After": "200" })));
     const nodes = (name: string) => [
       service("service", server.url),
-      operation("a", "seo-report-show", { ...show, name }),
+      operation("a", "seo-report-show", { ...fixedReport, name }),
     ];
     flow = await deploy(nodes("before"));
     const waits = flow.shown(({ fill }) => fill === "yellow");
@@ -128,7 +127,7 @@ describe("A redeploy", () => {
     server = listening;
     flow = await deploy([
       service("service", server.url, { concurrency: "1000", timeout: "600" }),
-      operation("a", "seo-report-show", show),
+      operation("a", "seo-report-show", fixedReport),
     ]);
     for (let i = 0; i < 10_000; i++) void flow.send("a");
     await requests(1000);
@@ -160,8 +159,7 @@ describe("A service that is killed", () => {
     lines.on("line", (line) => {
       if (seen.push(line) === 400) child.kill("SIGKILL");
     });
-    const random = Math.random;
-    Math.random = () => 0;
+    const goOn = stopBackOff();
     const flow = await deploy([
       service("service", url, { concurrency: "50", retries: "1" }),
       operation("a", "seo-report-store"),
@@ -177,7 +175,7 @@ describe("A service that is killed", () => {
       assert.ok(stored > 0 && stored <= seen.length);
       assert.equal(new Set(seen).size, seen.length, "stores that the service saw twice");
     } finally {
-      Math.random = random;
+      goOn();
       child.kill("SIGKILL");
       await flow.stop();
     }

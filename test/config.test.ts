@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { deadUrl, type FaultyServer, listen } from "./support/faulty.js";
-import { deploy, failure, operation, service, tlsConfig } from "./support/nodes.js";
+import { deploy, failure, fixedReport, operation, service, tlsConfig } from "./support/nodes.js";
 
 const KEY = "canary-key/5f0c1e";
 const whole = (name: string, min: number, came: string) =>
@@ -73,12 +73,12 @@ describe("A service node that is of no use", () => {
         { id: "ftp", type: "http proxy", name: "", url: "ftp://127.0.0.1" },
         { id: "down", type: "http proxy", name: "", url: deadUrl },
         service("behind-down", server.url, { proxy: "down", retries: "0" }),
-        operation("down-show", "seo-report-show", { service: "behind-down", reportId: "7", reportIdType: "str" }),
+        operation("down-show", "seo-report-show", { service: "behind-down", ...fixedReport }),
         ...Object.values(rows).flatMap(({ settings }, i) => [
           service(`service-${i}`, server.url, settings),
-          operation(`show-${i}`, "seo-report-show", { service: `service-${i}`, reportId: "7", reportIdType: "str" }),
+          operation(`show-${i}`, "seo-report-show", { service: `service-${i}`, ...fixedReport }),
         ]),
-        operation("alone", "seo-report-show", { service: "", reportId: "7", reportIdType: "str" }),
+        operation("alone", "seo-report-show", { service: "", ...fixedReport }),
       ],
       Object.fromEntries([...ids, "behind-down"].map((id, i) => [id, { apiKey: Object.values(rows)[i]?.key ?? KEY }])),
     );

@@ -5,6 +5,7 @@ import { deploy, failure, type Outcome, operation, service, tlsConfig } from "./
 import { type ProxyServer, startProxy } from "./support/proxy.js";
 import type { FlowNode } from "./support/red.js";
 import { fine, type Scenario, scenarios } from "./support/scenarios.js";
+import { stopBackOff } from "./support/time.js";
 
 const RETRIES = 1;
 /** Where redirects lead: nothing may ever come there. */
@@ -105,13 +106,13 @@ async function inTurns(width: number, work: (() => Promise<unknown>)[]): Promise
 describe("Faults of the service and of the network", () => {
   const stages = new Map<string, Stage>();
   const table = Object.entries(scenarios(other.url));
-  const random = Math.random;
+  let goOn = () => {};
   let flow: Awaited<ReturnType<typeof deploy>>;
 
   before(async function () {
     this.timeout(300_000);
     // No back-off: how long it is, is another test's matter.
-    Math.random = () => 0;
+    goOn = stopBackOff();
     await Promise.all(table.map(async ([name, scenario], i) => stages.set(name, await setUp(`s${i}`, scenario))));
     const nodes = [tlsConfig("trusting"), ...[...stages.values()].flatMap((stage) => stage.nodes)];
     flow = await deploy(nodes, { trusting: { cadata: tlsFile("ca") } });
@@ -128,7 +129,7 @@ describe("Faults of the service and of the network", () => {
 
   after(async function () {
     this.timeout(60_000);
-    Math.random = random;
+    goOn();
     await flow.stop();
     for (const { server, proxy } of stages.values()) {
       await server.close();

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build, SET, type Texts } from "../nodes/editor/forms.js";
 import { safe } from "../nodes/editor/page.js";
+import { root } from "../sandbox/nodered.js";
 
-const root = join(import.meta.dirname, "../..");
 const read = (...path: string[]) => readFileSync(join(root, ...path), "utf8");
 const { types, english } = build();
 

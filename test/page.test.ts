@@ -10,12 +10,12 @@ import { build, type Texts } from "../nodes/editor/forms.js";
 import { help } from "../nodes/editor/help.js";
 import { page } from "../nodes/editor/page.js";
 import { register } from "../nodes/editor/register.js";
+import { root } from "../sandbox/nodered.js";
 import { codes, stages } from "../src/errors.js";
 import { changes, type NodeType, operations, service } from "../src/operations.js";
 import { checker } from "../src/schema.js";
 import { type Any, createEditor } from "./editor.js";
 
-const root = join(import.meta.dirname, "../..");
 const icons = new Set(readdirSync(join(root, "icons")));
 const { types, english } = build();
 const html = page(types, icons);

@@ -1,7 +1,7 @@
-import { EventEmitter, on, once } from "node:events";
+import { EventEmitter, on } from "node:events";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import register from "../../nodes/seo-reports.js";
-import { type Credentials, type FlowNode, helper, nodeRedModule } from "./red.js";
+import { type Credentials, type FlowNode, helper, nodeRedModule, redeploy } from "./red.js";
 
 export type Message = Record<string, unknown>;
 
@@ -20,8 +20,6 @@ const types: Register[] = [
   nodeRedModule<Register>("@node-red/nodes/core/sequence/17-split.js"),
   nodeRedModule<Register>("@node-red/nodes/core/sequence/19-batch.js"),
 ];
-
-const { events } = nodeRedModule<{ events: EventEmitter }>("@node-red/util");
 
 let messages = 0;
 
@@ -137,10 +135,7 @@ export async function run(nodes: FlowNode[], more: Register[] = []) {
     },
     /** Deploys these nodes; only those that differ are made anew. */
     async deploy(changed: FlowNode[], keys: Credentials = credentials): Promise<void> {
-      // The helper waits no more than 300 ms for the flows to start.
-      const started = once(events, "flows:started");
-      await helper.setFlows(complete(changed), "nodes", keys).catch(() => {});
-      await started;
+      await redeploy(complete(changed), "nodes", keys);
       listen(complete(changed));
     },
   };

@@ -62,6 +62,9 @@ export function operation(id: string, type: string, settings: object = {}): Flow
   return { id, type, ...place, service: "service", wires: [["out"]], ...settings };
 }
 
+/** A report that is chosen in the dialog. */
+export const fixedReport = { reportId: "7", reportIdType: "str" };
+
 /** A configuration of TLS, as the editor stores it: the CA comes with the credentials, or as `ca`, a file. */
 export function tlsConfig(id: string, settings: object = {}): FlowNode {
   const blank = { name: "", cert: "", key: "", ca: "", servername: "", alpnprotocol: "" };

@@ -29,7 +29,8 @@ export interface Scenario {
 
 export const fine = { data: { id: 7, url: "example.com", password: false }, status: 200 };
 const body = JSON.stringify(fine);
-const ok = answer(200, body);
+/** An answer that is well, as it goes over the wire. */
+export const ok = answer(200, body);
 const html = "<!doctype html><title>Log in</title>";
 
 const lost = { code: "SEO_NETWORK", transient: true, acted: true } as const;

@@ -1,3 +1,12 @@
+/** From now on no attempt waits for its back-off, until what this returns is called. */
+export function stopBackOff(): () => void {
+  const { random } = Math;
+  Math.random = () => 0;
+  return () => {
+    Math.random = random;
+  };
+}
+
 /** Time that passes only when it is told to: `performance.now()` and the timers of what is under test. */
 export function stopTime() {
   const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout };

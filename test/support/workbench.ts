@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { PACKAGE, type Texts } from "../../nodes/editor/forms.js";
-import { freePort, root, startNodeRed } from "../../sandbox/nodered.js";
+import { freePort, linkPackage, root, startNodeRed } from "../../sandbox/nodered.js";
 import { type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { launch } from "./chromium.js";
 import { openEditor } from "./editor-page.js";
@@ -50,9 +50,7 @@ export async function startWorkbench(
   const userDir = mkdtempSync(join(tmpdir(), "seo-editor-"));
   writeFileSync(join(userDir, "flows.json"), JSON.stringify(flows));
   writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify(credentials));
-  const place = join(userDir, "node_modules", PACKAGE);
-  mkdirSync(dirname(place), { recursive: true });
-  symlinkSync(root, place);
+  linkPackage(userDir);
   const start = async () => {
     const sandbox = await startSandbox(service);
     const env = { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey };
