@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { createRequire } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -100,15 +101,13 @@ export async function startNodeRed(
   const ended = once(child, "exit");
   const log: string[] = [];
   await new Promise<void>((resolve, reject) => {
-    const read = (chunk: Buffer) => {
-      for (const line of chunk.toString().split("\n").filter(Boolean)) {
+    for (const input of [child.stdout, child.stderr])
+      createInterface({ input }).on("line", (line) => {
+        if (line === "") return;
         log.push(line);
         print(line);
         if (line.includes("Started flows")) resolve();
-      }
-    };
-    child.stdout.on("data", read);
-    child.stderr.on("data", read);
+      });
     void ended.then(() => reject(new Error(`Node-RED ended:\n${log.join("\n")}`)));
   });
   return {

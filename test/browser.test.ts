@@ -235,7 +235,7 @@ describe("the editor in Chromium", function () {
         }
         assert.ok(Object.keys(filled[type]).length >= Object.keys(fieldsOf(type)).length - 1, type);
       }
-      await editor.deploy();
+      await bench.deploy();
       const deployed = JSON.parse((await bench.ask("flows", "writer")).text) as Record<string, unknown>[];
       const exported = await editor.exported();
       for (const [type, fields] of Object.entries(filled))
@@ -260,7 +260,7 @@ describe("the editor in Chromium", function () {
       output: { value: "records" },
       limit: { value: "3" },
     });
-    await editor.deploy();
+    await bench.deploy();
     await editor.page.evaluate(() => RED.sidebar.show("debug"));
     await editor.page.locator(`[id="${inject}"] .red-ui-flow-node-button-button`).click();
     await editor.page.locator(".red-ui-debug-msg").nth(2).waitFor();
@@ -366,7 +366,7 @@ describe("the editor in Chromium", function () {
       for (const [name, row] of Object.entries(fieldsOf(type)))
         if (shown[name] && row.kind !== "node") assert.deepEqual(shown[name], preset(row), `${type}.${name}`);
     }
-    await editor.deploy();
+    await bench.deploy();
     const { status, text } = await bench.ask("older");
     assert.equal(status, 200);
     assert.equal((JSON.parse(text) as { data: unknown[] }).data.length, 10);

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { PACKAGE, type Texts } from "../../nodes/editor/forms.js";
 import { freePort, linkPackage, root, startNodeRed } from "../../sandbox/nodered.js";
 import { type SandboxOptions, startSandbox } from "../../sandbox/server.js";
@@ -95,6 +96,12 @@ export async function startWorkbench(
     url: nodeRed.url,
     log: nodeRed.log,
     ask,
+    /** Deploys what is in the editor, and waits until it runs: Node-RED answers before that. */
+    async deploy() {
+      const seen = nodeRed.log.length;
+      await editor.deploy();
+      while (!nodeRed.log.slice(seen).some((line) => line.includes("Started"))) await setTimeout(20);
+    },
     async stop() {
       await browser.close();
       await Promise.all([nodeRed.stop(), sandbox.close()]);
