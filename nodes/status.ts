@@ -12,7 +12,7 @@ export function createStatus(RED: NodeAPI, node: Node) {
   let lane: Lane | undefined;
   let client: Client | undefined;
   let ended = (): NodeStatus => ({});
-  let progress: string | undefined;
+  let progress: (() => string) | undefined;
   let shown = "";
   let timer: NodeJS.Timeout | undefined;
   let stale = false;
@@ -31,7 +31,8 @@ export function createStatus(RED: NodeAPI, node: Node) {
     }
     const figures = { running: lane.running, queued: lane.waiting };
     const alone = lane.running + lane.waiting === 1;
-    const text = progress ?? (alone ? "seo-reports.status.requesting" : RED._("seo-reports.status.running", figures));
+    const text =
+      progress?.() ?? (alone ? "seo-reports.status.requesting" : RED._("seo-reports.status.running", figures));
     return { fill: "blue", shape: "dot", text };
   }
 
@@ -63,10 +64,10 @@ export function createStatus(RED: NodeAPI, node: Node) {
     /** Shows how far a list is read, until the message ends. */
     progress(page: number, pages: number | undefined, records: number): void {
       const key = pages === undefined ? "pageUnknown" : "page";
-      progress = RED._(`seo-reports.status.${key}`, { page, pages: pages ?? "", records });
+      progress = () => RED._(`seo-reports.status.${key}`, { page, pages: pages ?? "", records });
       show();
     },
-    /** `text` is asked for only when it is shown: of many messages, most endings are not. */
+    /** `text` is asked for only when it is shown: of many messages, most endings are not. So is the text of the progress. */
     succeeded(text: () => string): void {
       progress = undefined;
       ended = () => ({ fill: "green", shape: "dot", text: text() });

@@ -33,10 +33,7 @@ export interface Answer {
 }
 
 /** The place in the queue of a message that has had its turn. Its first request takes it, and others wait for one of their own. */
-export interface Place {
-  lane: Lane;
-  /** When the message came, in the clock of `performance.now()`. */
-  since: number;
+export interface Place extends Pick<Turn, "lane" | "since"> {
   used: boolean;
 }
 
@@ -98,8 +95,8 @@ export function createClient(options: ClientOptions) {
     return told ? 0 : delay;
   }
 
-  const turn = (lane: Lane, delay?: number) =>
-    new Promise<void>((start, refuse) => queue.enter({ lane, start, refuse }, delay));
+  const turn = (lane: Lane, since: number, delay?: number) =>
+    new Promise<void>((start, refuse) => queue.enter({ lane, since, start, refuse }, delay));
 
   /** Sends an input that is checked, again where that cannot do twice what was asked for once. Rejects with an SeoError. */
   async function send(
@@ -114,12 +111,13 @@ export function createClient(options: ClientOptions) {
     const began = place?.used === false ? place.since : performance.now();
     let busy = 0;
     let uncertain = false;
-    let delay: number | undefined;
+    // A message that had its turn goes on before those that came later, and is not refused for want of room.
+    let delay = place?.used ? 0 : undefined;
     for (let attempts = 1; ; attempts++) {
       if (closed || lane.closed) throw cancelled.with({ attempts: attempts - 1, uncertain });
       if (place?.used === false) place.used = true;
       else
-        await turn(lane, delay).catch((error: SeoError) => {
+        await turn(lane, place?.since ?? began, delay).catch((error: SeoError) => {
           throw error.with({ attempts: attempts - 1, uncertain });
         });
       const started = performance.now();
@@ -161,7 +159,7 @@ export function createClient(options: ClientOptions) {
     },
 
     /** Has a message wait for its turn. From its start on it holds a place, until its first request or `leave` takes that. */
-    enter(turn: Turn & Place): void {
+    enter(turn: Turn): void {
       if (closed || turn.lane.closed) turn.refuse(cancelled);
       else queue.enter(turn);
     },

@@ -17,6 +17,8 @@ export const createLane = (): Lane => ({ running: 0, waiting: 0, until: 0, close
 /** Something that waits for its turn. */
 export interface Turn {
   lane: Lane;
+  /** When its message came, in the clock of `performance.now()`. */
+  since: number;
   /** It has come: a request may be sent, and `leave` must follow. */
   start(): void;
   /** It will not come. */
@@ -72,18 +74,17 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
     }
   }
 
-  function put(turn: Turn, first: boolean): void {
-    const turns = lanes.get(turn.lane);
-    if (!turns) lanes.set(turn.lane, [turn]);
-    else if (first) turns.unshift(turn);
-    else turns.push(turn);
+  function put(turn: Turn): void {
+    const turns = lanes.get(turn.lane) ?? [];
+    turns.splice(turns.findLastIndex(({ since }) => since <= turn.since) + 1, 0, turn);
+    lanes.set(turn.lane, turns);
     wake();
   }
 
   return {
     /**
      * Waits for the lane's turn to send a request; refuses with SEO_QUEUE_FULL, or as `refuse` says.
-     * One that comes again, after `delay` ms, is not refused for want of room and goes first.
+     * With `delay`, in milliseconds, the message has had a turn before: it is not refused for want of room.
      */
     enter(turn: Turn, delay?: number): void {
       const { lane } = turn;
@@ -100,12 +101,12 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
       waiting++;
       lane.waiting++;
       if (delay === undefined || delay <= 0) {
-        put(turn, delay !== undefined);
+        put(turn);
       } else {
         lane.until = Math.max(lane.until, performance.now() + delay);
         const timer = setTimeout(() => {
           sleeping.delete(turn);
-          put(turn, true);
+          put(turn);
         }, delay);
         sleeping.set(turn, timer);
       }

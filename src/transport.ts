@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { setImmediate } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import { createDispatcher, type TlsOptions } from "./dispatcher.js";
 import { fromCause, SeoError } from "./errors.js";
@@ -59,6 +60,8 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
         exchange,
       );
       const { statusCode, headers, text } = await exchange.received;
+      // First whatever else has come is taken in: reading takes the processor, and 1 000 pages took a fifth longer.
+      await setImmediate();
       return {
         statusCode,
         headers: withoutKey(headers, Object.values(headers)),

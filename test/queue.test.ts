@@ -17,11 +17,11 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
     started,
     refused,
     /** Returns the job's number. */
-    enter(lane: Lane, delay?: number): number {
+    enter(lane: Lane, delay?: number, since = now()): number {
       const job = ++jobs;
       const start = () => void started.push({ lane, job, at: now() });
       const refuse = (error: SeoError) => void refused.push({ job, code: error.code });
-      queue.enter({ lane, start, refuse }, delay);
+      queue.enter({ lane, since, start, refuse }, delay);
       return job;
     },
   };
@@ -109,19 +109,25 @@ describe("The budget that a service's nodes share", () => {
     assert.deepEqual(most, [1, 2, 3, 4, 4]);
   });
 
-  it("keeps a message that is sent again for the time that it has to wait, and takes it first then", async () => {
+  it("keeps a message that goes on for the time that it has to wait, and then takes it before what came later", async () => {
     const lane = createLane();
     const { queue, started, enter } = watch({ size: 2 }, time.now);
+    const came = time.now();
     enter(lane);
-    enter(lane);
-    enter(lane);
-    const again = enter(lane, 1000);
+    await time.pass(1);
+    for (let i = 0; i < 2; i++) enter(lane);
+    const again = [enter(lane, 1000, came), enter(lane, 1000, came), enter(lane, 0, came)];
     await time.pass(999);
     assert.equal(started.length, 1);
     await time.pass(1);
-    queue.leave(lane);
+    for (let i = 0; i < 4; i++) queue.leave(lane);
     await time.pass(0);
-    assert.equal(started.at(-1)?.job, again, "though the queue is full, and before what came earlier");
+    const [first, second, next] = again;
+    assert.deepEqual(
+      started.map(({ job }) => job),
+      [1, next, first, second, 2],
+      "though the queue is full",
+    );
   });
 
   /** What may happen to a queue, with three lanes. */

@@ -182,6 +182,21 @@ describe("Streams of a list", () => {
     }
   });
 
+  it("go on although the queue is full", async () => {
+    suite.flow = await run([
+      service(suite.lists.url, { concurrency: "2", queue: "1" }),
+      node("list", LIST, ["out"], { output: "all", limit: "" }),
+    ]);
+    const hold = latch();
+    serve({ all: reports(450), wait: () => hold.opened });
+    const all = [ask("list"), ask("list"), ask("list")];
+    const { msg } = await suite.flow.send("list");
+    assert.equal((msg.error as { code: string }).code, "SEO_QUEUE_FULL");
+    hold.open();
+    await Promise.all(all);
+    assert.equal(suite.lists.asked.length, 15);
+  });
+
   it("leave other nodes of the service their turn", async () => {
     suite.flow = await run([
       service(suite.lists.url, { concurrency: "2" }),
