@@ -72,6 +72,8 @@ export interface Running {
 /** Settings that keep Node-RED on this machine, quiet and quick; context survives a restart in the store `file`. */
 const settings = {
   uiHost: "127.0.0.1",
+  // The language of its log, which is read here.
+  lang: "en-US",
   flowFile: "flows.json",
   credentialSecret: "sandbox",
   telemetry: { enabled: false, updateNotification: false },
@@ -79,15 +81,18 @@ const settings = {
   contextStorage: { default: { module: "memory" }, file: { module: "localfilesystem" } },
 };
 
-/** Starts Node-RED in a user directory, in a process of its own. Resolves when its flows run; rejects when it ends before. */
+/**
+ * Starts Node-RED in a user directory, in a process of its own, on any port that is free where none is given.
+ * Resolves when its flows run; rejects when it ends before.
+ */
 export async function startNodeRed(
   userDir: string,
   {
-    port,
+    port = 0,
     env = {},
     more = {},
     print = () => {},
-  }: { port: number; env?: Record<string, string>; more?: object; print?: (line: string) => void },
+  }: { port?: number; env?: Record<string, string>; more?: object; print?: (line: string) => void } = {},
 ): Promise<Running> {
   mkdirSync(userDir, { recursive: true });
   writeFileSync(
@@ -100,18 +105,20 @@ export async function startNodeRed(
   });
   const ended = once(child, "exit");
   const log: string[] = [];
+  let url = "";
   await new Promise<void>((resolve, reject) => {
     for (const input of [child.stdout, child.stderr])
       createInterface({ input }).on("line", (line) => {
         if (line === "") return;
         log.push(line);
         print(line);
+        url ||= / now running at (.*)\/$/.exec(line)?.[1] ?? "";
         if (line.includes("Started flows")) resolve();
       });
     void ended.then(() => reject(new Error(`Node-RED ended:\n${log.join("\n")}`)));
   });
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     process: child,
     log,
     async stop() {

@@ -270,146 +270,148 @@ describe("the editor in Chromium", function () {
       .waitFor();
   });
 
-  it("is worked by the keyboard, field by field, and fits into a narrow window", async () => {
-    for (const type of nodeTypes) {
-      const dialog = await editor.edit(idOf(type));
-      asFilled(type, await editor.shown());
-      const stops = await editor.tabs();
-      assert.deepEqual(stops, inOrder(fieldsOf(type)), type);
-      assert.deepEqual(await editor.tooWide(NARROW), [], type);
-      await dialog.cancel();
-    }
-  });
-
-  it("tests with the stored key only what it was stored for", async () => {
-    const operation = await editor.edit(idOf("seo-report-list"));
-    const dialog = await editor.editConfig("service");
-    assert.equal((await editor.shown()).apiKey?.value, "__PWRD__");
-    reached(await tried(dialog, bench.sandbox.url), "done");
-    const asked = odd.asked.length;
-    const refused = await tried(dialog, odd.url);
-    reached(refused, "config");
-    assert.match(refused.text, /type the key again/);
-    assert.equal(odd.asked.length, asked);
-    await dialog.cancel();
-    await operation.cancel();
-  });
-
-  it("suggests projects and reports as one types", async () => {
-    for (const type of nodeTypes)
-      for (const [name, { suggest }] of Object.entries(fieldsOf(type))) {
-        if (!suggest) continue;
+  describe("in every detail", () => {
+    it("is worked by the keyboard, field by field, and fits into a narrow window", async () => {
+      for (const type of nodeTypes) {
         const dialog = await editor.edit(idOf(type));
-        await dialog.unfold();
-        const found = await offered(dialog, name, "shop.exam");
-        assert.ok(found.length > 0 && found.length <= 20, `${type}.${name}`);
-        for (const { value, label } of found)
-          if (suggest === "seo-report-list")
-            assert.match(`${value} ${label}`, /^\d+ shop\.example\.com.* · (\d+ \w+|\w+ \d+)$/);
-          else assert.deepEqual([value, label], ["shop.example.com", "shop.example.com"]);
+        asFilled(type, await editor.shown());
+        const stops = await editor.tabs();
+        assert.deepEqual(stops, inOrder(fieldsOf(type)), type);
+        assert.deepEqual(await editor.tooWide(NARROW), [], type);
         await dialog.cancel();
       }
-  });
-
-  it("takes what the service is called for text, before a deploy too, and is quiet when it is away", async () => {
-    const type = "seo-project-delete";
-    const change = async (baseUrl: string) => {
-      const dialog = await editor.edit(idOf(type));
-      const service = await editor.editConfig("service");
-      await service.field("baseUrl").fill(baseUrl);
-      await service.field("apiKey").fill("typed-key");
-      await service.done();
-      return dialog;
-    };
-    const dialog = await change(`${odd.url}/markup`);
-    const [suggestion] = await offered(dialog, "project", "<img");
-    assert.equal(suggestion?.value, MARKUP);
-    assert.ok(suggestion.label.startsWith("&lt;img"));
-    await dialog.fill("name", { value: "" });
-    await dialog.fill("project", { value: MARKUP, source: "str" });
-    await dialog.done();
-    assert.ok((await editor.label(idOf(type))).includes("<img"));
-    await harmless();
-
-    const away = await change(odd.url);
-    const answered = editor.page.waitForResponse(/seo-service\/suggest/);
-    await away.fill("project", { value: "example", source: "str" });
-    assert.equal((await answered).status(), 200);
-    assert.equal(await away.row("project").locator("datalist option").count(), 0);
-    assert.equal(await away.input("project").inputValue(), "example");
-    await away.cancel();
-  });
-
-  it("opens and runs a flow of an older version, which lacks the newer properties", async () => {
-    await editor.reload();
-    const node = (id: string, type: string, x: number, y: number, more: object) => ({
-      id,
-      type,
-      z: "older",
-      x,
-      y,
-      ...more,
     });
-    await editor.import([
-      { id: "older", type: "tab", label: "older" },
-      node("in", "http in", 100, 40, { url: "/older", method: "get", wires: [["older-seo-report-list"]] }),
-      node("out", "http response", 700, 40, { wires: [] }),
-      ...nodeTypes.map((type, index) =>
-        node(`older-${type}`, type, 400, 40 + 60 * index, {
-          service: idOf(SERVICE),
-          wires: type === "seo-report-list" ? [["out"]] : [[]],
-        }),
-      ),
-    ]);
-    for (const type of nodeTypes) {
-      const { shown } = await editor.visit(`older-${type}`, {}, "cancel");
-      for (const [name, row] of Object.entries(fieldsOf(type)))
-        if (shown[name] && row.kind !== "node") assert.deepEqual(shown[name], preset(row), `${type}.${name}`);
-    }
-    await bench.deploy();
-    const { status, text } = await bench.ask("older");
-    assert.equal(status, 200);
-    assert.equal((JSON.parse(text) as { data: unknown[] }).data.length, 10);
-  });
 
-  for (const locale of ["de", "ja"])
-    it(`speaks ${locale}`, async () => {
-      const texts = catalogueOf(locale);
-      await editor.reload(locale);
-      const plain = (text: string) => text.replace(/\s+/g, "");
+    it("tests with the stored key only what it was stored for", async () => {
+      const operation = await editor.edit(idOf("seo-report-list"));
+      const dialog = await editor.editConfig("service");
+      assert.equal((await editor.shown()).apiKey?.value, "__PWRD__");
+      reached(await tried(dialog, bench.sandbox.url), "done");
+      const asked = odd.asked.length;
+      const refused = await tried(dialog, odd.url);
+      reached(refused, "config");
+      assert.match(refused.text, /type the key again/);
+      assert.equal(odd.asked.length, asked);
+      await dialog.cancel();
+      await operation.cancel();
+    });
+
+    it("suggests projects and reports as one types", async () => {
       for (const type of nodeTypes)
-        assert.equal(plain(await editor.title(type)), plain(tell(`node.${type}.title`, texts)));
-      for (const type of ["seo-report-store", "seo-report-changes"]) {
-        await editor.open(idOf(type));
-        for (const [name, { label }] of Object.entries(await editor.said()))
-          assert.equal(label, tell(`${fieldsOf(type)[name]?.key}.label`, texts));
-        assert.deepEqual(await editor.tooWide(NARROW), [], type);
-        await editor.close("cancel");
-      }
+        for (const [name, { suggest }] of Object.entries(fieldsOf(type))) {
+          if (!suggest) continue;
+          const dialog = await editor.edit(idOf(type));
+          await dialog.unfold();
+          const found = await offered(dialog, name, "shop.exam");
+          assert.ok(found.length > 0 && found.length <= 20, `${type}.${name}`);
+          for (const { value, label } of found)
+            if (suggest === "seo-report-list")
+              assert.match(`${value} ${label}`, /^\d+ shop\.example\.com.* · (\d+ \w+|\w+ \d+)$/);
+            else assert.deepEqual([value, label], ["shop.example.com", "shop.example.com"]);
+          await dialog.cancel();
+        }
     });
 
-  it("answers its two questions only to those who may write, and never with the key", async () => {
-    const { url, apiKey } = bench.sandbox;
-    const draft = { baseUrl: url, apiKey, operation: "seo-project-list" };
-    for (const [route, good] of [
-      ["seo-service/test", /"ok":true/],
-      ["seo-service/suggest", /"shop\.example\.com"/],
-    ] as const) {
-      for (const user of [undefined, "reader"]) {
-        const { status, text } = await bench.ask(route, user, draft);
-        assert.deepEqual([status, good.test(text)], [401, false]);
+    it("takes what the service is called for text, before a deploy too, and is quiet when it is away", async () => {
+      const type = "seo-project-delete";
+      const change = async (baseUrl: string) => {
+        const dialog = await editor.edit(idOf(type));
+        const service = await editor.editConfig("service");
+        await service.field("baseUrl").fill(baseUrl);
+        await service.field("apiKey").fill("typed-key");
+        await service.done();
+        return dialog;
+      };
+      const dialog = await change(`${odd.url}/markup`);
+      const [suggestion] = await offered(dialog, "project", "<img");
+      assert.equal(suggestion?.value, MARKUP);
+      assert.ok(suggestion.label.startsWith("&lt;img"));
+      await dialog.fill("name", { value: "" });
+      await dialog.fill("project", { value: MARKUP, source: "str" });
+      await dialog.done();
+      assert.ok((await editor.label(idOf(type))).includes("<img"));
+      await harmless();
+
+      const away = await change(odd.url);
+      const answered = editor.page.waitForResponse(/seo-service\/suggest/);
+      await away.fill("project", { value: "example", source: "str" });
+      assert.equal((await answered).status(), 200);
+      assert.equal(await away.row("project").locator("datalist option").count(), 0);
+      assert.equal(await away.input("project").inputValue(), "example");
+      await away.cancel();
+    });
+
+    it("opens and runs a flow of an older version, which lacks the newer properties", async () => {
+      await editor.reload();
+      const node = (id: string, type: string, x: number, y: number, more: object) => ({
+        id,
+        type,
+        z: "older",
+        x,
+        y,
+        ...more,
+      });
+      await editor.import([
+        { id: "older", type: "tab", label: "older" },
+        node("in", "http in", 100, 40, { url: "/older", method: "get", wires: [["older-seo-report-list"]] }),
+        node("out", "http response", 700, 40, { wires: [] }),
+        ...nodeTypes.map((type, index) =>
+          node(`older-${type}`, type, 400, 40 + 60 * index, {
+            service: idOf(SERVICE),
+            wires: type === "seo-report-list" ? [["out"]] : [[]],
+          }),
+        ),
+      ]);
+      for (const type of nodeTypes) {
+        const { shown } = await editor.visit(`older-${type}`, {}, "cancel");
+        for (const [name, row] of Object.entries(fieldsOf(type)))
+          if (shown[name] && row.kind !== "node") assert.deepEqual(shown[name], preset(row), `${type}.${name}`);
       }
-      const { status, text } = await bench.ask(route, "writer", draft);
+      await bench.deploy();
+      const { status, text } = await bench.ask("older");
       assert.equal(status, 200);
-      assert.match(text, good);
-      assert.ok(!text.includes(apiKey));
-    }
-    const broken = await bench.ask("seo-service/test", "writer", { ...draft, apiKey: `${apiKey}\nx` });
-    assert.match(broken.text, /"stage":"config"/);
-    assert.ok(!broken.text.includes(apiKey));
-    assert.deepEqual(
-      bench.log.filter((line) => line.includes(apiKey)),
-      [],
-    );
+      assert.equal((JSON.parse(text) as { data: unknown[] }).data.length, 10);
+    });
+
+    for (const locale of ["de", "ja"])
+      it(`speaks ${locale}`, async () => {
+        const texts = catalogueOf(locale);
+        await editor.reload(locale);
+        const plain = (text: string) => text.replace(/\s+/g, "");
+        for (const type of nodeTypes)
+          assert.equal(plain(await editor.title(type)), plain(tell(`node.${type}.title`, texts)));
+        for (const type of ["seo-report-store", "seo-report-changes"]) {
+          await editor.open(idOf(type));
+          for (const [name, { label }] of Object.entries(await editor.said()))
+            assert.equal(label, tell(`${fieldsOf(type)[name]?.key}.label`, texts));
+          assert.deepEqual(await editor.tooWide(NARROW), [], type);
+          await editor.close("cancel");
+        }
+      });
+
+    it("answers its two questions only to those who may write, and never with the key", async () => {
+      const { url, apiKey } = bench.sandbox;
+      const draft = { baseUrl: url, apiKey, operation: "seo-project-list" };
+      for (const [route, good] of [
+        ["seo-service/test", /"ok":true/],
+        ["seo-service/suggest", /"shop\.example\.com"/],
+      ] as const) {
+        for (const user of [undefined, "reader"]) {
+          const { status, text } = await bench.ask(route, user, draft);
+          assert.deepEqual([status, good.test(text)], [401, false]);
+        }
+        const { status, text } = await bench.ask(route, "writer", draft);
+        assert.equal(status, 200);
+        assert.match(text, good);
+        assert.ok(!text.includes(apiKey));
+      }
+      const broken = await bench.ask("seo-service/test", "writer", { ...draft, apiKey: `${apiKey}\nx` });
+      assert.match(broken.text, /"stage":"config"/);
+      assert.ok(!broken.text.includes(apiKey));
+      assert.deepEqual(
+        bench.log.filter((line) => line.includes(apiKey)),
+        [],
+      );
+    });
   });
 });

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort, installPackage, type Running, startNodeRed } from "../sandbox/nodered.js";
+import { installPackage, type Running, startNodeRed } from "../sandbox/nodered.js";
 import type { Report } from "../sandbox/reports.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../sandbox/server.js";
 import { type Broker, startBroker, startRelay } from "./support/broker.js";
@@ -62,7 +62,7 @@ describe("the examples in a real Node-RED", function () {
   before(async () => {
     await installPackage(folder);
     installStandIns(folder);
-    nodeRed = await startNodeRed(folder, { port: await freePort(0) });
+    nodeRed = await startNodeRed(folder);
     red = drive(nodeRed);
   });
 

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, installPackage, type Running, root, startNodeRed } from "../sandbox/nodered.js";
+import { installPackage, type Running, root, startNodeRed } from "../sandbox/nodered.js";
 import { type Sandbox, startSandbox } from "../sandbox/server.js";
 import { changes, operations } from "../src/operations.js";
 
@@ -80,7 +80,6 @@ describe("the packed package", function () {
     writeFileSync(join(userDir, "flows.json"), JSON.stringify(flows()));
     writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ service: { apiKey: KEY } }));
     nodeRed = await startNodeRed(userDir, {
-      port: await freePort(0),
       env: { SEO_BASE_URL: `${sandbox.url}/` },
       more: { logging: { console: { level: "trace", metrics: true, audit: true } } },
     });

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { freePort, installPackage, root, startNodeRed } from "../sandbox/nodered.js";
+import { installPackage, root, startNodeRed } from "../sandbox/nodered.js";
 import { startSandbox } from "../sandbox/server.js";
 import { launch, needChromium } from "./support/chromium.js";
 import { installStandIns } from "./support/standins.js";
@@ -80,7 +80,6 @@ installStandIns(userDir);
 mkdirSync(out, { recursive: true });
 const sandbox = await startSandbox();
 const nodeRed = await startNodeRed(userDir, {
-  port: await freePort(0),
   env: {
     SEO_BASE_URL: sandbox.url,
     SEO_API_KEY: sandbox.apiKey,

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, type Running, startNodeRed } from "../../sandbox/nodered.js";
+import { type Running, startNodeRed } from "../../sandbox/nodered.js";
 import { drive, type Instance } from "./examples.js";
 import { installStandIns } from "./standins.js";
 
@@ -18,6 +18,6 @@ export async function startMachine(folder: string, name: string): Promise<Machin
   if (!existsSync(join(own, "node_modules"))) symlinkSync(join(folder, "node_modules"), join(own, "node_modules"));
   installStandIns(own);
   // A connection to the broker that broke is made again soon.
-  const nodeRed = await startNodeRed(own, { port: await freePort(0), more: { mqttReconnectTime: 200 } });
+  const nodeRed = await startNodeRed(own, { more: { mqttReconnectTime: 200 } });
   return { ...drive(nodeRed), nodeRed };
 }

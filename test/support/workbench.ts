@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { PACKAGE, type Texts } from "../../nodes/editor/forms.js";
-import { freePort, linkPackage, root, startNodeRed } from "../../sandbox/nodered.js";
+import { linkPackage, root, startNodeRed } from "../../sandbox/nodered.js";
 import { type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { launch } from "./chromium.js";
 import { openEditor } from "./editor-page.js";
@@ -57,7 +57,7 @@ export async function startWorkbench(
     const env = { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey };
     return {
       sandbox,
-      nodeRed: await startNodeRed(userDir, { port: await freePort(0), env, more }),
+      nodeRed: await startNodeRed(userDir, { env, more }),
     };
   };
   const [browser, { sandbox, nodeRed }] = await Promise.all([launch(chromium), start()]);
