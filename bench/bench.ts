@@ -37,7 +37,7 @@ async function run(): Promise<Run> {
       requests,
       queued: await measureQueue(service.origin),
       loading: await measureLoading(rounds),
-      pages: await measurePages(service.origin),
+      pages: await measurePages(service.origin, rounds),
     };
   } finally {
     service.stop();

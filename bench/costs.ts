@@ -57,15 +57,22 @@ export interface Reading {
   heap: number;
 }
 
-/** Reads 1 000 pages of 100 records each, with each output that reads them all. */
-export async function measurePages(origin: string): Promise<Reading[]> {
-  const outputs = ["all", "pages", "records"];
-  const flow = outputs.flatMap((output) =>
-    list(output, `${origin}/slow`, { concurrency: CONCURRENCY }, { output, limit: "" }),
-  );
+/** The list of 1 000 pages of 100 records each, read with each output that reads them all, and by bare undici; in turns. */
+export async function measurePages(origin: string, rounds: number): Promise<Reading[]> {
+  const service = { concurrency: CONCURRENCY };
+  const readers = ["all", "pages", "records"].map((output) => ({ output, all: [] as Omit<Reading, "output">[] }));
+  const bare = { output: "undici.request", all: [] as Omit<Reading, "output">[] };
+  const flow = [
+    ...readers.flatMap(({ output }) => list(output, `${origin}/slow`, service, { output, limit: "" })),
+    ...list("first", origin, service),
+  ];
   return within(flow, async ({ do: run }) => {
-    const readings: Reading[] = [];
-    for (const output of outputs) readings.push({ output, ...(await run("pages", { id: output })) });
-    return readings;
+    // Loads what a first message loads.
+    await run("pages", { id: "first" });
+    for (let round = 0; round < rounds; round++) {
+      for (const { output, all } of readers) all.push(await run("pages", { id: output }));
+      bare.all.push(await run("barePages", { origin: `${origin}/slow`, connections: CONCURRENCY }));
+    }
+    return [...readers, bare].map(({ output, all }) => ({ output, ...medians(all) }));
   });
 }

@@ -4,7 +4,7 @@ import { linkPackage } from "../sandbox/nodered.js";
 import { contenders } from "./contenders.js";
 import { drivers } from "./driver.js";
 import { measure, type Span } from "./measure.js";
-import { query } from "./page.js";
+import { PAGES, path, query } from "./page.js";
 import { boot, load, loadCore } from "./runtime.js";
 
 /** The part of the bench that runs in the process that is measured. Started by instance.ts, which asks for one task at a time. */
@@ -25,6 +25,19 @@ async function settled(): Promise<number> {
     if (Math.abs(heapUsed - last) < 100_000) return heapUsed;
     last = heapUsed;
   }
+}
+
+/** Reads records: milliseconds, how many they were, and the most heap that was seen above what there was before. */
+async function watched(read: () => Promise<number>) {
+  const { heapUsed } = await collect();
+  let most = heapUsed;
+  const watch = setInterval(() => {
+    most = Math.max(most, process.memoryUsage().heapUsed);
+  }, 10);
+  const began = performance.now();
+  const records = await read();
+  clearInterval(watch);
+  return { ms: performance.now() - began, records, heap: most - heapUsed };
 }
 
 /** What can be loaded, by name. */
@@ -99,27 +112,41 @@ const tasks = {
     return { ms, heap: after.heapUsed - before.heapUsed, rss: after.rss - before.rss };
   },
 
-  /** Reads a list to its end: milliseconds, records, and the most heap that was seen above what there was before. */
-  async pages({ id }: { id: string }) {
-    const { heapUsed } = await collect();
-    let most = heapUsed;
-    const watch = setInterval(() => {
-      most = Math.max(most, process.memoryUsage().heapUsed);
-    }, 10);
-    const began = performance.now();
-    let records = 0;
-    await new Promise<void>((resolve) => {
-      drivers.get(id)?.({
-        answered({ payload, parts }) {
-          records += Array.isArray(payload) ? payload.length : 1;
-          const { index, count } = (parts ?? { index: 0, count: 1 }) as { index: number; count?: number };
-          if (index + 1 === count) resolve();
-        },
-      });
-    });
-    clearInterval(watch);
-    return { ms: performance.now() - began, records, heap: most - heapUsed };
-  },
+  /** Reads a list to its end, and counts its records. */
+  pages: ({ id }: { id: string }) =>
+    watched(
+      () =>
+        new Promise<number>((resolve) => {
+          let records = 0;
+          drivers.get(id)?.({
+            answered({ payload, parts }) {
+              records += Array.isArray(payload) ? payload.length : 1;
+              const { index, count } = (parts ?? { index: 0, count: 1 }) as { index: number; count?: number };
+              if (index + 1 === count) resolve(records);
+            },
+          });
+        }),
+    ),
+
+  /** The same pages by bare undici, which parses them and forgets them. */
+  barePages: ({ origin, connections }: { origin: string; connections: number }) =>
+    watched(async () => {
+      const { Pool } = await import("undici");
+      const { origin: service, pathname } = new URL(origin);
+      const pool = new Pool(service, { connections });
+      let asked = 0;
+      let records = 0;
+      const read = async () => {
+        while (asked < PAGES) {
+          asked++;
+          const { body } = await pool.request({ method: "GET", path: `${pathname}${path}?page=${asked}` });
+          records += ((await body.json()) as { data: unknown[] }).data.length;
+        }
+      };
+      await Promise.all(Array.from({ length: connections }, read));
+      await pool.close();
+      return records;
+    }),
 };
 
 export type Tasks = typeof tasks;

@@ -5,6 +5,9 @@ export const key = "0123456789abcdef0123456789abcdef";
 /** What every contender sends beside what its client adds of itself. */
 export const headers = { authorization: `Bearer ${key}`, accept: "application/json" };
 
+/** How many pages a long list has. */
+export const PAGES = 1000;
+
 const record = (id: number) => ({
   id,
   url: `example.com/${id}`,

@@ -1,12 +1,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { page, path } from "./page.js";
+import { PAGES, page, path } from "./page.js";
 
 /**
  * A stand-in in a process of its own. Below `/slow` each page, of 100 records, takes 20 ms, below `/held` an answer never comes,
  * and everywhere else the one page comes at once.
  */
-const PAGES = 1000;
 const DELAY = 20;
 const SIZE = 100;
 const one = Buffer.from(page(1, 1, 10));

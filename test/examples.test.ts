@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { installPackage, type Running, startNodeRed } from "../sandbox/nodered.js";
+import { linkPackage, type Running, startNodeRed } from "../sandbox/nodered.js";
 import type { Report } from "../sandbox/reports.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../sandbox/server.js";
 import { type Broker, startBroker, startRelay } from "./support/broker.js";
@@ -60,7 +60,7 @@ describe("the examples in a real Node-RED", function () {
   let sandbox: Sandbox | undefined;
 
   before(async () => {
-    await installPackage(folder);
+    linkPackage(folder);
     installStandIns(folder);
     nodeRed = await startNodeRed(folder);
     red = drive(nodeRed);

@@ -50,7 +50,7 @@ function flows(): object[] {
 }
 
 describe("the packed package", function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   /** A user directory where the package was installed before, so that not every version of Node does it again. */
   const installed = process.env.INSTALLED;
   const userDir = installed ?? mkdtempSync(join(tmpdir(), "seo-reports-"));

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { installPackage, root, startNodeRed } from "../sandbox/nodered.js";
+import { linkPackage, root, startNodeRed } from "../sandbox/nodered.js";
 import { startSandbox } from "../sandbox/server.js";
 import { launch, needChromium } from "./support/chromium.js";
 import { installStandIns } from "./support/standins.js";
@@ -75,7 +75,7 @@ const bounds = (page: Page) =>
 const chromium = needChromium();
 if (!chromium) process.exit(1);
 const userDir = mkdtempSync(join(tmpdir(), "seo-pictures-"));
-await installPackage(userDir);
+linkPackage(userDir);
 installStandIns(userDir);
 mkdirSync(out, { recursive: true });
 const sandbox = await startSandbox();
