@@ -35,7 +35,7 @@ const html = "<!doctype html><title>Log in</title>";
 
 const lost = { code: "SEO_NETWORK", transient: true, acted: true } as const;
 const unsent = { code: "SEO_NETWORK", transient: true, unseen: true } as const;
-const late = { code: "SEO_TIMEOUT", transient: true, acted: true, settings: { timeout: "2" } } as const;
+const late = { code: "SEO_TIMEOUT", transient: true, acted: true, settings: { timeout: "5" } } as const;
 const wrong = { code: "SEO_RESPONSE", acted: true } as const;
 const elsewhere = { code: "SEO_RESPONSE" } as const;
 
