@@ -1,6 +1,7 @@
 import { list } from "./contenders.js";
 import type { Library } from "./inside.js";
 import { startInstance } from "./instance.js";
+import { BARE } from "./results.js";
 import { medians } from "./statistics.js";
 
 /** How many messages wait while their memory is measured. */
@@ -31,8 +32,19 @@ export interface Loading {
   rss: number;
 }
 
-/** What loading takes, each time in a Node-RED that has just started, in turns. */
-export async function measureLoading(rounds: number): Promise<Loading[]> {
+/** Measures each of these in turns, and says the medians. */
+async function inTurns<N extends string, T extends { [figure in keyof T]: number }>(
+  rounds: number,
+  names: N[],
+  measure: (name: N) => Promise<T>,
+): Promise<({ name: N } & T)[]> {
+  const taken = names.map((name) => ({ name, all: [] as T[] }));
+  for (let round = 0; round < rounds; round++) for (const { name, all } of taken) all.push(await measure(name));
+  return taken.map(({ name, all }) => ({ name, ...medians(all) }));
+}
+
+/** What loading takes, each time in a Node-RED that has just started. */
+export function measureLoading(rounds: number): Promise<Loading[]> {
   const names: Library[] = [
     "at the start",
     "with the first message",
@@ -40,39 +52,34 @@ export async function measureLoading(rounds: number): Promise<Loading[]> {
     "undici and zod",
     "http request's libraries",
   ];
-  const taken = names.map((name) => ({ name, all: [] as Omit<Loading, "name">[] }));
-  for (let round = 0; round < rounds; round++) {
-    for (const { name, all } of taken) {
-      const instance = startInstance();
-      all.push(await instance.do("load", { userDir: instance.userDir, name }).finally(() => instance.stop()));
-    }
-  }
-  return taken.map(({ name, all }) => ({ name, ...medians(all) }));
+  return inTurns(rounds, names, (name) => {
+    const instance = startInstance();
+    return instance.do("load", { userDir: instance.userDir, name }).finally(() => instance.stop());
+  });
 }
 
 export interface Reading {
-  output: string;
+  /** The output that reads the list, or what does in its place. */
+  name: string;
   ms: number;
   records: number;
   heap: number;
 }
 
-/** The list of 1 000 pages of 100 records each, read with each output that reads them all, and by bare undici; in turns. */
-export async function measurePages(origin: string, rounds: number): Promise<Reading[]> {
-  const service = { concurrency: CONCURRENCY };
-  const readers = ["all", "pages", "records"].map((output) => ({ output, all: [] as Omit<Reading, "output">[] }));
-  const bare = { output: "undici.request", all: [] as Omit<Reading, "output">[] };
+/** The list of 1 000 pages of 100 records each, read with each output that reads them all, and by bare undici. */
+export async function measurePages(service: string, rounds: number): Promise<Reading[]> {
+  const outputs = ["all", "pages", "records"];
+  const origin = `${service}/slow`;
+  const settings = { concurrency: CONCURRENCY };
   const flow = [
-    ...readers.flatMap(({ output }) => list(output, `${origin}/slow`, service, { output, limit: "" })),
-    ...list("first", origin, service),
+    ...outputs.flatMap((output) => list(output, origin, settings, { output, limit: "" })),
+    ...list("first", service, settings),
   ];
   return within(flow, async ({ do: run }) => {
     // Loads what a first message loads.
     await run("pages", { id: "first" });
-    for (let round = 0; round < rounds; round++) {
-      for (const { output, all } of readers) all.push(await run("pages", { id: output }));
-      bare.all.push(await run("barePages", { origin: `${origin}/slow`, connections: CONCURRENCY }));
-    }
-    return [...readers, bare].map(({ output, all }) => ({ output, ...medians(all) }));
+    return inTurns(rounds, [...outputs, BARE], (name) =>
+      name === BARE ? run("barePages", { origin, connections: CONCURRENCY }) : run("pages", { id: name }),
+    );
   });
 }

@@ -38,7 +38,7 @@ export const find = ({ requests }: Run, contender: string, inFlight: number): Ro
 export function targets(run: Run, loads: number[], concurrency: number): Target[] {
   const [ours, core, bare] = [OURS, CORE, BARE].map((name) => find(run, name, 32)) as [Row, Row, Row];
   const loading = (name: Loading["name"]) => run.loading.find((one) => one.name === name)?.ms ?? Number.NaN;
-  const pages = run.pages.find(({ output }) => output === "all");
+  const pages = run.pages.find(({ name }) => name === "all");
   return [
     { name: "requests a second, times those of http request with keep-alive", value: ours.rate / core.rate, least: 5 },
     {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { installPackage, root } from "../sandbox/nodered.js";
+import { linkPackage, root } from "../sandbox/nodered.js";
 import { startRelay } from "../test/support/broker.js";
 import type { FlowNode } from "../test/support/examples.js";
 import { type Cluster, startCluster } from "./cluster.js";
@@ -151,7 +151,7 @@ async function start(name: string, machines: number): Promise<Cluster> {
 }
 
 try {
-  await installPackage(folder);
+  linkPackage(folder);
   const [one, two, four, blank] = [
     await start("one", 1),
     await start("two", 2),

@@ -47,7 +47,7 @@ export const report = (run: Run): string =>
     ),
     table(
       [`1 000 pages of 20 ms, ${CONCURRENCY} at a time`, "s", "records", "peak heap MiB"],
-      run.pages.map(({ output, ms, records, heap }) => [output, ms / 1000, String(records), heap / MIB]),
+      run.pages.map(({ name, ms, records, heap }) => [name, ms / 1000, String(records), heap / MIB]),
     ),
     `Heap for each of ${QUEUED} waiting messages, beyond the message itself: ${Math.round(run.queued)} bytes.`,
     table(

@@ -106,6 +106,7 @@ export async function startNodeRed(
   const ended = once(child, "exit");
   const log: string[] = [];
   let url = "";
+  let started = false;
   await new Promise<void>((resolve, reject) => {
     for (const input of [child.stdout, child.stderr])
       createInterface({ input }).on("line", (line) => {
@@ -113,7 +114,8 @@ export async function startNodeRed(
         log.push(line);
         print(line);
         url ||= / now running at (.*)\/$/.exec(line)?.[1] ?? "";
-        if (line.includes("Started flows")) resolve();
+        started ||= line.includes("Started flows");
+        if (url !== "" && started) resolve();
       });
     void ended.then(() => reject(new Error(`Node-RED ended:\n${log.join("\n")}`)));
   });
