@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { answer, type FaultyServer, listen } from "./support/faulty.js";
-import { deploy, service, tlsConfig } from "./support/nodes.js";
+import { type Flow, service, startFlow, tlsConfig } from "./support/flow.js";
 import { helper } from "./support/red.js";
 
 const KEY = "canary-key-5f0c1e";
@@ -12,7 +12,7 @@ type Row = [draft: Record<string, unknown>, key: string | undefined];
 
 describe("The editor's questions", () => {
   let server: FaultyServer;
-  let flow: Awaited<ReturnType<typeof deploy>>;
+  let flow: Flow;
 
   const ask = async (path: "test" | "suggest", draft: unknown) =>
     (await helper.request().post(`/seo-service/${path}`).send(draft)) as {
@@ -25,7 +25,7 @@ describe("The editor's questions", () => {
     process.env.SEO_TEST_KEY = "key-of-the-environment";
     server = await listen((socket) => socket.write(answer(200, JSON.stringify({ data: records }))));
     process.env.SEO_TEST_URL = server.url;
-    flow = await deploy(
+    flow = await startFlow(
       [
         tlsConfig("tls"),
         service("stored", server.url),

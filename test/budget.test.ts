@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { answer, type FaultyServer, listen, type Received } from "./support/faulty.js";
-import { deploy, failure, fixedReport, operation, service } from "./support/nodes.js";
+import { type Flow, failure, fixedReport, node, service, startFlow } from "./support/flow.js";
 import { ok } from "./support/scenarios.js";
 
 /** A server that holds every request until it is told to answer the oldest. */
@@ -25,13 +25,13 @@ async function patient() {
 }
 
 describe("One budget for all nodes of a service", () => {
-  let flow: Awaited<ReturnType<typeof deploy>>;
+  let flow: Flow;
   let server: FaultyServer;
 
   const run = async (settings: object, nodes = ["a", "b"]) => {
-    flow = await deploy([
+    flow = await startFlow([
       service("service", server.url, settings),
-      ...nodes.map((id) => operation(id, "seo-report-show", fixedReport)),
+      ...nodes.map((id) => node(id, "seo-report-show", fixedReport)),
     ]);
   };
 
@@ -97,7 +97,7 @@ describe("One budget for all nodes of a service", () => {
     };
     server = await listen(limited);
     await run({ concurrency: "4" });
-    const told = flow.shown(({ fill }) => fill === "yellow");
+    const told = flow.until(() => flow.statuses().some(({ fill }) => fill === "yellow"));
     const first = flow.send("a");
     await told;
     const others = Array.from({ length: 6 }, (_, i) => flow.send(i % 2 ? "a" : "b"));
@@ -114,7 +114,7 @@ describe("One budget for all nodes of a service", () => {
     const { attempts, waited } = seo as { attempts: number; waited: number };
     assert.equal(attempts, 2);
     assert.ok(waited >= 990 && waited < 20_000, `waited ${waited} ms`);
-    const waiting = flow.statuses.find(({ status }) => status.fill === "yellow")?.status;
+    const waiting = flow.statuses().find(({ fill }) => fill === "yellow");
     assert.equal(waiting?.text, 'seo-reports.status.waiting {"seconds":1,"queued":1}');
   });
 

@@ -4,12 +4,10 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { answer, type FaultyServer, listen } from "./support/faulty.js";
-import { deploy, failure, fixedReport, operation, service } from "./support/nodes.js";
+import { type Flow, failure, fixedReport, node, service, startFlow } from "./support/flow.js";
 import { helper } from "./support/red.js";
 import { fine, ok } from "./support/scenarios.js";
 import { stopBackOff } from "./support/time.js";
-
-const WARN = 30;
 
 /** A server that answers nothing, and says when so many requests have come. */
 async function silent() {
@@ -32,7 +30,7 @@ async function silent() {
 const allClosed = ({ open }: FaultyServer) => Promise.all([...open].map((socket) => once(socket, "close")));
 
 describe("A redeploy", () => {
-  let flow: Awaited<ReturnType<typeof deploy>>;
+  let flow: Flow;
   let server: FaultyServer;
   const warnings: Error[] = [];
   const warned = (warning: Error) => warnings.push(warning);
@@ -48,7 +46,7 @@ describe("A redeploy", () => {
     await server.close();
   });
 
-  const dropped = () => flow.log.filter(({ level, msg }) => level === WARN && /dropped/.test(String(msg)));
+  const dropped = () => flow.warnings().filter(({ msg }) => /dropped/.test(String(msg)));
 
   for (const type of ["nodes", "flows", "full"] as const) {
     it(`of ${type} ends what runs, drops what waits, and nothing comes after`, async () => {
@@ -56,33 +54,39 @@ describe("A redeploy", () => {
       server = listening;
       const nodes = (name: string) => [
         service("service", server.url, { concurrency: "3" }),
-        operation("a", "seo-report-store", { name, url: "https://example.com", urlType: "str" }),
+        node("a", "seo-report-store", { name, url: "https://example.com", urlType: "str" }),
       ];
-      flow = await deploy(nodes("before"));
+      flow = await startFlow(nodes("before"));
       for (let i = 0; i < 5; i++) void flow.send("a", { payload: i });
       await requests(3);
       const closed = allClosed(server);
-      await flow.redeploy(nodes("after"), type);
+      await flow.deploy(nodes("after"), type);
       await closed;
       assert.deepEqual(
         dropped().map(({ id, msg }) => [id, msg]),
         [["a", 'seo-reports.status.dropped {"count":2}']],
       );
-      const cancelled = flow.heard.filter(({ by }) => by === "caught").map(({ msg }) => failure({ caught: msg }));
+      const cancelled = flow.of("caught").map((caught) => failure({ caught }));
       assert.deepEqual(
         cancelled.map(({ error, seo, payload }) => [payload, error.code, seo.error.attempts, seo.error.uncertain]),
         // A full deploy closes the Catch node as well.
         (type === "full" ? [] : [0, 1, 2]).map((payload) => [payload, "SEO_CANCELLED", 1, true]),
       );
-      const told = flow.heard.length;
-      const shown = flow.statuses.length;
+      const told = () => flow.of("caught").length + flow.of("completed").length + flow.of("out").length;
+      const before = told();
+      const shown = flow.statuses().length;
       const again = flow.send("a", { payload: "new" });
       await requests(4);
       asked[3]?.write(ok);
       assert.equal((await again).outputs.length, 1);
       assert.equal(server.requests.length, 4, "nothing more was sent for the old node");
-      assert.equal(flow.heard.length, told + 2, "nothing more was told");
-      assert.ok(flow.statuses.slice(shown).every(({ status }) => status.fill !== "red"));
+      assert.equal(told(), before + 2, "nothing more was told");
+      assert.ok(
+        flow
+          .statuses()
+          .slice(shown)
+          .every(({ fill }) => fill !== "red"),
+      );
       assert.deepEqual(warnings, []);
     });
   }
@@ -90,13 +94,13 @@ describe("A redeploy", () => {
   it("of one node leaves the requests of the others alone", async () => {
     const { server: listening, asked, requests } = await silent();
     server = listening;
-    const common = [service("service", server.url), operation("b", "seo-report-show", fixedReport)];
-    flow = await deploy([...common, operation("a", "seo-report-show", fixedReport)]);
+    const common = [service("service", server.url), node("b", "seo-report-show", fixedReport)];
+    flow = await startFlow([...common, node("a", "seo-report-show", fixedReport)]);
     const other = flow.send("b", {});
     await requests(1);
     void flow.send("a", {});
     await requests(2);
-    await flow.redeploy([...common, operation("a", "seo-report-show", { ...fixedReport, name: "changed" })], "nodes");
+    await flow.deploy([...common, node("a", "seo-report-show", { ...fixedReport, name: "changed" })]);
     asked[0]?.write(ok);
     const { outputs } = await other;
     assert.deepEqual(outputs[0]?.payload, fine);
@@ -108,13 +112,13 @@ describe("A redeploy", () => {
     server = await listen((socket) => socket.write(answer(429, "{}", { "Retry-After": "200" })));
     const nodes = (name: string) => [
       service("service", server.url),
-      operation("a", "seo-report-show", { ...fixedReport, name }),
+      node("a", "seo-report-show", { ...fixedReport, name }),
     ];
-    flow = await deploy(nodes("before"));
-    const waits = flow.shown(({ fill }) => fill === "yellow");
+    flow = await startFlow(nodes("before"));
+    const waits = flow.until(() => flow.statuses().some(({ fill }) => fill === "yellow"));
     const sent = flow.send("a");
     await waits;
-    await flow.redeploy(nodes("after"), "nodes");
+    await flow.deploy(nodes("after"));
     const { error, seo } = failure(await sent);
     assert.equal(error.code, "SEO_CANCELLED");
     assert.deepEqual([seo.error.attempts, seo.error.uncertain], [1, false]);
@@ -125,9 +129,9 @@ describe("A redeploy", () => {
     this.timeout(120_000);
     const { server: listening, requests } = await silent();
     server = listening;
-    flow = await deploy([
+    flow = await startFlow([
       service("service", server.url, { concurrency: "1000", timeout: "600" }),
-      operation("a", "seo-report-show", fixedReport),
+      node("a", "seo-report-show", fixedReport),
     ]);
     for (let i = 0; i < 10_000; i++) void flow.send("a");
     await requests(1000);
@@ -160,9 +164,9 @@ describe("A service that is killed", () => {
       if (seen.push(line) === 400) child.kill("SIGKILL");
     });
     const goOn = stopBackOff();
-    const flow = await deploy([
+    const flow = await startFlow([
       service("service", url, { concurrency: "50", retries: "1" }),
-      operation("a", "seo-report-store"),
+      node("a", "seo-report-store"),
     ]);
     try {
       const sent = Array.from({ length: 1000 }, (_, i) => flow.send("a", { payload: `https://example.com/${i}` }));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Flow, type Message, node, run, service } from "./support/flow.js";
+import { type Flow, failure, type Message, node, service, startFlow } from "./support/flow.js";
 import { type Lists, latch, type Row, reports, type Shape, shapes, startLists } from "./support/lists.js";
 import { helper } from "./support/red.js";
 import { closeStores, openStores, storeOn } from "./support/stores.js";
@@ -34,30 +34,29 @@ describe("The changes node", () => {
 
   afterEach(async () => {
     await closeStores();
-    await helper.unload();
+    await flow.stop();
     await lists.close();
   });
 
   const nodes = (settings: object = {}, serviceId = "service") => [
-    { ...service(lists.url, { concurrency: "1" }), id: serviceId },
-    node("changes", "seo-report-changes", ["out"], { service: serviceId, ...settings }),
+    service(serviceId, lists.url, { concurrency: "1", retries: "0" }),
+    node("changes", "seo-report-changes", { service: serviceId, ...settings }),
   ];
 
   /** Looks once, and resolves with what was told, in short. */
   const look = async (msg: Message = {}) => {
     const { length } = flow.of("out");
-    const { by, msg: ended } = await flow.send("changes", msg);
-    assert.equal(by, "completed", String((ended.error as Error | undefined)?.message));
+    const { caught } = await flow.send("changes", msg);
+    assert.equal(caught, undefined, String((caught?.error as Error | undefined)?.message));
     return flow.of("out").slice(length).map(short);
   };
 
   /** Looks once, which fails; nothing is told. */
   const fail = async (msg: Message = {}) => {
     const { length } = flow.of("out");
-    const { by, msg: ended } = await flow.send("changes", msg);
-    assert.equal(by, "caught");
+    const { error } = failure(await flow.send("changes", msg));
     assert.equal(flow.of("out").length, length);
-    return ended.error as { code: string; message: string };
+    return error;
   };
 
   const list = (all: readonly Row[]) => {
@@ -66,14 +65,14 @@ describe("The changes node", () => {
 
   describe("tells", () => {
     it("nothing the first time, and each change once from then on", async () => {
-      flow = await run(nodes());
+      flow = await startFlow(nodes());
       assert.deepEqual(await look(), []);
-      await flow.until(() => flow.statuses("changes").at(-1) === "seo-reports.status.baseline");
+      await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
       assert.deepEqual(await look(), []);
       list([...reports(1, 6), ...edit(reports(5), 3, { score: 99 }).filter(({ id }) => id !== 1)]);
       assert.deepEqual(await look(), ["created 6", "changed 3", "deleted 1"]);
       const counts = 'seo-reports.status.changes {"created":1,"changed":1,"deleted":1}';
-      await flow.until(() => flow.statuses("changes").at(-1) === counts);
+      await flow.until(() => flow.statuses("changes").at(-1)?.text === counts);
       assert.deepEqual(await look(), []);
       list(reports(5));
       assert.deepEqual(await look(), ["changed 3", "created 1", "deleted 6"]);
@@ -81,13 +80,13 @@ describe("The changes node", () => {
     });
 
     it("every report as created the first time, if so set", async () => {
-      flow = await run(nodes({ first: "created" }));
+      flow = await startFlow(nodes({ first: "created" }));
       assert.deepEqual(await look(), ["created 5", "created 4", "created 3", "created 2", "created 1"]);
       assert.deepEqual(await look(), []);
     });
 
     it("the record, what it was and the fields that differ, and leaves the rest of the message alone", async () => {
-      flow = await run(nodes());
+      flow = await startFlow(nodes());
       await look();
       const now = edit(reports(5), 3, { score: 99, privacy: 1, results: { title: "long" } }).slice(0, 4);
       list(now);
@@ -112,19 +111,19 @@ describe("The changes node", () => {
 
     it("only the changes that count; the others are not told later", async () => {
       for (const kind of ["created", "changed", "deleted"]) {
-        flow = await run(nodes({ changes: kind }));
+        flow = await startFlow(nodes({ changes: kind }));
         list(reports(5));
         await look();
         list([...reports(1, 6), ...edit(reports(5), 3, { score: 99 }).filter(({ id }) => id !== 1)]);
         const told = { created: "created 6", changed: "changed 3", deleted: "deleted 1" }[kind];
         assert.deepEqual(await look(), [told]);
         assert.deepEqual(await look(), []);
-        await helper.unload();
+        await flow.stop();
       }
     });
 
     it("a score when it has moved by the threshold, in however many steps", async () => {
-      flow = await run(nodes({ threshold: "10" }));
+      flow = await startFlow(nodes({ threshold: "10" }));
       list(edit(reports(5), 3, { score: 50 }));
       await look();
       const told = [];
@@ -143,7 +142,7 @@ describe("The changes node", () => {
     });
 
     it("a change of a number in result, as older installations have it", async () => {
-      flow = await run(nodes());
+      flow = await startFlow(nodes());
       list([{ id: 1, result: 70 }]);
       await look();
       list([{ id: 1, result: "71" }]);
@@ -153,7 +152,7 @@ describe("The changes node", () => {
     });
 
     it("of all pages, whichever paginator made them", async () => {
-      flow = await run(nodes());
+      flow = await startFlow(nodes());
       for (const shape of Object.values(shapes)) {
         Object.assign(lists.options, { shape, all: reports(250) });
         context()?.set("reports", undefined);
@@ -166,7 +165,7 @@ describe("The changes node", () => {
 
   describe("begins anew", () => {
     it("with other filters", async () => {
-      flow = await run(nodes());
+      flow = await startFlow(nodes());
       await look({ payload: { result: "good" } });
       list(reports(6));
       assert.deepEqual(await look({ payload: { result: "bad" } }), []);
@@ -177,11 +176,11 @@ describe("The changes node", () => {
     });
 
     it("with another service", async () => {
-      flow = await run(nodes());
+      flow = await startFlow(nodes());
       await openStores(memory);
       await look();
       list(reports(6));
-      await flow.deploy(nodes({}, "other"), { other: { apiKey: "key-of-tests" } });
+      await flow.deploy(nodes({}, "other"));
       assert.ok(context()?.get("reports"), "Node-RED has kept what was seen");
       assert.deepEqual(await look(), []);
       list(reports(7));
@@ -200,18 +199,14 @@ describe("The changes node", () => {
       { of: "x", reports: { 1: {} } },
     ]) {
       it(`and warns when somebody has overwritten what it kept: ${JSON.stringify(rubbish)}`, async () => {
-        flow = await run(nodes());
+        flow = await startFlow(nodes());
         await look();
         context()?.set("reports", rubbish);
         list(reports(6));
         assert.deepEqual(await look(), []);
-        const warnings = helper
-          .log()
-          .args.map(([line]) => line)
-          .filter(({ level, id }) => level === helper.log().WARN && id === "changes");
         assert.deepEqual(
-          warnings.map(({ msg }) => String(msg).trim()),
-          ["seo-reports.status.overwritten"],
+          flow.warnings().map(({ id, msg }) => [id, msg]),
+          [["changes", "seo-reports.status.overwritten"]],
         );
         list(reports(7));
         assert.deepEqual(await look(), ["created 7"]);
@@ -225,7 +220,7 @@ describe("The changes node", () => {
 
     beforeEach(async () => {
       list(reports(250));
-      flow = await run(nodes());
+      flow = await startFlow(nodes());
       await openStores(memory);
       await look();
       list(later);
@@ -310,9 +305,8 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), []);
       list(later);
       disk.full = true;
-      const { by, msg } = await flow.send("changes");
-      assert.equal(by, "caught");
-      assert.match((msg.error as Error).message, /^The node's context store cannot be used: /);
+      const { error } = failure(await flow.send("changes"));
+      assert.match(error.message, /^The node's context store cannot be used: /);
       assert.deepEqual(flow.of("out").map(short), expected);
       disk.full = false;
       assert.deepEqual(await look(), expected);
@@ -321,7 +315,7 @@ describe("The changes node", () => {
   });
 
   it("tells a change once when two messages come at once", async () => {
-    flow = await run(nodes());
+    flow = await startFlow(nodes());
     await look();
     list([...reports(2, 6), ...reports(4, 2)]);
     await Promise.all([flow.send("changes"), flow.send("changes"), flow.send("changes")]);
@@ -329,14 +323,14 @@ describe("The changes node", () => {
   });
 
   it("goes on after a message that failed", async () => {
-    flow = await run(nodes());
+    flow = await startFlow(nodes());
     await look();
     list(reports(6));
     lists.options.reply = ({ nth }) => (nth === 2 ? { status: 403, body: { message: "No." } } : undefined);
     const ends = await Promise.all([flow.send("changes"), flow.send("changes")]);
     assert.deepEqual(
-      ends.map(({ by }) => by),
-      ["caught", "completed"],
+      ends.map(({ caught }) => caught !== undefined),
+      [true, false],
     );
     assert.deepEqual(flow.of("out").map(short), ["created 6"]);
   });
@@ -345,13 +339,13 @@ describe("The changes node", () => {
     it("over a restart, in a store that does", async () => {
       const dir = await mkdtemp(join(tmpdir(), "seo-"));
       const stores = { file: { module: "localfilesystem", config: { dir, flushInterval: 1 } } };
-      flow = await run(nodes({ store: "file" }));
+      flow = await startFlow(nodes({ store: "file" }));
       await openStores(stores);
       await look();
       await closeStores();
-      await helper.unload();
+      await flow.stop();
       list(reports(6).filter(({ id }) => id !== 2));
-      flow = await run(nodes({ store: "file" }));
+      flow = await startFlow(nodes({ store: "file" }));
       await openStores(stores);
       assert.deepEqual(await look(), ["created 6", "deleted 2"]);
       await closeStores();
@@ -359,7 +353,7 @@ describe("The changes node", () => {
     });
 
     it("in the store that the user chose, and in no other; figures only", async () => {
-      flow = await run(nodes({ store: "second" }));
+      flow = await startFlow(nodes({ store: "second" }));
       await openStores({ first: { module: "memory" }, second: { module: "memory" } });
       list(reports(2).map((row) => ({ ...row, results: { title: "long" }, password: true })));
       await look();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { deadUrl, type FaultyServer, listen } from "./support/faulty.js";
-import { deploy, failure, fixedReport, operation, service, tlsConfig } from "./support/nodes.js";
+import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "./support/flow.js";
 
 const KEY = "canary-key/5f0c1e";
 const whole = (name: string, min: number, came: string) =>
@@ -61,11 +61,11 @@ const rows: Record<string, { settings: object; key?: string; message: string }> 
 describe("A service node that is of no use", () => {
   const ids = Object.keys(rows).map((_, i) => `service-${i}`);
   let server: FaultyServer;
-  let flow: Awaited<ReturnType<typeof deploy>>;
+  let flow: Flow;
 
   before(async () => {
     server = await listen(() => {});
-    flow = await deploy(
+    flow = await startFlow(
       [
         tlsConfig("missing-file", { ca: "/nowhere/ca.pem" }),
         tlsConfig("folder", { ca: "/" }),
@@ -73,12 +73,12 @@ describe("A service node that is of no use", () => {
         { id: "ftp", type: "http proxy", name: "", url: "ftp://127.0.0.1" },
         { id: "down", type: "http proxy", name: "", url: deadUrl },
         service("behind-down", server.url, { proxy: "down", retries: "0" }),
-        operation("down-show", "seo-report-show", { service: "behind-down", ...fixedReport }),
+        node("down-show", "seo-report-show", { service: "behind-down", ...fixedReport }),
         ...Object.values(rows).flatMap(({ settings }, i) => [
           service(`service-${i}`, server.url, settings),
-          operation(`show-${i}`, "seo-report-show", { service: `service-${i}`, ...fixedReport }),
+          node(`show-${i}`, "seo-report-show", { service: `service-${i}`, ...fixedReport }),
         ]),
-        operation("alone", "seo-report-show", { service: "", ...fixedReport }),
+        node("alone", "seo-report-show", { service: "", ...fixedReport }),
       ],
       Object.fromEntries([...ids, "behind-down"].map((id, i) => [id, { apiKey: Object.values(rows)[i]?.key ?? KEY }])),
     );
@@ -97,7 +97,7 @@ describe("A service node that is of no use", () => {
         assert.deepEqual([seo.error.code, error.message, seo.error.attempts], ["SEO_CONFIG", message, 0]);
         assert.deepEqual([outcome.caught?.payload, outcome.ends], [payload, 1]);
       }
-      assert.equal(flow.statuses.filter(({ id }) => id === `show-${i}`).at(-1)?.status.fill, "red");
+      assert.equal(flow.statuses(`show-${i}`).at(-1)?.fill, "red");
     });
 
   it("says so to each message: none is chosen", async () => {
@@ -113,6 +113,6 @@ describe("A service node that is of no use", () => {
 
   it("asks nobody, and tells no key", () => {
     assert.equal(server.connections, 0);
-    assert.doesNotMatch(JSON.stringify([flow.heard, flow.log, flow.statuses]), /canary-key/);
+    assert.doesNotMatch(JSON.stringify([flow.of("out"), flow.of("caught"), flow.log, flow.statuses()]), /canary-key/);
   });
 });

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { type Case, cases } from "./support/cases.js";
-import { deadUrl, type FaultyServer, listen, signature, tlsFile } from "./support/faulty.js";
-import { deploy, failure, type Outcome, operation, service, tlsConfig } from "./support/nodes.js";
+import { expected, RETRIES, type Row, seen } from "./support/expected.js";
+import { deadUrl, type FaultyServer, listen, tlsFile } from "./support/faulty.js";
+import { type Flow, failure, node, type Outcome, service, startFlow, tlsConfig } from "./support/flow.js";
 import { type ProxyServer, startProxy } from "./support/proxy.js";
 import type { FlowNode } from "./support/red.js";
-import { fine, type Scenario, scenarios } from "./support/scenarios.js";
+import { type Scenario, scenarios } from "./support/scenarios.js";
 import { stopBackOff } from "./support/time.js";
 
-const RETRIES = 1;
 /** Where redirects lead: nothing may ever come there. */
 const other = await listen((socket) => socket.end());
 
@@ -41,45 +41,13 @@ async function setUp(id: string, scenario: Scenario): Promise<Stage> {
     ...services.map((name) => service(name, baseUrl, own)),
     ...cases.map(({ type, input }, i) => {
       const fixed = Object.fromEntries(Object.keys(input).map((param) => [`${param}Type`, "str"]));
-      return operation(`${id}-${i}`, type, { ...input, ...fixed, service: services[i] ?? services[0] });
+      return node(`${id}-${i}`, type, { ...input, ...fixed, service: services[i] ?? services[0] });
     }),
   ];
   return { scenario, server, proxy, nodes, outcomes: new Map() };
 }
 
-/** What is known of a message in the end. */
-interface Row {
-  code: string | undefined;
-  statusCode: number | undefined;
-  uncertain: boolean | undefined;
-  attempts: number;
-  /** Requests that the server saw. */
-  requests: number;
-  payloads: unknown[];
-  ends: number;
-}
-
-/** What the rules of issue and design say of a case in a scenario. */
-function expected(scenario: Scenario, { row, once }: Case, name: string): Row {
-  const { code, status, transient, acted = false, empty, unseen } = scenario;
-  const repeats = transient && !(once && acted);
-  const recovers = repeats && name.includes("then well");
-  const attempts = repeats ? 1 + RETRIES : 1;
-  const common = { attempts, requests: unseen ? 0 : attempts, ends: 1 };
-  if (code !== undefined && !recovers && !(empty && row.deletes))
-    return { ...common, code, statusCode: status, uncertain: row.method !== "GET" && acted, payloads: [] };
-  const said = "payload" in scenario ? scenario.payload : fine;
-  return {
-    ...common,
-    code: undefined,
-    statusCode: undefined,
-    uncertain: undefined,
-    payloads: [empty ? null : said],
-  };
-}
-
-function observed({ outputs, caught, ends }: Outcome, { request }: Case, { requests }: FaultyServer): Row {
-  const seen = requests.filter((received) => signature(received) === signature(request));
+function observed({ outputs, caught }: Outcome, one: Case, server: FaultyServer): Row {
   const error = caught && failure({ caught }).seo.error;
   const success = outputs[0]?.seo as { attempts: number } | undefined;
   return {
@@ -87,9 +55,8 @@ function observed({ outputs, caught, ends }: Outcome, { request }: Case, { reque
     statusCode: error?.statusCode,
     uncertain: error?.uncertain,
     attempts: error?.attempts ?? success?.attempts ?? 0,
-    requests: seen.length,
+    requests: seen(server, one),
     payloads: outputs.map(({ payload }) => payload),
-    ends,
   };
 }
 
@@ -107,7 +74,7 @@ describe("Faults of the service and of the network", () => {
   const stages = new Map<string, Stage>();
   const table = Object.entries(scenarios(other.url));
   let goOn = () => {};
-  let flow: Awaited<ReturnType<typeof deploy>>;
+  let flow: Flow;
 
   before(async function () {
     this.timeout(300_000);
@@ -115,7 +82,7 @@ describe("Faults of the service and of the network", () => {
     goOn = stopBackOff();
     await Promise.all(table.map(async ([name, scenario], i) => stages.set(name, await setUp(`s${i}`, scenario))));
     const nodes = [tlsConfig("trusting"), ...[...stages.values()].flatMap((stage) => stage.nodes)];
-    flow = await deploy(nodes, { trusting: { cadata: tlsFile("ca") } });
+    flow = await startFlow(nodes, { trusting: { cadata: tlsFile("ca") } });
     // Some at a time, or the work for all the others would use up the seconds of those that time out.
     await inTurns(
       8,
@@ -146,6 +113,7 @@ describe("Faults of the service and of the network", () => {
         const { caught } = outcome;
         const message = caught ? failure(outcome).error.message : "succeeded";
         assert.deepEqual(observed(outcome, one, server), expected(scenario, one, name), `${one.name}: ${message}`);
+        assert.equal(outcome.ends, 1, `${one.name}: told once`);
         if (caught) assert.deepEqual([caught.payload, caught.error === undefined], ["untouched", false]);
         assert.match(message, /^The service\b.*\S$|^succeeded$/s);
       }
@@ -158,10 +126,7 @@ describe("Faults of the service and of the network", () => {
 
   it("leaves no store and no making again behind that was sent twice", () => {
     const twice = [...stages].flatMap(([name, { scenario, server }]) =>
-      cases
-        .filter(({ once }) => once && scenario.acted)
-        .filter(({ request }) => server.requests.filter((seen) => signature(seen) === signature(request)).length > 1)
-        .map((one) => `${name}: ${one.name}`),
+      cases.filter((one) => one.once && scenario.acted && seen(server, one) > 1).map((one) => `${name}: ${one.name}`),
     );
     assert.deepEqual(twice, []);
   });

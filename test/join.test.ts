@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { run, service } from "./support/flow.js";
+import { startFlow } from "./support/flow.js";
 import { listed, shapes } from "./support/lists.js";
 import { outputs, payloads, withLists } from "./support/outputs.js";
-import { helper } from "./support/red.js";
 
 describe("Join and all of a list", () => {
   const suite = withLists();
@@ -11,10 +10,10 @@ describe("Join and all of a list", () => {
   for (const [type, make] of Object.entries(listed)) {
     describe(`of ${type}`, () => {
       before(async () => {
-        suite.flow = await run([service(suite.lists.url), ...outputs(type, { limit: "" })]);
+        suite.flow = await startFlow([suite.service(), ...outputs(type, { limit: "" })]);
       });
 
-      after(() => helper.unload());
+      after(() => suite.flow.stop());
 
       for (const [name, shape] of Object.entries(shapes)) {
         it(`join gives back the array of all, ${name}`, async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { operations } from "../src/operations.js";
 import { answer, type FaultyServer, listen } from "./support/faulty.js";
-import { deploy, failure, type Message, operation, service } from "./support/nodes.js";
+import { type Flow, failure, type Message, node, service, startFlow } from "./support/flow.js";
 
 const types = Object.keys(operations);
 const valid = { url: "https://example.com", id: 7, project: "p" };
@@ -43,14 +43,14 @@ const payload = fc.oneof(value, fc.dictionary(fc.constantFrom("id", "page", ...n
 describe("Whatever a message holds", function () {
   this.timeout(120_000);
   let server: FaultyServer;
-  let flow: Awaited<ReturnType<typeof deploy>>;
+  let flow: Flow;
 
   before(async () => {
     server = await listen((socket) => socket.write(answer(200, '{"data":[],"status":200}')));
-    flow = await deploy([
+    flow = await startFlow([
       service("service", server.url, { retries: "0" }),
-      ...types.map((type) => operation(type, type)),
-      operation("two", "seo-report-store", { wires: [["out", "out"]] }),
+      ...types.map((type) => node(type, type)),
+      node("two", "seo-report-store", { wires: [["out", "out"]] }),
     ]);
   });
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { type Message, run, service } from "./support/flow.js";
+import { failure, type Message, startFlow } from "./support/flow.js";
 import { reports, type Shape, shapes } from "./support/lists.js";
 import { outputs, type Parts, parts, payloads, seo, withLists } from "./support/outputs.js";
-import { helper } from "./support/red.js";
 
 const LIST = "seo-report-list";
 
@@ -10,10 +9,10 @@ describe("Outputs of a list are", () => {
   const suite = withLists();
   const { serve, ask } = suite;
 
-  afterEach(() => helper.unload());
+  afterEach(() => suite.flow.stop());
 
   beforeEach(async () => {
-    suite.flow = await run([service(suite.lists.url), ...outputs(LIST, { limit: "" })]);
+    suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit: "" })]);
   });
 
   it("the answer, and its data, of one page", async () => {
@@ -127,25 +126,21 @@ describe("Outputs of a list are", () => {
 
   it("refused with a limit that is none", async () => {
     for (const limit of ["-1", "1.5", "some"]) {
-      await helper.unload();
-      suite.flow = await run([service(suite.lists.url), ...outputs(LIST, { limit })]);
+      await suite.flow.stop();
+      suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit })]);
       serve({ all: reports(5) });
       for (const output of ["all", "pages", "records"]) {
-        const { by, msg } = await suite.flow.send(output);
-        assert.equal(by, "caught");
-        assert.equal((msg.error as { code: string }).code, "SEO_INPUT");
-        assert.equal(
-          (msg.error as { message: string }).message,
-          `limit must be a whole number from 0; the node's limit is "${limit}".`,
-        );
+        const { error } = failure(await suite.flow.send(output));
+        assert.equal(error.code, "SEO_INPUT");
+        assert.equal(error.message, `limit must be a whole number from 0; the node's limit is "${limit}".`);
       }
       assert.equal(suite.lists.asked.length, 0);
     }
   });
 
   it("cut at the limit, and said to be", async () => {
-    await helper.unload();
-    suite.flow = await run([service(suite.lists.url), ...outputs(LIST, { limit: "150" })]);
+    await suite.flow.stop();
+    suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit: "150" })]);
     serve({ all: reports(250) });
     await Promise.all(["all", "pages", "records"].map((output) => ask(output)));
     for (const output of ["all-out", "pages-joined", "records-joined"]) {
@@ -156,8 +151,8 @@ describe("Outputs of a list are", () => {
   });
 
   it("at most 1 000 records where the node says nothing of it", async () => {
-    await helper.unload();
-    suite.flow = await run([service(suite.lists.url), ...outputs(LIST)]);
+    await suite.flow.stop();
+    suite.flow = await startFlow([suite.service(), ...outputs(LIST)]);
     serve({ all: reports(1200) });
     await ask("all");
     const [msg] = await suite.flow.take("all-out", 1);

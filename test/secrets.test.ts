@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import { operations } from "../src/operations.js";
 import { answer, type Behaviour, listen } from "./support/faulty.js";
-import { deploy, failure, operation, service } from "./support/nodes.js";
+import { failure, node, service, startFlow } from "./support/flow.js";
 import { helper } from "./support/red.js";
 import { scenarios } from "./support/scenarios.js";
 import { stopBackOff } from "./support/time.js";
@@ -16,7 +16,7 @@ const payload = { url: "https://example.com", id: 7, project: "p", privacy: 2, p
 /** Those with a secret beside the key, and one that is sent again where they are not. */
 const keepers = types.filter((type) => operations[type]?.params.password || type === "seo-report-list");
 const nodes = (at: (type: string) => string, which = types) =>
-  which.map((type) => operation(`${at("")}${type}`, type, { service: at("service") }));
+  which.map((type) => node(`${at("")}${type}`, type, { service: at("service") }));
 
 /** Answers with everything that was sent: in the body, as PHP writes it, and in a header. */
 const echo =
@@ -33,7 +33,7 @@ describe("Secrets", function () {
   for (const status of [200, 201, 401, 403, 404, 422, 500, 503]) {
     it(`do not come back out of an answer of ${status} that holds them`, async () => {
       const server = await listen(echo(status));
-      const flow = await deploy([service("service", server.url, { retries: "0" }), ...nodes((id) => id)], {
+      const flow = await startFlow([service("service", server.url, { retries: "0" }), ...nodes((id) => id)], {
         service: { apiKey: KEY },
       });
       for (const type of types) {
@@ -44,7 +44,7 @@ describe("Secrets", function () {
         if (outputs.length === 0) assert.deepEqual(came, payload, "a message keeps the password that it brought");
       }
       for (const id of ["service", ...types]) assert.doesNotMatch(inspect(helper.getNode(id), { depth: 4 }), secret);
-      assert.doesNotMatch(inspect([flow.log, flow.statuses], { depth: 20 }), secret);
+      assert.doesNotMatch(inspect([flow.log, flow.statuses()], { depth: 20 }), secret);
       await flow.stop();
       await server.close();
     });
@@ -61,7 +61,7 @@ describe("Secrets", function () {
       ...nodes((id) => `s${i}-${id}`, keepers),
     ]);
     const keys = Object.fromEntries(servers.map((_, i) => [`s${i}-service`, { apiKey: KEY }]));
-    const flow = await deploy(all, keys);
+    const flow = await startFlow(all, keys);
     await Promise.all(
       servers.flatMap((_, i) =>
         keepers.map(async (type) => {
@@ -72,7 +72,7 @@ describe("Secrets", function () {
         }),
       ),
     );
-    assert.doesNotMatch(inspect([flow.log, flow.statuses], { depth: 20 }), secret);
+    assert.doesNotMatch(inspect([flow.log, flow.statuses()], { depth: 20 }), secret);
     assert.ok(servers.length > 20);
     await flow.stop();
     await Promise.all(servers.map((server) => server.close()));

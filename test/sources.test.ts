@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { answer, type FaultyServer, listen } from "./support/faulty.js";
-import { deploy, failure, type Message, operation, service } from "./support/nodes.js";
+import { type Flow, failure, type Message, node, service, startFlow } from "./support/flow.js";
 import { helper } from "./support/red.js";
 
 /** A source, what its field holds, and what comes of it when the message is `msg` and the context `context`. */
@@ -48,14 +48,14 @@ const bad: [source: string, value: string, message: RegExp][] = [
 
 describe("Where a parameter comes from", () => {
   let server: FaultyServer;
-  let flow: Awaited<ReturnType<typeof deploy>>;
-  const node = ([searchType, search]: readonly [string, string, unknown], i: number) =>
-    operation(`node-${i}`, "seo-report-list", { search, searchType, retries: "0" });
+  let flow: Flow;
+  const listing = ([searchType, search]: readonly [string, string, unknown], i: number) =>
+    node(`node-${i}`, "seo-report-list", { search, searchType, retries: "0" });
 
   before(async () => {
     process.env.SEO_TEST_SOURCE = "of the environment";
     server = await listen((socket) => socket.write(answer(200, '{"data":[]}')));
-    flow = await deploy([service("service", server.url), ...[...rows, ...bad].map(node)]);
+    flow = await startFlow([service("service", server.url), ...[...rows, ...bad].map(listing)]);
     const own = helper.getNode("node-0")?.context();
     for (const [name, value] of Object.entries(context))
       for (const at of ["flow", "global"] as const) own?.[at].set(name, value);

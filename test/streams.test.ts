@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { node, run, service } from "./support/flow.js";
+import { failure, node, startFlow } from "./support/flow.js";
 import { latch, late, reports, type Shape, shapes } from "./support/lists.js";
-import { outputs, parts, payloads, seo, withLists } from "./support/outputs.js";
+import { outputs, parts, payloads, withLists } from "./support/outputs.js";
 import { helper } from "./support/red.js";
 
 const LIST = "seo-report-list";
@@ -10,18 +10,24 @@ describe("Streams of a list", () => {
   const suite = withLists();
   const { serve, ask } = suite;
 
-  afterEach(() => helper.unload());
+  afterEach(() => suite.flow.stop());
 
   describe("work with", () => {
     const given = { payload: ["one", "two"], topic: "nested" };
 
     it("parts that the message had: they are kept, and are back after join", async () => {
-      suite.flow = await run([
-        service(suite.lists.url),
-        node("split", "split", ["list"], { splt: "\\n", spltType: "str", arraySplt: 1, arraySpltType: "len" }),
-        node("list", LIST, ["out", "inner"], { output: "records", limit: "", searchType: "msg", search: "payload" }),
-        node("inner", "join", ["joined", "outer"], { mode: "auto" }),
-        node("outer", "join", ["whole"], { mode: "auto" }),
+      suite.flow = await startFlow([
+        suite.service(),
+        node("split", "split", { splt: "\\n", spltType: "str", arraySplt: 1, arraySpltType: "len", wires: [["list"]] }),
+        node("list", LIST, {
+          output: "records",
+          limit: "",
+          searchType: "msg",
+          search: "payload",
+          wires: [["out", "inner"]],
+        }),
+        node("inner", "join", { mode: "auto", wires: [["joined", "outer"]] }),
+        node("outer", "join", { mode: "auto", wires: [["whole"]] }),
       ]);
       serve({ all: reports(120) });
       helper.getNode("split")?.receive(given as never);
@@ -38,17 +44,18 @@ describe("Streams of a list", () => {
     });
 
     it("split, which makes records of pages, and two joins, which make all of them again", async () => {
-      suite.flow = await run([
-        service(suite.lists.url),
-        node("list", LIST, ["split"], { output: "pages", limit: "" }),
-        node("split", "split", ["single", "inner"], {
+      suite.flow = await startFlow([
+        suite.service(),
+        node("list", LIST, { output: "pages", limit: "", wires: [["split"]] }),
+        node("split", "split", {
           splt: "\\n",
           spltType: "str",
           arraySplt: 1,
           arraySpltType: "len",
+          wires: [["single", "inner"]],
         }),
-        node("inner", "join", ["page", "outer"], { mode: "auto" }),
-        node("outer", "join", ["whole"], { mode: "auto" }),
+        node("inner", "join", { mode: "auto", wires: [["page", "outer"]] }),
+        node("outer", "join", { mode: "auto", wires: [["whole"]] }),
       ]);
       serve({ all: reports(250) });
       await ask("list");
@@ -59,11 +66,11 @@ describe("Streams of a list", () => {
     });
 
     it("batch, which ends its last group with the last record", async () => {
-      suite.flow = await run([
-        service(suite.lists.url),
-        node("list", LIST, ["batch"], { output: "records", limit: "" }),
-        node("batch", "batch", ["join"], { mode: "count", count: 40, overlap: 0, honourParts: true }),
-        node("join", "join", ["group"], { mode: "auto" }),
+      suite.flow = await startFlow([
+        suite.service(),
+        node("list", LIST, { output: "records", limit: "", wires: [["batch"]] }),
+        node("batch", "batch", { mode: "count", count: 40, overlap: 0, honourParts: true, wires: [["join"]] }),
+        node("join", "join", { mode: "auto", wires: [["group"]] }),
       ]);
       serve({ all: reports(90) });
       await ask("list");
@@ -79,7 +86,7 @@ describe("Streams of a list", () => {
       });
 
     beforeEach(async () => {
-      suite.flow = await run([service(suite.lists.url), ...outputs(LIST, { limit: "" })]);
+      suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit: "" })]);
       serve({ all: reports(450) });
     });
 
@@ -90,16 +97,15 @@ describe("Streams of a list", () => {
     ] as const) {
       it(`keep what was sent and tell how much it was: ${output}`, async () => {
         broken(3);
-        const { by, msg } = await suite.flow.send(output, { payload: { sort: "asc" } });
-        assert.equal(by, "caught");
-        const { code, message } = msg.error as { code: string; message: string };
+        const caught = failure(await suite.flow.send(output, { payload: { sort: "asc" } }));
+        const { code, message } = caught.error;
         assert.deepEqual(
           [code, message],
           ["SEO_SERVER", "The service answered 500: Broken. 200 records of 2 pages had come."],
         );
-        const { error } = seo(msg) as { error: { message: string; attempts: number; statusCode: number } };
+        const { error } = caught.seo;
         assert.deepEqual([error.message, error.attempts, error.statusCode], [message, 3, 500]);
-        assert.deepEqual(msg.payload, { sort: "asc" });
+        assert.deepEqual(caught.payload, { sort: "asc" });
         const came = suite.flow.of(`${output}-out`);
         assert.equal(came.length, count);
         assert.deepEqual(payloads(came).flat(), reports(450).slice(0, count && 200));
@@ -112,9 +118,8 @@ describe("Streams of a list", () => {
       it(`tell of a record without an id, after what came before it: ${output}`, async () => {
         const all = reports(450).map((row, i) => (i === 250 ? { url: row.url } : row));
         serve({ all });
-        const { by, msg } = await suite.flow.send(output);
-        assert.equal(by, "caught");
-        const { code, message } = msg.error as { code: string; message: string };
+        const { error } = failure(await suite.flow.send(output));
+        const { code, message } = error;
         assert.equal(code, "SEO_RESPONSE");
         assert.match(message, /a record without id.* 200 records of 2 pages had come\.$/);
         assert.equal(suite.flow.of(`${output}-out`).length, count);
@@ -132,25 +137,20 @@ describe("Streams of a list", () => {
 
     it("say nothing of pages when none had come", async () => {
       broken(1);
-      const { msg } = await suite.flow.send("records");
-      assert.equal((msg.error as Error).message, "The service answered 500: Broken.");
+      const { error } = failure(await suite.flow.send("records"));
+      assert.equal(error.message, "The service answered 500: Broken.");
     });
   });
 
   it("stop between pages when the node is deployed anew, and say so once", async () => {
-    const nodes = (name: string) => [
-      service(suite.lists.url),
-      node("list", LIST, ["out"], { name, output: "pages", limit: "" }),
-    ];
-    suite.flow = await run(nodes("before"));
+    const nodes = (name: string) => [suite.service(), node("list", LIST, { name, output: "pages", limit: "" })];
+    suite.flow = await startFlow(nodes("before"));
     serve({ all: reports(20_000) });
     const ended = suite.flow.send("list");
     await suite.flow.take("out", 3);
     await suite.flow.deploy(nodes("after"));
-    const { by, msg } = await ended;
+    const { code, message } = failure(await ended).error;
     const { length } = suite.lists.asked;
-    assert.equal(by, "caught");
-    const { code, message } = msg.error as { code: string; message: string };
     assert.equal(code, "SEO_CANCELLED");
     const came = suite.flow.of("out").length;
     assert.ok(came >= 3 && came < 200, `${came} pages`);
@@ -162,7 +162,7 @@ describe("Streams of a list", () => {
   });
 
   it("show how far they are", async () => {
-    suite.flow = await run([service(suite.lists.url, { concurrency: "1" }), ...outputs(LIST, { limit: "" })]);
+    suite.flow = await startFlow([suite.service({ concurrency: "1" }), ...outputs(LIST, { limit: "" })]);
     for (const [shape, key] of [
       ["length-aware", 'seo-reports.status.page {"page":2,"pages":5,"records":200}'],
       ["simple", 'seo-reports.status.pageUnknown {"page":2,"pages":"","records":200}'],
@@ -174,34 +174,34 @@ describe("Streams of a list", () => {
         wait: ({ query }) => (query.get("page") === "3" ? hold.opened : undefined),
       });
       const ended = ask("records");
-      await suite.flow.until(() => suite.flow.statuses("records").includes(key));
+      await suite.flow.until(() => suite.flow.statuses("records").some(({ text }) => text === key));
       hold.open();
       await ended;
       const done = shape === "simple" ? "450" : 'seo-reports.status.of {"count":450,"total":450}';
-      await suite.flow.until(() => suite.flow.statuses("records").at(-1) === done);
+      await suite.flow.until(() => suite.flow.statuses("records").at(-1)?.text === done);
     }
   });
 
   it("go on although the queue is full", async () => {
-    suite.flow = await run([
-      service(suite.lists.url, { concurrency: "2", queue: "1" }),
-      node("list", LIST, ["out"], { output: "all", limit: "" }),
+    suite.flow = await startFlow([
+      suite.service({ concurrency: "2", queue: "1" }),
+      node("list", LIST, { output: "all", limit: "" }),
     ]);
     const hold = latch();
     serve({ all: reports(450), wait: () => hold.opened });
     const all = [ask("list"), ask("list"), ask("list")];
-    const { msg } = await suite.flow.send("list");
-    assert.equal((msg.error as { code: string }).code, "SEO_QUEUE_FULL");
+    const { error } = failure(await suite.flow.send("list"));
+    assert.equal(error.code, "SEO_QUEUE_FULL");
     hold.open();
     await Promise.all(all);
     assert.equal(suite.lists.asked.length, 15);
   });
 
   it("leave other nodes of the service their turn", async () => {
-    suite.flow = await run([
-      service(suite.lists.url, { concurrency: "2" }),
-      node("list", LIST, ["out"], { output: "records", limit: "" }),
-      node("show", "seo-report-show", ["shown-out"], { reportId: "7", reportIdType: "str" }),
+    suite.flow = await startFlow([
+      suite.service({ concurrency: "2" }),
+      node("list", LIST, { output: "records", limit: "" }),
+      node("show", "seo-report-show", { reportId: "7", reportIdType: "str", wires: [["shown-out"]] }),
     ]);
     serve({
       all: reports(4000),

@@ -1,91 +1,148 @@
 import { EventEmitter, on } from "node:events";
-import type { Node, NodeAPI, NodeStatus } from "node-red";
+import type { Node, NodeStatus } from "node-red";
 import register from "../../nodes/seo-reports.js";
-import { type Credentials, type FlowNode, helper, nodeRedModule, redeploy } from "./red.js";
+import {
+  type Credentials,
+  type FlowNode,
+  helper,
+  load,
+  nodeRedModule,
+  type Register,
+  readLog,
+  redeploy,
+} from "./red.js";
 
-export type Message = Record<string, unknown>;
+export type Message = Record<string, unknown> & { _msgid?: string };
 
-/** How a message ended, and what the Catch or the Complete node made of it. */
-export interface Ended {
-  by: "caught" | "completed";
-  msg: Message;
+/** How one message ended. */
+export interface Outcome {
+  outputs: Message[];
+  /** What the Catch node received. */
+  caught?: Message;
+  /** How often Node-RED was told that the message is done with: once, or the node is broken. */
+  ends: number;
 }
 
-type Register = (RED: NodeAPI) => void;
+/** What a Catch node receives of a failure. */
+export interface Failure extends Message {
+  error: { message: string; code?: string; source: { id: string } };
+  seo: {
+    operation: string;
+    error: {
+      code: string;
+      message: string;
+      statusCode?: number;
+      fields?: Record<string, string[]>;
+      retryAfter?: number;
+      attempts: number;
+      uncertain: boolean;
+      body?: unknown;
+    };
+  };
+}
+
+/** The failure that a message ended with. */
+export function failure({ caught }: { caught?: Message }): Failure {
+  if (!caught) throw new Error("The message did not fail.");
+  return caught as Failure;
+}
+
+/** The catalogue is not loaded here: a text is shown as its key and what is put into it. */
+const translate = (key: string, values?: object) => (values ? `${key} ${JSON.stringify(values)}` : key);
 
 const types: Register[] = [
-  // The helper's own stand-in for the catalogue drops the figures.
-  (RED) =>
-    register(Object.assign(RED, { _: (key: string, figures?: object) => [key, JSON.stringify(figures)].join(" ") })),
-  nodeRedModule<Register>("@node-red/nodes/core/sequence/17-split.js"),
-  nodeRedModule<Register>("@node-red/nodes/core/sequence/19-batch.js"),
+  (RED) => register(Object.assign(RED, { _: translate })),
+  ...["network/05-tls", "network/06-httpproxy", "sequence/17-split", "sequence/19-batch"].map((name) =>
+    nodeRedModule<Register>(`@node-red/nodes/core/${name}.js`),
+  ),
 ];
 
-let messages = 0;
+/** On the one tab: Node-RED takes what has no place on the canvas for a config node. */
+const place = { z: "tab", x: 0, y: 0 };
 
-/** On the one tab; without a place in it a node is taken for a config node. */
-const place = { z: "tab", x: 1, y: 1 };
-
-/** The service, asking `baseUrl`. */
-export const service = (baseUrl: string, settings: object = {}): FlowNode => ({
-  id: "service",
+/** A service node, asking `baseUrl`. */
+export const service = (id: string, baseUrl: string, settings: object = {}): FlowNode => ({
+  id,
   type: "seo-service",
   name: "",
   baseUrl,
-  retries: "0",
   ...settings,
 });
 
-/** A node that is wired to the nodes of these ids; an id that the flow does not have is listened to. */
-export const node = (id: string, type: string, wires: string[], settings: object = {}): FlowNode => ({
+/** A node, wired to where `send` looks for its output. What else its `wires` name and the flow does not have is listened to. */
+export const node = (id: string, type: string, settings: object = {}): FlowNode => ({
   id,
   type,
   ...place,
   ...(type.startsWith("seo-") && { service: "service" }),
-  wires: [wires],
+  wires: [["out"]],
   ...settings,
 });
 
-/** Adds a Catch, a Complete and a Status node, and a listener for each id that is wired to and not there. */
+/** A report that is chosen in the dialog. */
+export const fixedReport = { reportId: "7", reportIdType: "str" };
+
+/** A configuration of TLS, as the editor stores it: the CA comes with the credentials, or as `ca`, a file. */
+export function tlsConfig(id: string, settings: object = {}): FlowNode {
+  const blank = { name: "", cert: "", key: "", ca: "", servername: "", alpnprotocol: "" };
+  return { id, type: "tls-config", ...blank, verifyservercert: true, ...settings };
+}
+
+/** Adds a Catch, a Complete and a Status node for all, and a listener for each id that is wired to and not there. */
 function complete(nodes: FlowNode[]): FlowNode[] {
-  const all: FlowNode[] = [
+  const seo = nodes.filter(({ type, z }) => z && type.startsWith("seo-"));
+  const all = [
     { id: "tab", type: "tab", label: "" },
     ...nodes,
-    { id: "catch", type: "catch", ...place, scope: null, wires: [["caught"]] },
-    { id: "status", type: "status", ...place, scope: null, wires: [["shown"]] },
-    {
-      id: "complete",
-      type: "complete",
-      ...place,
-      scope: nodes.filter(({ type, z }) => z && type.startsWith("seo-")).map(({ id }) => id),
-      wires: [["completed"]],
-    },
+    node("catch", "catch", { scope: null, wires: [["caught"]] }),
+    node("status", "status", { scope: null, wires: [["shown"]] }),
+    node("complete", "complete", { scope: seo.map(({ id }) => id), wires: [["completed"]] }),
   ];
   const ids = new Set(all.map(({ id }) => id));
   const wired = new Set(all.flatMap(({ wires }) => (wires as string[][] | undefined)?.flat() ?? []));
-  return [
-    ...all,
-    ...[...wired].filter((id) => !ids.has(id)).map((id) => ({ id, type: "helper", ...place, wires: [] })),
-  ];
+  return [...all, ...[...wired].filter((id) => !ids.has(id)).map((id) => node(id, "helper", { wires: [] }))];
 }
 
-/** Runs a flow in Node-RED, which knows `more` types. `helper.unload()` ends it. */
-export async function run(nodes: FlowNode[], more: Register[] = []) {
+const defaultKeys = (nodes: FlowNode[]): Credentials =>
+  Object.fromEntries(
+    nodes.filter(({ type }) => type === "seo-service").map(({ id }) => [id, { apiKey: "key-of-tests" }]),
+  );
+
+/** The level of a warning in Node-RED's log. */
+const WARN = 30;
+
+let messages = 0;
+
+/** Runs `nodes` in Node-RED. */
+export async function startFlow(nodes: FlowNode[], credentials: Credentials = {}) {
   const heard = new Map<string, Message[]>();
+  const open = new Map<string, { outcome: Outcome; ended(outcome: Outcome): void }>();
   const news = new EventEmitter().setMaxListeners(0);
   const listening = new WeakSet<Node>();
-  const credentials = { service: { apiKey: "key-of-tests" } };
   const of = (id: string) => heard.get(id) ?? [];
 
-  function listen(flow: FlowNode[]) {
+  function hear(id: string, msg: Message): void {
+    if (!heard.has(id)) heard.set(id, []);
+    heard.get(id)?.push(msg);
+    news.emit("heard");
+    const sent = open.get(String(msg._msgid));
+    if (!sent) return;
+    const { outcome, ended } = sent;
+    if (id === "out") outcome.outputs.push(msg);
+    if (id === "caught") outcome.caught = msg;
+    if (id !== "caught" && id !== "completed") return;
+    outcome.ends++;
+    ended(outcome);
+  }
+
+  /** Listens to the ends of a flow, once to each: a deploy leaves some nodes and makes others anew. */
+  function listen(flow: FlowNode[]): void {
     for (const { id, type } of flow) {
       const listener = type === "helper" ? helper.getNode(id) : null;
       if (!listener || listening.has(listener)) continue;
       listening.add(listener);
       listener.on("input", (msg, _send, done) => {
-        if (!heard.has(id)) heard.set(id, []);
-        heard.get(id)?.push(msg as Message);
-        news.emit("heard");
+        hear(id, msg as Message);
         done();
       });
     }
@@ -103,42 +160,51 @@ export async function run(nodes: FlowNode[], more: Register[] = []) {
     }
   }
 
+  const log = readLog();
   const flow = complete(nodes);
-  await helper.load([...types, ...more], flow, credentials);
+  await load(types, flow, { ...defaultKeys(nodes), ...credentials });
   listen(flow);
 
   return {
+    log: log.lines,
+    /** What its nodes warned of. */
+    warnings: () => log.lines.filter(({ level, id }) => level === WARN && id),
     until,
     /** What a listener has heard so far. */
     of,
+    /** What a listener heard, as soon as it is `count` messages. */
+    take: (id: string, count: number) => until(() => of(id).length >= count && of(id)),
     /** Forgets what was heard. */
     forget: () => heard.clear(),
-    /** The texts of a node's status so far. */
-    statuses: (id: string) =>
+
+    /** The statuses so far, of one node or of all. */
+    statuses: (only?: string) =>
       of("shown")
         .map(({ status }) => status as NodeStatus & { source: { id: string } })
-        .filter(({ source }) => source.id === id)
-        .map(({ text }) => String(text)),
-    /** What a listener heard, as soon as it is `count` messages. */
-    async take(id: string, count: number): Promise<Message[]> {
-      return until(() => of(id).length >= count && of(id));
-    },
-    /** Gives a message to a node. Resolves when a seo node is done with it. */
-    async send(id: string, msg: Message = {}): Promise<Ended> {
+        .filter(({ source }) => only === undefined || source.id === only),
+
+    /** Gives a message to a node. Resolves when the node is done with it. */
+    send(id: string, msg: Message = {}): Promise<Outcome> {
       const _msgid = `message-${++messages}`;
-      (helper.getNode(id) as Node).receive(Object.assign(msg, { _msgid }) as never);
-      const end = (by: Ended["by"]) => {
-        const found = of(by).find((one) => one._msgid === _msgid);
-        return found && { by, msg: found };
-      };
-      return until(() => end("caught") ?? end("completed"));
+      return new Promise((ended) => {
+        open.set(_msgid, { outcome: { outputs: [], ends: 0 }, ended });
+        (helper.getNode(id) as Node).receive(Object.assign(msg, { _msgid }) as never);
+      });
     },
-    /** Deploys these nodes; only those that differ are made anew. */
-    async deploy(changed: FlowNode[], keys: Credentials = credentials): Promise<void> {
-      await redeploy(complete(changed), "nodes", keys);
-      listen(complete(changed));
+
+    /** Deploys `changed` in place of what runs. Resolves when the old nodes are closed and the new ones run. */
+    async deploy(changed: FlowNode[], type: "full" | "flows" | "nodes" = "nodes"): Promise<void> {
+      const all = complete(changed);
+      await redeploy(all, type, { ...defaultKeys(changed), ...credentials });
+      listen(all);
+    },
+
+    /** Stops the flow, and waits until its nodes are closed. */
+    async stop(): Promise<void> {
+      await helper.unload();
+      log.stop();
     },
   };
 }
 
-export type Flow = Awaited<ReturnType<typeof run>>;
+export type Flow = Awaited<ReturnType<typeof startFlow>>;

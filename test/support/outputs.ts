@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Flow, type Message, node } from "./flow.js";
+import { type Flow, type Message, node, service } from "./flow.js";
 import { type Lists, startLists } from "./lists.js";
 
 export interface Parts {
@@ -17,10 +17,10 @@ export const payloads = (messages: Message[]) => messages.map(({ payload }) => p
 
 /** A list node for each output, the streams with a join node behind them. */
 export const outputs = (type: string, settings: object = {}) => [
-  ...["body", "data", "all"].map((output) => node(output, type, [`${output}-out`], { output, ...settings })),
+  ...["body", "data", "all"].map((output) => node(output, type, { output, ...settings, wires: [[`${output}-out`]] })),
   ...["pages", "records"].flatMap((output) => [
-    node(output, type, [`${output}-out`, `${output}-join`], { output, ...settings }),
-    node(`${output}-join`, "join", [`${output}-joined`], { mode: "auto" }),
+    node(output, type, { output, ...settings, wires: [[`${output}-out`, `${output}-join`]] }),
+    node(`${output}-join`, "join", { mode: "auto", wires: [[`${output}-joined`]] }),
   ]),
 ];
 
@@ -29,6 +29,8 @@ export function withLists() {
   const suite = {
     lists: undefined as unknown as Lists,
     flow: undefined as unknown as Flow,
+    /** The service node that asks it. */
+    service: (settings: object = {}) => service("service", suite.lists.url, { retries: "0", ...settings }),
     /** From now on the service has these records, and nothing was heard or asked. */
     serve(options: Lists["options"]) {
       suite.lists.asked.length = 0;
@@ -46,6 +48,6 @@ export function withLists() {
 
 /** Sends a message to a node and expects it to succeed. */
 async function succeed(flow: Flow, id: string, msg: Message = {}): Promise<void> {
-  const { by, msg: ended } = await flow.send(id, msg);
-  assert.equal(by, "completed", String((ended.error as Error | undefined)?.message));
+  const { caught } = await flow.send(id, msg);
+  assert.equal(caught, undefined, String((caught?.error as Error | undefined)?.message));
 }

@@ -33,7 +33,6 @@ interface Helper {
   getNode(id: string): Node | null;
   /** Asks the admin API, in which everybody may do everything. */
   request(): { post(path: string): { send(body: unknown): Promise<{ body: unknown; text: string }> } };
-  log(): { args: [LogLine][]; WARN: number; ERROR: number };
   /** The spies that `load` puts around the log and around every method of a node. */
   _sandbox: { restore(): void };
 }
