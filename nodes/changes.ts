@@ -48,7 +48,7 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
   const row = operations[LIST];
   if (!row) throw new Error(`${LIST} is not in the table.`);
   const memory = createMemory(node, settings.store);
-  const of = JSON.stringify([service, Object.entries(input)]);
+  const of = JSON.stringify([service, job.client.base, Object.entries(input)]);
   const kept = await memory.read();
   if (kept !== undefined && !isMemory(kept)) node.warn(RED._("seo-reports.status.overwritten"));
   const known = isMemory(kept) && kept.of === of ? kept.reports : undefined;
@@ -56,7 +56,7 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
   const found: Change[] = [];
   const wanted = (change: Change) =>
     known ? settings.changes === "all" || settings.changes === change.change : settings.first === "created";
-  let seo = {};
+  let seo: { attempts?: number } = {};
   let whole = true;
   let most = 0;
   for await (const page of collect(job, LIST, row)) {
@@ -70,7 +70,7 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
     }
   }
   // Nothing could be sent any more, and what is not sent must not be kept as seen.
-  if (job.lane.closed) throw cancelled;
+  if (job.lane.closed) throw cancelled.with({ attempts: seo.attempts });
   if (whole) for (const change of comparison.deleted()) if (wanted(change)) found.push(change);
   const { payload: _, ...rest } = msg;
   const counts = { created: 0, changed: 0, deleted: 0 };
@@ -79,21 +79,17 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
     const told = { ...seo, operation: TYPE, change, ...(previous && { previous }), ...(fields && { fields }) };
     send(Object.assign(RED.util.cloneMessage({ ...rest, seo: told } as never) as object, { payload: record }) as never);
   }
-  await memory.write({ of, reports: whole ? comparison.seen : { ...known, ...comparison.seen } });
+  const reports = whole ? comparison.seen : { ...known, ...comparison.seen };
+  await memory.write({ of, reports }).catch((error: SeoError) => {
+    throw error.with({ attempts: seo.attempts });
+  });
   return () => (known ? RED._("seo-reports.status.changes", counts) : "seo-reports.status.baseline");
 }
 
 export function registerChanges(RED: NodeAPI): void {
   RED.nodes.registerType(TYPE, function (this: Node, config: Config) {
     RED.nodes.createNode(this, config);
-    let turn: Promise<unknown> = Promise.resolve();
-    handleInput(RED, this, TYPE, changes, config, (job) => {
-      // One after the other: two looks at the same memory would tell the same change twice. While it waits for
-      // another, a look holds no place.
-      job.client.leave(job.place);
-      const next = turn.then(() => look(RED, this, String(config.service), job));
-      turn = next.catch(() => {});
-      return next;
-    });
+    // One after the other: two looks at the same memory would tell the same change twice.
+    handleInput(RED, this, TYPE, changes, config, (job) => look(RED, this, String(config.service), job), 1);
   });
 }

@@ -4,7 +4,8 @@ import type { Operation } from "../src/operations.js";
 import { type Page, readPages } from "../src/pages.js";
 import type { Job } from "./handler.js";
 
-interface Place {
+/** Where in a list an answer is. */
+interface Position {
   page?: number | undefined;
   pages?: number | undefined;
   total?: number | undefined;
@@ -15,7 +16,7 @@ interface Place {
 export function facts(
   operation: string,
   { body: _, ...answer }: Answer,
-  { page, pages, total, truncated }: Place = {},
+  { page, pages, total, truncated }: Position = {},
 ): object {
   return {
     operation,
@@ -44,19 +45,22 @@ export async function* collect(
   const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
   try {
     for await (const page of readPages(ask, list)) {
-      // Between pages nothing may be under way that an abort would end.
-      if (lane.closed) throw cancelled;
       attempts += page.answer.attempts;
       waited += page.answer.waited;
+      // Between pages nothing may be under way that an abort would end.
+      if (lane.closed) throw cancelled;
       count += page.records.length;
       last = page.page;
       job.progress(page.page, page.pages, count);
       const duration = Math.round(performance.now() - place.since);
-      yield { ...page, count, seo: facts(type, { ...page.answer, attempts, waited, duration }, page) };
+      // Pages that wait side by side wait once.
+      const seo = facts(type, { ...page.answer, attempts, waited: Math.min(waited, duration), duration }, page);
+      yield { ...page, count, seo };
     }
   } catch (cause) {
-    if (last === 0 || !(cause instanceof SeoError)) throw cause;
-    const came = `${cause.message} ${count} records of ${last} ${last === 1 ? "page" : "pages"} had come.`;
-    throw new SeoError(cause.code, came, { ...cause.details, attempts: attempts + (cause.details.attempts ?? 0) });
+    if (!(cause instanceof SeoError)) throw cause;
+    const came = last > 0 ? ` ${count} records of ${last} ${last === 1 ? "page" : "pages"} had come.` : "";
+    const details = { ...cause.details, attempts: attempts + (cause.details.attempts ?? 0) };
+    throw new SeoError(cause.code, cause.message + came, details);
   }
 }

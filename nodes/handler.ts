@@ -1,7 +1,7 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client, Place } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
-import type { NodeType } from "../src/operations.js";
+import type { NodeType, Operation } from "../src/operations.js";
 import { createLane, type Lane, type Turn } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
 import { createSources, type Message, reasonOf } from "./sources.js";
@@ -39,7 +39,7 @@ export type Config = NodeDef & Record<string, unknown>;
 /**
  * Makes a node handle its input: reads and checks the parameters, waits for the message's turn, has `work` ask the service,
  * and tells how it ended, exactly once: `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`.
- * A closed node tells nothing.
+ * A closed node tells nothing. `most`: how many messages it works on at a time, where that is limited.
  */
 export function handleInput(
   RED: NodeAPI,
@@ -48,11 +48,12 @@ export function handleInput(
   row: NodeType,
   config: Config,
   work: (job: Job) => Promise<Ending>,
+  most?: number,
 ): void {
   const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
   const read = createSources(RED, node, row, config);
   const status = createStatus(RED, node);
-  const lane = createLane();
+  const lane = createLane(most);
   let client: Client | undefined;
   let tools: Promise<Tools> | undefined;
   let open = 0;
@@ -68,6 +69,7 @@ export function handleInput(
   /** A message that waits for its turn. There may be thousands, so this is all that is kept of each. */
   class Waiting implements Turn, Place {
     readonly lane = lane;
+    readonly begins = true;
     readonly since = performance.now();
     used = false;
     constructor(
@@ -102,7 +104,8 @@ export function handleInput(
       } catch (cause) {
         const { attempts } = Object(out.seo) as { attempts?: number };
         const sentence = `The service has answered, but the message cannot be passed on: ${reasonOf(cause)}`;
-        throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: true });
+        const { method = "GET" } = row as Partial<Operation>;
+        throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
       }
     };
     try {
@@ -114,7 +117,7 @@ export function handleInput(
     } catch (cause) {
       fail(msg, done, cause);
     } finally {
-      client.leave(place);
+      client.end(place);
     }
   }
 

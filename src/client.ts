@@ -74,7 +74,7 @@ export type Client = ReturnType<typeof createClient>;
 export function createClient(options: ClientOptions) {
   const apiKey = parseKey(options.apiKey);
   const settings = readSettings(service, options, "SEO_CONFIG");
-  const base = parseBase(settings.baseUrl ?? "");
+  const base = parseBase(String(settings.baseUrl));
   const { timeout, concurrency = 1, rate = Number.POSITIVE_INFINITY, queue: size = 0, retries = 0 } = numbers(settings);
   const transport = createTransport(base, { apiKey, connections: concurrency, tls: options.tls, proxy: options.proxy });
   const queue = createQueue({ concurrency, rate, size });
@@ -84,8 +84,8 @@ export function createClient(options: ClientOptions) {
   /** Milliseconds until the next attempt, or undefined where there must be none. Slows all the others down, too, when told to. */
   function retryDelay(error: SeoError, attempts: number, once: boolean): number | undefined {
     const { transient, uncertain, retryAfter } = error.details;
-    if (retryAfter !== undefined && retryAfter > LONGEST_WAIT) {
-      queue.refuse(error.with({ attempts: 0, uncertain: false }));
+    if ((retryAfter ?? 0) > LONGEST_WAIT) {
+      queue.refuse(error);
       return undefined;
     }
     const delay = retryAfter === undefined ? backoff(attempts) : retryAfter * 1000;
@@ -158,24 +158,27 @@ export function createClient(options: ClientOptions) {
       return send(type, checkInput(rowOf(type), input, from), options);
     },
 
-    /** Has a message wait for its turn. From its start on it holds a place, until its first request or `leave` takes that. */
+    /** Has a message wait for its turn. From its start on it holds a place, which its first request takes; `end` must follow. */
     enter(turn: Turn): void {
       if (closed || turn.lane.closed) turn.refuse(cancelled);
       else queue.enter(turn);
     },
 
-    /** Gives up a place that no request has taken. */
-    leave(place: Place): void {
-      if (place.used) return;
+    /** Ends a message that had its turn; a place that no request has taken is given up. */
+    end(place: Place): void {
+      if (!place.used) queue.leave(place.lane);
       place.used = true;
-      queue.leave(place.lane);
+      queue.end(place.lane);
     },
+
+    /** Where it asks: origin and path. */
+    base: base.origin + base.prefix,
 
     /** How many requests run at a time. */
     concurrency,
 
     /** Milliseconds that a lane has to wait, because the service asked for it or an attempt failed. */
-    waitingFor: (lane: Lane) => Math.max(queue.pausedFor(), lane.until - performance.now(), 0),
+    waitingFor: (lane: Lane) => Math.max(queue.pausedFor(), lane.until - performance.now()),
 
     /** Ends what a lane runs and what of it waits, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
     cancel(lane: Lane): void {

@@ -6,7 +6,7 @@ export const codes = {
   },
   SEO_INPUT: {
     status: "check the message",
-    help: "A parameter has a value that it may not have. Nothing was sent.",
+    help: "A parameter, or the message itself, cannot be used. If attempts is 0, nothing was sent.",
   },
   SEO_UNAUTHORIZED: {
     status: "check the API key",
@@ -21,7 +21,7 @@ export const codes = {
     help: "There is no such report or project (404), or the base URL is not the service's.",
   },
   SEO_REJECTED: {
-    status: "see msg.seo.error.fields",
+    status: "see msg.seo.error",
     help: "The service refused the request (422 or another 4xx); fields holds its messages by field. It also says so when the account's quota is used up.",
   },
   SEO_RATE_LIMITED: {
@@ -156,23 +156,26 @@ const faults: Record<string, Fault> = {
   ERR_BUFFER_TOO_LARGE: malformed("its answer is larger than 64 MiB when decoded"),
 };
 
-const tls: Fault = [
-  "SEO_NETWORK",
-  "its TLS certificate or protocol is not accepted; choose a TLS configuration, or check http and https",
-  { stage: "tls" },
+/** The same where there are more names than can be listed: by the error's name and code. */
+const patterns: [pattern: RegExp, fault: Fault][] = [
+  [/^HTTPParserError/, malformed("it does not speak HTTP")],
+  [/ (Z_|ERR__|ERR_BROTLI)/, malformed("its answer cannot be decoded")],
+  [
+    /CERT|SSL|TLS|SELF_SIGNED| UNABLE_TO|EPROTO/,
+    [
+      "SEO_NETWORK",
+      "its TLS certificate or protocol is not accepted; choose a TLS configuration, or check http and https",
+      { stage: "tls" },
+    ],
+  ],
 ];
 
 /** Turns whatever was thrown while asking `origin` into a SeoError. Never quotes the cause, which may hold secrets. */
 export function fromCause(cause: unknown, origin: string): SeoError {
   if (cause instanceof SeoError) return cause;
-  const { code = "", name = "" } = Object(cause) as { code?: unknown; name?: unknown };
-  const [seoCode, sentence, details] =
-    faults[String(code)] ??
-    (name === "HTTPParserError" ? malformed("it does not speak HTTP") : undefined) ??
-    (/^(Z_|ERR__ERROR_FORMAT|ERR_BROTLI|ERR__)/.test(String(code))
-      ? malformed("its answer cannot be decoded")
-      : undefined) ??
-    (/CERT|SSL|TLS|SELF_SIGNED|^UNABLE_TO|EPROTO/.test(String(code)) ? tls : broken);
+  const { code, name } = Object(cause) as { code?: unknown; name?: unknown };
+  const known = faults[String(code)] ?? patterns.find(([pattern]) => pattern.test(`${name} ${code}`))?.[1];
+  const [seoCode, sentence, details] = known ?? broken;
   const reason = typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : "";
   return new SeoError(seoCode, `The service at ${origin} could not be asked: ${sentence}${reason}.`, details);
 }

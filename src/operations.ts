@@ -106,7 +106,7 @@ const perPage: Param = {
   label: "Per page",
   values: { 10: "10", 25: "25", 50: "50", 100: "100" },
   default: "10",
-  help: "Records on one page.",
+  help: "Records on one page; for all pages 100, unless it is set.",
 };
 const paging = { sort, per_page: perPage };
 const project: Param = {
@@ -199,7 +199,7 @@ const method: Field = {
 };
 
 /**
- * Every operation of the service, by node type (interface.md, section 4). The one list that all else is made from;
+ * Every operation of the service, by node type, as its own document has them. The one list that all else is made from;
  * hence the length of this file.
  */
 export const operations: Record<string, Operation> = {

@@ -5,6 +5,9 @@ export interface Lane {
   running: number;
   /** Messages that wait for their turn or for another attempt. */
   waiting: number;
+  /** Messages that have begun and not ended, and how many of them there may be. */
+  open: number;
+  most: number;
   /** Until when an attempt that failed keeps a message waiting, in the clock of `performance.now()`. */
   until: number;
   /** Its node is gone: nothing more is sent for it. */
@@ -12,13 +15,23 @@ export interface Lane {
   changed(): void;
 }
 
-export const createLane = (): Lane => ({ running: 0, waiting: 0, until: 0, closed: false, changed() {} });
+export const createLane = (most = Number.POSITIVE_INFINITY): Lane => ({
+  running: 0,
+  waiting: 0,
+  open: 0,
+  most,
+  until: 0,
+  closed: false,
+  changed() {},
+});
 
 /** Something that waits for its turn. */
 export interface Turn {
   lane: Lane;
   /** When its message came, in the clock of `performance.now()`. */
   since: number;
+  /** It begins a message, whose `end` must follow. */
+  begins?: true;
   /** It has come: a request may be sent, and `leave` must follow. */
   start(): void;
   /** It will not come. */
@@ -26,6 +39,9 @@ export interface Turn {
 }
 
 const MINUTE = 60_000;
+
+/** Whether a lane may not begin another message yet. */
+const isFull = ({ open, most }: Lane) => open >= most;
 
 /**
  * The budget that all nodes of one service share: `concurrency` requests at a time, `rate` a minute, `size` waiting.
@@ -43,10 +59,13 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
 
   const nextStart = () => Math.max(pausedUntil, starts.length < rate ? 0 : (starts[0] ?? 0) + MINUTE);
 
+  /** The next lane's first turn, for the lane whose turn it is goes to the end. */
   function take(): Turn | undefined {
     for (const [lane, turns] of lanes) {
+      const [turn] = turns as [Turn];
+      if (turn.begins && isFull(lane)) continue;
+      turns.shift();
       lanes.delete(lane);
-      const turn = turns.shift();
       if (turns.length > 0) lanes.set(lane, turns);
       return turn;
     }
@@ -58,25 +77,32 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
       const now = performance.now();
       const wait = nextStart() - now;
       if (wait > 0) {
-        clearTimeout(timer);
-        timer = setTimeout(wake, Math.ceil(wait));
+        timer ??= setTimeout(() => {
+          timer = undefined;
+          wake();
+        }, Math.ceil(wait));
         return;
       }
       const turn = take();
       if (!turn) return;
+      const { lane } = turn;
       if (rate !== Number.POSITIVE_INFINITY && starts.push(now) > rate) starts.shift();
       running++;
       waiting--;
-      turn.lane.running++;
-      turn.lane.waiting--;
+      lane.running++;
+      lane.waiting--;
+      if (turn.begins) lane.open++;
       turn.start();
-      turn.lane.changed();
+      lane.changed();
     }
   }
 
   function put(turn: Turn): void {
     const turns = lanes.get(turn.lane) ?? [];
-    turns.splice(turns.findLastIndex(({ since }) => since <= turn.since) + 1, 0, turn);
+    // What goes on comes before what begins, also where both came at the same time.
+    const precedes = ({ since, begins }: Turn) =>
+      since < turn.since || (since === turn.since && (turn.begins || !begins));
+    turns.splice(turns.findLastIndex(precedes) + 1, 0, turn);
     lanes.set(turn.lane, turns);
     wake();
   }
@@ -88,11 +114,8 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
      */
     enter(turn: Turn, delay?: number): void {
       const { lane } = turn;
-      if (
-        delay === undefined &&
-        waiting >= size &&
-        (running >= width || lanes.size > 0 || nextStart() > performance.now())
-      ) {
+      const waits = running >= width || nextStart() > performance.now() || (turn.begins && isFull(lane));
+      if (delay === undefined && waiting >= size && waits) {
         turn.refuse(
           new SeoError("SEO_QUEUE_FULL", `${waiting} messages wait already, and the service node's queue is ${size}.`),
         );
@@ -100,7 +123,7 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
       }
       waiting++;
       lane.waiting++;
-      if (delay === undefined || delay <= 0) {
+      if (!delay) {
         put(turn);
       } else {
         lane.until = Math.max(lane.until, performance.now() + delay);
@@ -120,6 +143,12 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
       if (width < concurrency && performance.now() >= pausedUntil) width++;
       wake();
       lane.changed();
+    },
+
+    /** A message of the lane has ended, and another may begin. */
+    end(lane: Lane): void {
+      lane.open--;
+      wake();
     },
 
     /** Lets nothing start for `ms`, and then one request at a time to begin with. */
@@ -148,7 +177,9 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
         turn.lane.waiting--;
         turn.refuse(error);
       }
-      if (lanes.size === 0) clearTimeout(timer);
+      if (lanes.size > 0) return;
+      clearTimeout(timer);
+      timer = undefined;
     },
   };
 }

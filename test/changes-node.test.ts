@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Flow, failure, type Message, node, service, startFlow } from "./support/flow.js";
-import { type Lists, latch, type Row, reports, type Shape, shapes, startLists } from "./support/lists.js";
+import { type Lists, latch, late, type Row, reports, type Shape, shapes, startLists } from "./support/lists.js";
 import { helper } from "./support/red.js";
 import { closeStores, openStores, storeOn } from "./support/stores.js";
 
@@ -175,6 +175,17 @@ describe("The changes node", () => {
       assert.deepEqual(lists.asked.at(-1)?.query.get("result"), "bad");
     });
 
+    it("with another base URL", async () => {
+      const other = await startLists({ all: reports(2, 100) });
+      flow = await startFlow(nodes());
+      await openStores(memory);
+      await look();
+      await flow.deploy([service("service", other.url), ...nodes().slice(1)]);
+      assert.ok(context()?.get("reports"), "Node-RED has kept what was seen");
+      assert.deepEqual(await look(), []);
+      await other.close();
+    });
+
     it("with another service", async () => {
       flow = await startFlow(nodes());
       await openStores(memory);
@@ -320,6 +331,41 @@ describe("The changes node", () => {
     list([...reports(2, 6), ...reports(4, 2)]);
     await Promise.all([flow.send("changes"), flow.send("changes"), flow.send("changes")]);
     assert.deepEqual(flow.of("out").map(short), ["created 7", "created 6", "deleted 1"]);
+  });
+
+  it("answers each of thousands of messages that come at once, one after the other", async function () {
+    this.timeout(60_000);
+    flow = await startFlow(nodes());
+    await look();
+    lists.asked.length = 0;
+    let most = 0;
+    let now = 0;
+    lists.options.wait = async () => {
+      most = Math.max(most, ++now);
+      await late(0);
+      now--;
+    };
+    list([...reports(1, 6), ...reports(5)]);
+    const outcomes = await Promise.all(Array.from({ length: 2500 }, () => flow.send("changes")));
+    assert.ok(outcomes.every(({ ends, caught }) => ends === 1 && !caught));
+    assert.deepEqual(flow.of("out").map(short), ["created 6"]);
+    assert.deepEqual([lists.asked.length, most], [2500, 1]);
+  });
+
+  it("has its messages wait in the service's queue, and takes its turn as any other does", async () => {
+    const hold = latch();
+    lists.options.wait = () => hold.opened;
+    flow = await startFlow([
+      service("service", lists.url, { concurrency: "4", queue: "2", rate: "3" }),
+      node("changes", "seo-report-changes"),
+    ]);
+    const sent = Array.from({ length: 5 }, () => flow.send("changes"));
+    for (const full of await Promise.all(sent.slice(3))) assert.equal(failure(full).error.code, "SEO_QUEUE_FULL");
+    const text = 'seo-reports.status.running {"running":1,"queued":2}';
+    await flow.until(() => flow.statuses("changes").some((status) => status.text === text));
+    hold.open();
+    for (const { caught } of await Promise.all(sent.slice(0, 3))) assert.equal(caught, undefined);
+    assert.equal(lists.asked.length, 3, "as many as the rate, each of which counts once");
   });
 
   it("goes on after a message that failed", async () => {

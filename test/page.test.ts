@@ -27,7 +27,7 @@ const helpOf = (all: string, type: string) =>
   all.match(new RegExp(`data-help-name="${type}">([^]*?)</script>`))?.[1] ?? "";
 /** What an operation node has beside its parameters and options. */
 const COMMON = ["name", "service"];
-/** The editor's and the runtime's own (facts/node-red.md, 2.6). */
+/** The editor's and the runtime's own. */
 const RESERVED =
   /^(.|id|type|wires|inputs|outputs|info|status|dirty|changed|selected|users|valid|validationErrors|inputLabels|outputLabels|moved|send|error|warn|log|debug|trace|close|context|on|receive|metric|emit|credentials|_.*)$/;
 

@@ -10,18 +10,18 @@ const MINUTE = 60_000;
 function watch(options: { concurrency?: number; rate?: number; size?: number }, now: () => number) {
   const queue = createQueue({ concurrency: 1, rate: Number.POSITIVE_INFINITY, size: 1000, ...options });
   const started: { lane: Lane; job: number; at: number }[] = [];
-  const refused: { job: number; code: string }[] = [];
+  const refused: { job: number; code: string; message: string }[] = [];
   let jobs = 0;
   return {
     queue,
     started,
     refused,
     /** Returns the job's number. */
-    enter(lane: Lane, delay?: number, since = now()): number {
+    enter(lane: Lane, delay?: number, since = now(), begins?: true): number {
       const job = ++jobs;
       const start = () => void started.push({ lane, job, at: now() });
-      const refuse = (error: SeoError) => void refused.push({ job, code: error.code });
-      queue.enter({ lane, since, start, refuse }, delay);
+      const refuse = ({ code, message }: SeoError) => void refused.push({ job, code, message });
+      queue.enter({ lane, since, start, refuse, ...(begins && { begins }) }, delay);
       return job;
     },
   };
@@ -47,9 +47,10 @@ describe("The budget that a service's nodes share", () => {
       started.map(({ job }) => job),
       [1, 2],
     );
+    const message = "3 messages wait already, and the service node's queue is 3.";
     assert.deepEqual(
       refused,
-      [6, 7].map((job) => ({ job, code: "SEO_QUEUE_FULL" })),
+      [6, 7].map((job) => ({ job, code: "SEO_QUEUE_FULL", message })),
     );
     assert.deepEqual([lane.running, lane.waiting], [2, 3]);
     queue.leave(lane);
@@ -65,7 +66,136 @@ describe("The budget that a service's nodes share", () => {
     enter(lane);
     await time.pass(0);
     assert.equal(started.length, 1);
-    assert.deepEqual(refused, [{ job: 2, code: "SEO_QUEUE_FULL" }]);
+    assert.deepEqual(
+      refused.map(({ job }) => job),
+      [2],
+    );
+  });
+
+  it("with room for none starts nothing in a pause or beyond the rate, and at once when they are over", async () => {
+    const lane = createLane();
+    const { queue, started, enter } = watch({ size: 0, rate: 1 }, time.now);
+    queue.pause(1000);
+    enter(lane);
+    await time.pass(1000);
+    enter(lane);
+    queue.leave(lane);
+    enter(lane);
+    await time.pass(MINUTE);
+    enter(lane);
+    assert.deepEqual(
+      started.map(({ job }) => job),
+      [2, 4],
+    );
+  });
+
+  it("begins no more messages of a lane at a time than it may, and goes on with those that it began", async () => {
+    const [single, other] = [createLane(1), createLane()];
+    const { queue, started, refused, enter } = watch({ concurrency: 3, size: 3 }, time.now);
+    const begin = () => enter(single, undefined, time.now(), true);
+    const jobs = () => started.map(({ job }) => job);
+    for (let i = 0; i < 4; i++) begin();
+    begin();
+    assert.deepEqual([jobs(), refused.map(({ job }) => job)], [[1], [5]], "there is room, but not for this lane");
+    enter(other);
+    enter(single, 0);
+    queue.leave(single);
+    enter(single, 0);
+    assert.deepEqual(jobs(), [1, 6, 7, 8], "its own requests go before those that came at the same time");
+    for (let i = 0; i < 2; i++) queue.leave(single);
+    assert.equal(started.length, 4);
+    queue.end(single);
+    assert.deepEqual(jobs(), [1, 6, 7, 8, 2]);
+    queue.leave(single);
+    queue.end(single);
+    assert.deepEqual([jobs().at(-1), single.open, single.waiting], [3, 1, 1]);
+  });
+
+  it("says whenever a figure of a lane changes", async () => {
+    const lane = createLane();
+    const { queue, enter } = watch({}, time.now);
+    let changes = 0;
+    lane.changed = () => changes++;
+    const changed = (act: () => void) => {
+      const before = changes;
+      act();
+      return changes > before;
+    };
+    assert.deepEqual(
+      [
+        () => enter(lane),
+        () => enter(lane),
+        () => enter(lane, 1000),
+        () => queue.pause(1000),
+        () => queue.leave(lane),
+      ].map(changed),
+      [true, true, true, true, true],
+    );
+  });
+
+  it("refuses what waits, of one lane or of all, also between two attempts, and has room again", async () => {
+    const [gone, stays] = [createLane(), createLane()];
+    const { queue, started, refused, enter } = watch({ size: 4 }, time.now);
+    queue.pause(5000);
+    enter(gone);
+    enter(gone, 1000);
+    enter(stays);
+    enter(stays, 1000);
+    const error = new SeoError("SEO_CANCELLED", "");
+    queue.refuse(error, gone);
+    const of = () => refused.map(({ job }) => job);
+    assert.deepEqual([of().sort(), gone.waiting, stays.waiting], [[1, 2], 0, 2]);
+    queue.refuse(error, gone);
+    assert.equal(refused.length, 2);
+    enter(gone);
+    enter(gone);
+    enter(gone);
+    assert.deepEqual(refused.at(-1)?.code, "SEO_QUEUE_FULL", "room for two");
+    await time.pass(5000);
+    assert.deepEqual(
+      started.map(({ lane }) => lane),
+      [stays],
+    );
+    queue.refuse(error);
+    assert.deepEqual([gone.waiting, stays.waiting, time.timers()], [0, 0, 0]);
+    queue.leave(stays);
+    await time.pass(MINUTE);
+    assert.equal(started.length, 1);
+  });
+
+  it("leaves no timer behind when nothing waits any more, and starts what waits for one", async () => {
+    const [gone, stays] = [createLane(), createLane()];
+    const { queue, started, enter } = watch({}, time.now);
+    const error = new SeoError("SEO_CANCELLED", "");
+    queue.pause(5000);
+    enter(gone);
+    enter(stays);
+    queue.pause(9000);
+    enter(gone);
+    assert.equal(time.timers(), 1);
+    queue.refuse(error, gone);
+    await time.pass(8999);
+    assert.equal(started.length, 0);
+    await time.pass(1);
+    assert.equal(started.length, 1);
+    queue.pause(1000);
+    enter(gone);
+    queue.leave(stays);
+    queue.refuse(error);
+    assert.equal(time.timers(), 0);
+    enter(gone);
+    await time.pass(1000);
+    assert.equal(started.length, 2);
+  });
+
+  it("lets in no more for what comes back while it pauses", async () => {
+    const lane = createLane();
+    const { queue, started, enter } = watch({ concurrency: 3 }, time.now);
+    for (let i = 0; i < 8; i++) enter(lane);
+    queue.pause(1000);
+    for (let i = 0; i < 3; i++) queue.leave(lane);
+    await time.pass(1000);
+    assert.equal(started.length, 4);
   });
 
   it("does not let ten messages of one node wait behind a thousand of another", async () => {
@@ -150,19 +280,23 @@ describe("The budget that a service's nodes share", () => {
     });
     await fc.assert(
       fc.asyncProperty(options, fc.array(action, { maxLength: 60 }), async (limits, actions) => {
-        const lanes = [createLane(), createLane(), createLane()] as const;
+        const lanes = [createLane(), createLane(), createLane(1)] as const;
         const { queue, started, refused, enter } = watch(limits, time.now);
         const pauses: [from: number, to: number][] = [];
         const patient = new Set<number>();
         let entered = 0;
+        const end = (one: Lane) => {
+          queue.leave(one);
+          queue.end(one);
+        };
         const running = () => lanes.reduce((sum, { running }) => sum + running, 0);
         for (const act of actions) {
           if ("enter" in act) {
             entered++;
-            const job = enter(lanes[act.enter as 0], "delay" in act ? act.delay : undefined);
+            const job = enter(lanes[act.enter as 0], "delay" in act ? act.delay : undefined, time.now(), true);
             if ("delay" in act) patient.add(job);
           } else if ("leave" in act) {
-            if (lanes[act.leave as 0].running > 0) queue.leave(lanes[act.leave as 0]);
+            if (lanes[act.leave as 0].running > 0) end(lanes[act.leave as 0]);
           } else if ("pass" in act) {
             await time.pass(act.pass);
           } else if ("pause" in act) {
@@ -171,12 +305,12 @@ describe("The budget that a service's nodes share", () => {
           } else {
             queue.refuse(new SeoError("SEO_CANCELLED", ""), lanes[act.cancel as 0]);
           }
-          assert.ok(running() <= limits.concurrency);
+          assert.ok(running() <= limits.concurrency && lanes[2].running <= 1);
         }
         // To the end: each that runs leaves, until none is left.
         for (let left = entered; left > 0 && started.length + refused.length < entered; ) {
           await time.pass(MINUTE);
-          for (const one of lanes) while (one.running > 0) queue.leave(one);
+          for (const one of lanes) while (one.running > 0) end(one);
         }
         await time.pass(0);
         const ends = [...started, ...refused].map(({ job }) => job);
@@ -189,8 +323,8 @@ describe("The budget that a service's nodes share", () => {
             [...jobs].sort((a, b) => a - b),
             "first come first served",
           );
-          while (one.running > 0) queue.leave(one);
-          assert.deepEqual([one.running, one.waiting], [0, 0]);
+          while (one.running > 0) end(one);
+          assert.deepEqual([one.running, one.waiting, one.open], [0, 0, 0]);
         }
         for (const [i, { at }] of started.entries()) {
           assert.ok(i < limits.rate || at - (started[i - limits.rate]?.at ?? 0) >= MINUTE, "rate");

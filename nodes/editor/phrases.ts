@@ -48,9 +48,9 @@ export const phrases = {
     default: "Default: __value__.",
     main: "`msg.payload` itself, or an object that has it: a report, a project, or an answer with one in `data`.",
     secret: "A fixed value is stored as text in the flow; take it from the environment to keep it out of there.",
-    seo: "What is known of the request: `operation`, `statusCode`, `headers`, `attempts`, `duration`; of a list `page`, `pages`, `total` and `truncated`; of a change `change`, `previous` and `fields`.",
+    seo: "What is known of the request: `operation`, `statusCode`, `headers`, `attempts`, `duration`, `waited`, `alreadyDeleted`; of a list `page`, `pages`, `total` and `truncated`; of a change `change`, `previous` and `fields`.",
     failure:
-      "A failure goes to Catch nodes and sends nothing. `msg.payload` stays as it came; `msg.seo.error` has `code`, `message`, `statusCode`, `fields`, `retryAfter`, `attempts`, `uncertain` and `body`.",
+      "A failure goes to Catch nodes and sends nothing more. `msg.payload` stays as it came; `msg.seo.error` has `code`, `message`, `statusCode`, `fields`, `retryAfter`, `attempts`, `uncertain` and `body`.",
     sources:
       "In a new node, inputs are read from `msg.payload`. In the dialog each may instead be fixed, or come from another property of `msg`, from a flow or global variable, from the environment (its name alone, without `${}`), or from a JSONata expression. What is blank is not sent.",
     request: "The request is __request__.",

@@ -76,7 +76,7 @@ const cursors: Record<string, Shape> = {
   }),
 };
 
-/** Every paginator of facts, and what else has been met: what it answers to a request for a page. */
+/** Every paginator that has been met: what it answers to a request for a page. */
 export const shapes: Record<string, Shape> = {
   ...cursors,
   "length-aware": (view) => ({

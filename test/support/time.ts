@@ -23,6 +23,8 @@ export function stopTime() {
 
   return {
     now: () => now,
+    /** How many timers run. */
+    timers: () => timers.size,
     /** Lets `ms` pass, timer by timer, and what they start come to its end. */
     async pass(ms: number): Promise<void> {
       const until = now + ms;
