@@ -10,9 +10,16 @@ const literal = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 const pattern = (secret: string) =>
   secret.length < SHORT ? `(?<![\\p{L}\\p{N}])${literal(secret)}(?![\\p{L}\\p{N}])` : literal(secret);
 
+/** How a text may stand in an answer that echoes it: as it is, in a URL, in a form, and in JSON, also in PHP's. */
+function formsOf(secret: string): string[] {
+  const json = JSON.stringify(secret).slice(1, -1);
+  const form = new URLSearchParams([["", secret]]).toString().slice(1);
+  return [...new Set([secret, encodeURIComponent(secret), form, json, json.replaceAll("/", "\\/")])];
+}
+
 /** A copy of a JSON value in which no string, and no property's name, holds one of the secrets. */
 export function redact<T>(value: T, secrets: string[]): T {
-  const texts = secrets.filter((secret) => secret !== "").flatMap((secret) => [secret, encodeURIComponent(secret)]);
+  const texts = secrets.filter((secret) => secret !== "").flatMap(formsOf);
   if (texts.length === 0) return value;
   const found = new RegExp(texts.map(pattern).join("|"), "gu");
   const clean = (part: unknown): unknown => {
@@ -24,10 +31,23 @@ export function redact<T>(value: T, secrets: string[]): T {
   return clean(value) as T;
 }
 
-/** What a flow may see of a failure: without the secrets, and with a word on a wait that is too long to be kept. */
+/** As much of a text of the service's as helps to tell whose it is. */
+const MAX_TEXT = 1000;
+const cut = <T>(value: T) => (typeof value === "string" ? value.slice(0, MAX_TEXT) : value) as T;
+
+/**
+ * What a flow may see of a failure: without the secrets, its texts cut to 1 000 characters, and with a word on a wait that is
+ * too long to be kept.
+ */
 export function forFlows({ code, message, details }: SeoError, secrets: string[]): SeoError {
   const { retryAfter = 0 } = details;
   const wait =
     retryAfter > LONGEST_WAIT ? ` It asks to wait ${retryAfter} s; at most ${LONGEST_WAIT} s are waited here.` : "";
-  return new SeoError(code, redact(message, secrets) + wait, redact(details, secrets));
+  // Cut last: of a secret that is cut in two, the half could not be found.
+  const { body, ...rest } = redact(details, secrets);
+  return new SeoError(
+    code,
+    cut(redact(message, secrets)) + wait,
+    "body" in details ? { ...rest, body: cut(body) } : rest,
+  );
 }

@@ -40,7 +40,7 @@ export interface Request {
 }
 
 /**
- * Makes a row's request of a checked input (interface.md, section 4): only what is set, in the table's order.
+ * Makes a row's request of a checked input: only what is set, in the table's order.
  * `extra` is added to the query: the page or the cursor, which the document does not know.
  */
 export function buildRequest(

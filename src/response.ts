@@ -9,8 +9,8 @@ export type Headers = Record<string, string | string[] | undefined>;
 const MAX_DECODED = 64 << 20;
 /** Node-RED ends when it clones a message that is nested some 1 900 levels deep; a report has five. */
 const MAX_DEPTH = 64;
-/** As much of an answer that is no JSON as helps to tell whose it is. */
-const MAX_TEXT = 1000;
+/** As much of an answer that is no JSON as is looked through for secrets, before it is cut for flows. */
+const MAX_TEXT = 1 << 16;
 
 /** In pieces of this size a bomb is found out in a tenth of the time that zlib's own 16 KiB take. */
 const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };
@@ -81,7 +81,7 @@ function read(text: string): Reading {
   }
 }
 
-/** The service's words, in any of the shapes of facts: `message` text or messages by field, or `errors` by field. */
+/** The service's words, in any of the shapes that installations give: `message` text or messages by field, or `errors` by field. */
 function words(body: unknown): { message?: string | undefined; fields?: Record<string, string[]> | undefined } {
   const { message, errors, error } = Object(body) as Record<string, unknown>;
   const byField = [errors, message].find(
@@ -95,8 +95,14 @@ function words(body: unknown): { message?: string | undefined; fields?: Record<s
         [messages].flat().filter((text) => typeof text === "string"),
       ]),
     );
-  const text = [message, error].find((value) => typeof value === "string" && value !== "") as string | undefined;
-  return { message: text ?? (fields && Object.values(fields).flat().join(" ")), fields };
+  const texts = [
+    message,
+    error,
+    Object.values(fields ?? {})
+      .flat()
+      .join(" "),
+  ];
+  return { message: texts.find((value) => typeof value === "string" && value !== "") as string | undefined, fields };
 }
 
 /** Seconds to wait by `Retry-After` (a number or an HTTP date) or, without one, by `X-RateLimit-Reset` (unix seconds). */
@@ -113,6 +119,7 @@ const kinds: Record<number, [Code, Stage]> = {
   403: ["SEO_FORBIDDEN", "key"],
   404: ["SEO_NOT_FOUND", "path"],
   405: ["SEO_REJECTED", "path"],
+  407: ["SEO_NETWORK", "proxy"],
   429: ["SEO_RATE_LIMITED", "service"],
 };
 /** Statuses after which another attempt may succeed. */
@@ -144,7 +151,7 @@ function failure(status: number, headers: Headers, text: string): SeoError {
     transient: transient.has(status),
     uncertain: status === 408 || (status >= 500 && !(status === 503 && wait !== undefined)),
   };
-  return new SeoError(code, `The service answered ${status}: ${said.slice(0, MAX_TEXT)}`, details);
+  return new SeoError(code, `The service answered ${status}: ${said}`, details);
 }
 
 /** The body of a successful answer, checked; null for the empty answer to a delete. Throws an SeoError for any other. */

@@ -8,7 +8,7 @@ import { scenarios } from "./support/scenarios.js";
 import { stopBackOff } from "./support/time.js";
 
 const KEY = "canary-key/5f0c1e";
-const PASSWORD = "canary-password 77";
+const PASSWORD = "canary-password 77!";
 const secret = /canary-(key|password)/;
 
 const types = Object.keys(operations);
@@ -22,7 +22,10 @@ const nodes = (at: (type: string) => string, which = types) =>
 const echo =
   (status: number): Behaviour =>
   (socket, { head, body }) => {
-    const said = JSON.stringify({ message: `${head} ${decodeURIComponent(body.replaceAll("+", " "))}`, [KEY]: 1 });
+    const said = JSON.stringify({
+      message: `${head} ${body} ${decodeURIComponent(body.replaceAll("+", " "))}`,
+      [KEY]: 1,
+    });
     const key = /authorization: (.*)/i.exec(head)?.[1] ?? "";
     socket.end(answer(status, said.replaceAll("/", "\\/"), { "X-Echo": key, Connection: "close" }));
   };
