@@ -65,9 +65,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     );
   }
 
-  onResponseError(_: Dispatcher.DispatchController, cause: Error): void {
+  onResponseError(_: Dispatcher.DispatchController, cause: Error & { code?: string }): void {
+    const begun = this.#statusCode !== 0;
     // A 204 has no body, but undici takes one that gives a length for an answer that was cut short.
     if (this.#statusCode === 204 && !this.#reason) this.onResponseEnd();
+    // Where the connection is not kept, an answer that breaks off is one whose length or last chunk is wrong.
+    else if (begun && (cause.code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" || /Invalid EOF/.test(cause.message)))
+      this.#reject({ code: "UND_ERR_SOCKET" });
     else this.#reject(cause);
   }
 }

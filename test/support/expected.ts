@@ -16,7 +16,7 @@ export interface Row {
   payloads: unknown[];
 }
 
-/** What the rules of issue and design say of a case in a scenario. */
+/** What must become of a case in a scenario. */
 export function expected(scenario: Scenario, { row, once }: Case, name: string): Row {
   const { code, status, transient, acted = false, empty, unseen } = scenario;
   const repeats = transient && !(once && acted);

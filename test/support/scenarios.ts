@@ -53,6 +53,8 @@ const reset =
     // The reset must not overtake what was written.
     bytes ? socket.write(bytes, () => setTimeout(() => socket.resetAndDestroy(), 20)) : socket.resetAndDestroy();
 const half = ok.subarray(0, ok.length - 10);
+/** The same, with the word that the connection is not kept. */
+const notKept = (bytes: Buffer | string) => String(bytes).replace("\r\n", "\r\nConnection: close\r\n");
 const head = (status: number, ...lines: string[]) =>
   `HTTP/1.1 ${status} Said\r\n${lines.map((l) => `${l}\r\n`).join("")}\r\n`;
 const chunked = head(200, "Content-Type: application/json", "Transfer-Encoding: chunked");
@@ -89,6 +91,13 @@ const connection: Record<string, Scenario> = {
   "closed within the body": { behave: end(half), ...lost },
   "closed within a chunk": { behave: end(`${chunked}ff\r\n{"data":`), ...lost },
   "closed before the last chunk": { behave: end(`${chunked}2\r\n{}\r\n`), ...lost },
+  "closed within the body, of a connection that is not kept": { behave: end(notKept(half)), ...lost },
+  "reset within the body, of a connection that is not kept": { behave: reset(notKept(half)), ...lost },
+  "closed within a chunk, of a connection that is not kept": {
+    behave: end(notKept(`${chunked}ff\r\n{"data":`)),
+    ...lost,
+  },
+  "well, of a connection that is not kept": { behave: end(notKept(ok)) },
   "reset once, then well": {
     behave: (socket, request, nth) => (nth === 1 ? reset() : say(ok))(socket, request, nth),
     ...lost,
@@ -211,7 +220,7 @@ const redirects = (other: string): Record<string, Scenario> => ({
   "not modified": { behave: say(head(304)), ...elsewhere, status: 304 },
 });
 
-/** Each status of facts/service.md, by what it means. */
+/** Each status that the service, or what is before it, gives, by what it means. */
 const meanings: [statuses: number[], scenario: Omit<Scenario, "behave">][] = [
   [[401], { code: "SEO_UNAUTHORIZED" }],
   [[403], { code: "SEO_FORBIDDEN" }],
