@@ -21,8 +21,6 @@ export interface Page {
   page: number;
   pages: number | undefined;
   total: number | undefined;
-  /** Nothing follows, or nothing more is wanted. */
-  last: boolean;
   /** `limit` cut the list. */
   truncated: boolean;
   answer: Answer;
@@ -52,21 +50,11 @@ export function readShape(body: unknown): Shape | undefined {
     .find((link) => link !== undefined && link !== null);
   const { next_cursor: own } = figures;
   const cursor = (typeof own === "string" || typeof own === "number" ? String(own) : cursorOf(next)) || undefined;
-  const page = count(figures.current_page);
   const pages = count(figures.last_page);
-  const told =
-    next !== undefined ||
-    cursor !== undefined ||
-    "next_cursor" in figures ||
-    "next_page_url" in figures ||
-    "next" in Object(links);
-  const more =
-    pages !== undefined && page !== undefined
-      ? page < pages
-      : told
-        ? next !== undefined || cursor !== undefined
-        : undefined;
-  return { records: data, page, pages, total: count(figures.total), more, cursor };
+  const follows = next !== undefined || cursor !== undefined;
+  const ends = "next_cursor" in figures || "next_page_url" in figures || "next" in Object(links);
+  const more = follows || (ends ? false : undefined);
+  return { records: data, page: count(figures.current_page), pages, total: count(figures.total), more, cursor };
 }
 
 function shapeOf(answer: Answer): Shape {
@@ -120,7 +108,7 @@ export async function* readPages(
       next.catch(() => {});
       coming.push(next);
     }
-    yield { records: fresh, page, pages, total, last: ended, truncated, answer };
+    yield { records: fresh, page, pages, total, truncated, answer };
     if (ended) return;
     answer = await (coming.shift() as Promise<Answer>);
   }

@@ -196,6 +196,15 @@ describe("Changes of a list", () => {
     assert.equal(snapshot([{ id: 1, result: 70, score: 80 }])[1]?.score, 80);
   });
 
+  it("are none where a figure is blank, which is no figure", () => {
+    const known = { id: 1, url: "example.com", score: 50, result: "good", privacy: 2 };
+    const blank = { id: 1, url: "", score: "", result: "", privacy: "" };
+    const { changes, seen } = compare(snapshot([known]), [blank]);
+    assert.deepEqual(changes, []);
+    assert.deepEqual(seen, snapshot([known]));
+    assert.deepEqual(snapshot([blank])[1], { ...snapshot([{ id: 1 }])[1] });
+  });
+
   it("are none where a figure is left out, and told when it comes back as another", () => {
     const old = snapshot([{ id: 1, score: 50, privacy: 2, result: "good" }]);
     const { changes, seen } = compare(old, [{ id: 1, score: null }]);

@@ -1,12 +1,80 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { readPages } from "../src/pages.js";
+import type { Answer } from "../src/client.js";
+import { type Page, readPages, readShape } from "../src/pages.js";
 import { type Lists, latch, late, listed, reports, type Shape, shapes, startLists } from "./support/lists.js";
 import { closeClients, readAll } from "./support/reading.js";
 
 const REPORTS = "seo-report-list";
 const table = Object.entries(shapes);
+/** Those that do not say whether more follows. */
+const silent = new Set(["plain array", "plain data", "plain array of the whole list", "the whole list in data"]);
+/** An answer that is not asked for over the wire. */
+const answered = (body: unknown): Answer => ({
+  body,
+  statusCode: 200,
+  headers: {},
+  attempts: 1,
+  duration: 0,
+  waited: 0,
+});
+/** Reads a list whose pages are given, by what is asked beyond the query: `page=2`. */
+async function readGiven(pages: Record<string, unknown>, limit = 0) {
+  const asked: string[] = [];
+  const read: Page[] = [];
+  const ask = async (extra: Record<string, string>) => {
+    const what = String(new URLSearchParams(extra));
+    asked.push(what);
+    if (what in pages) return answered(pages[what]);
+    throw new Error(`${what} cannot be had`);
+  };
+  for await (const page of readPages(ask, { id: "id", limit, ahead: 4 })) read.push(page);
+  return {
+    asked,
+    ids: read.flatMap(({ records }) => records).map((row) => (row as { id: number }).id),
+    last: read.at(-1),
+  };
+}
 const pagesAsked = ({ asked }: Lists) => asked.map(({ query }) => Number(query.get("page") ?? 1));
+
+describe("An answer's place in its list", () => {
+  const nothing = { page: undefined, pages: undefined, total: undefined, more: undefined, cursor: undefined };
+  const data = [{ id: 1 }];
+  for (const [body, found] of [
+    [data, {}],
+    [{ data }, {}],
+    [
+      { data, meta: { total: 1, current_page: "2", last_page: 3 } },
+      { page: 2, pages: 3, total: 1 },
+    ],
+    [{ data, meta: { total: null, current_page: "", last_page: "many" } }, {}],
+    [{ data, total: 1.5 }, {}],
+    [{ data, links: { next: "https://other.example/?page=2" } }, { more: true }],
+    [{ data, links: { next: null } }, { more: false }],
+    [{ data, links: {} }, {}],
+    [{ data, next_page_url: "/?page=2" }, { more: true }],
+    [{ data, next_page_url: null }, { more: false }],
+    [{ data, meta: { next_page_url: null } }, { more: false }],
+    [
+      { data, meta: { next_cursor: "c" } },
+      { more: true, cursor: "c" },
+    ],
+    [
+      { data, meta: { next_cursor: 7 } },
+      { more: true, cursor: "7" },
+    ],
+    [{ data, meta: { next_cursor: null } }, { more: false }],
+    [{ data, meta: { next_cursor: {} } }, { more: false }],
+    [
+      { data, links: { next: "/api/v1/reports?cursor=a%26b&per_page=10" } },
+      { more: true, cursor: "a&b" },
+    ],
+    [{ data, links: { next: 7 } }, { more: true }],
+  ] as const)
+    it(`is read: ${JSON.stringify(body)}`, () => {
+      assert.deepEqual(readShape(body), { records: data, ...nothing, ...found });
+    });
+});
 
 describe("Pages of a list", () => {
   let lists: Lists;
@@ -52,6 +120,9 @@ describe("Pages of a list", () => {
           serve({ all: make(count), shape });
           const { records, truncated } = await readAll(lists.url, type, { limit: String(limit) });
           assert.deepEqual(records, make(count).slice(0, limit), `${limit} of ${count}`);
+          const needed = Math.max(1, Math.ceil(Math.min(limit, count) / 100));
+          const probe = silent.has(name) ? 1 : 0;
+          assert.ok(lists.asked.length <= needed + probe, `${limit} of ${count}: ${lists.asked.length} requests`);
           assert.equal(truncated, limit < count, `truncated, ${limit} of ${count}`);
         }
       });
@@ -302,6 +373,54 @@ describe("Pages of a list", () => {
   });
 });
 
+describe("A list that goes on", () => {
+  const rows = (...ids: number[]) => ids.map((id) => ({ id }));
+
+  it("by cursor, is not asked for by number, though it tells of numbers", async () => {
+    const meta = { current_page: 1, last_page: 2 };
+    const { asked, ids } = await readGiven({
+      "": { data: rows(1, 2), meta: { ...meta, next_cursor: "b" } },
+      "cursor=b": { data: rows(3, 4), meta: { ...meta, next_cursor: null } },
+    });
+    assert.deepEqual(
+      [asked, ids],
+      [
+        ["", "cursor=b"],
+        [1, 2, 3, 4],
+      ],
+    );
+  });
+
+  it("is taken for cut where the limit is reached, and the next page, which would tell, cannot be had", async () => {
+    const { asked, last } = await readGiven({ "": rows(1, 2) }, 2);
+    assert.deepEqual([asked, last?.truncated], [["", "page=2"], true]);
+  });
+
+  it("is not cut where the next page has nothing new", async () => {
+    for (const next of [[], rows(1, 2)]) {
+      const { last } = await readGiven({ "": rows(1, 2), "page=2": next }, 2);
+      assert.equal(last?.truncated, false);
+    }
+    assert.equal((await readGiven({ "": rows(1, 2), "page=2": rows(2, 3) }, 2)).last?.truncated, true);
+  });
+
+  it("fails when its turn comes and not before, where a page that was asked for ahead fails", async () => {
+    const ask = async ({ page }: Record<string, string>) => {
+      if (page === "2") throw new Error("lost");
+      return answered({ data: rows(Number(page ?? 1)), meta: { current_page: page, last_page: 3 } });
+    };
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    const reading = readPages(ask, { id: "id", limit: 0, ahead: 3 });
+    assert.deepEqual((await reading.next()).value?.records, rows(1));
+    await late(20);
+    await assert.rejects(reading.next(), /lost/);
+    process.off("unhandledRejection", note);
+    assert.deepEqual(unhandled, []);
+  });
+});
+
 describe("A list whose records cannot be told apart", () => {
   for (const [what, data] of [
     ["without an id", [{ id: 1 }, { url: "example.com" }]],
@@ -319,7 +438,11 @@ describe("A list whose records cannot be told apart", () => {
   for (const body of [{}, { data: {} }, { data: null }, "text", 7, null]) {
     it(`is refused: ${JSON.stringify(body)} is no list`, async () => {
       const lists = await startLists({ all: [], reply: () => ({ body }) });
-      await assert.rejects(readAll(lists.url, REPORTS), { code: "SEO_RESPONSE" });
+      await assert.rejects(readAll(lists.url, REPORTS), {
+        code: "SEO_RESPONSE",
+        message: "The service answered a list without records: neither an array nor one in data.",
+        details: { body, attempts: 0 },
+      });
       await closeClients();
       await lists.close();
     });
