@@ -2,7 +2,7 @@ import type { NodeAPI } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import { operations } from "../src/operations.js";
-import { openClient, type ServiceNode } from "./service.js";
+import { openClient, type ServiceNode, variableIn } from "./service.js";
 
 /** What the editor shows, and sends, in place of a key that is stored. */
 const PLACEHOLDER = "__PWRD__";
@@ -21,9 +21,9 @@ interface Draft {
 
 const refuse = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "config" });
 
-/** Resolves a value that is `${NAME}` as a deploy would. */
+/** Resolves an environment variable as a deploy would. */
 function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
-  const [, name] = /^\$\{([^\s}]+)\}$/.exec(value.trim()) ?? [];
+  const name = variableIn(value);
   if (!name) return value;
   return RED.util.evaluateNodeProperty(name, "env", node ?? ({} as never), {}) || value;
 }

@@ -34,9 +34,12 @@ interface ProxyNode extends Node<{ username?: string; password?: string }> {
 
 const incomplete = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "config" });
 
-/** Node-RED leaves a `${NAME}` that is not set as it stands. */
+/** The name of the environment variable that a value stands for: `${NAME}` or `$(NAME)`, and nothing beside it. */
+export const variableIn = (value: unknown) => /^\$[{(]([^\s})]+)[})]$/.exec(String(value ?? "").trim())?.[1];
+
+/** Node-RED leaves the name of a variable that is not set as it stands. */
 function resolved(value: unknown, what: string): unknown {
-  const [, name] = /^\$[{(]([^\s})]+)[})]$/.exec(String(value ?? "").trim()) ?? [];
+  const name = variableIn(value);
   if (name) throw incomplete(`The environment variable ${name}, which holds the service's ${what}, is not set.`);
   return value;
 }

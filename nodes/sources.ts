@@ -10,8 +10,14 @@ export interface Input {
   from: Record<string, string>;
 }
 
-/** What a thrown value says; it may be anything, and not even have a text. */
-export const reasonOf = (cause: unknown) => (cause instanceof Error ? cause.message : typeof cause);
+/** What a thrown value says; it may be anything. JSONata throws objects that are no errors. */
+export function reasonOf(cause: unknown): string {
+  try {
+    const { message } = Object(cause) as { message?: unknown };
+    if (typeof message === "string") return message;
+  } catch {}
+  return typeof cause;
+}
 
 type Read = (msg: Message) => unknown;
 
@@ -62,8 +68,10 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     const value = String(config[param] ?? preset(row, param));
     const type = String(config[`${param}Type`] ?? (config[param] === undefined ? "msg" : "str"));
     from[param] = names[type]?.(value) ?? `the node's ${param}`;
+    // The reason may quote the value.
+    const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "" : `: ${reasonOf(cause)}`);
     const refuse = (cause: unknown) =>
-      new SeoError("SEO_INPUT", `${param} cannot be read from ${from[param]}: ${reasonOf(cause)}`);
+      new SeoError("SEO_INPUT", `${param} cannot be read from ${from[param]}${reason(cause)}`);
     try {
       const read = reader(RED, node, type, value);
       return { param, read, refuse };

@@ -55,6 +55,10 @@ describe("The editor's questions", () => {
       { baseUrl: "${SEO_TEST_URL}", apiKey: "${SEO_TEST_KEY}" },
       "key-of-the-environment",
     ],
+    "a key and a base URL of the environment, in round brackets": () => [
+      { baseUrl: " $(SEO_TEST_URL)", apiKey: "$(SEO_TEST_KEY)" },
+      "key-of-the-environment",
+    ],
     "a variable that is not set": () => [at({ apiKey: "${SEO_TEST_ABSENT}" }), undefined],
     "the stored key": () => [at({ id: "stored" }), KEY],
     "the stored key, with no word of it": () => [{ id: "stored", baseUrl: ` ${server.url}` }, KEY],

@@ -461,6 +461,18 @@ describe("the examples in a real Node-RED", function () {
       quiet();
     });
 
+    it("tells of a score that is the result, as older services give it", async () => {
+      let result: unknown = 90;
+      const service = await standIn(() => ({
+        body: JSON.stringify({ data: [{ id: 1, url: "example.com", result }] }),
+      }));
+      const texts = await watch(service.url);
+      await press("every 15 minutes");
+      for (result of [95, "70"]) await press("every 15 minutes");
+      assert.deepEqual(texts(), ["example.com got worse: it was 95, it is 70."]);
+      quiet();
+    });
+
     it("says once that it fails, and once that it works again", async () => {
       const { port } = await up({ reports: 0 });
       const texts = await watch((sandbox as Sandbox).url);

@@ -42,8 +42,8 @@ const bad: [source: string, value: string, message: RegExp][] = [
   ["msg", "payload[", /^search cannot be read from msg\.payload\[: ./],
   ["msg", "payload[msg.absent]", /^search cannot be read from msg\.payload\[msg\.absent\]: ./],
   ["flow", "a[", /^search cannot be read from flow\.a\[: ./],
-  ["jsonata", "payload.(", /^search cannot be read from the JSONata expression: ./],
-  ["jsonata", "$number('x')", /^search cannot be read from the JSONata expression: ./],
+  ["jsonata", "payload.(", /^search cannot be read from the JSONata expression: .*expected/i],
+  ["jsonata", "$number('x')", /^search cannot be read from the JSONata expression: .*number: "x"/],
 ];
 
 describe("Where a parameter comes from", () => {
@@ -52,10 +52,12 @@ describe("Where a parameter comes from", () => {
   const listing = ([searchType, search]: readonly [string, string, unknown], i: number) =>
     node(`node-${i}`, "seo-report-list", { search, searchType, retries: "0" });
 
+  const secret = node("secret", "seo-report-store", { password: "$number(payload.pin)", passwordType: "jsonata" });
+
   before(async () => {
     process.env.SEO_TEST_SOURCE = "of the environment";
     server = await listen((socket) => socket.write(answer(200, '{"data":[]}')));
-    flow = await startFlow([service("service", server.url), ...[...rows, ...bad].map(listing)]);
+    flow = await startFlow([service("service", server.url), ...[...rows, ...bad].map(listing), secret]);
     const own = helper.getNode("node-0")?.context();
     for (const [name, value] of Object.entries(context))
       for (const at of ["flow", "global"] as const) own?.[at].set(name, value);
@@ -86,6 +88,11 @@ describe("Where a parameter comes from", () => {
       assert.deepEqual([outcome.ends, outcome.caught?.payload], [1, msg().payload]);
       assert.equal(server.requests.length, length);
     });
+
+  it("is not quoted of a secret that cannot be read", async () => {
+    const { error } = failure(await flow.send("secret", { payload: { url: "example.com", pin: "s3cret" } }));
+    assert.equal(error.message, "password cannot be read from the JSONata expression");
+  });
 
   it("is said of a value that is not allowed", async () => {
     const own = helper.getNode("node-0")?.context();
