@@ -12,11 +12,8 @@ export interface Row extends Figures {
 const COMPILE = { warm: 0, ms: 0, requests: 4000 };
 
 /** Measures all contenders at all loads, in turns; the first round is only for warming up. */
-export async function measureRequests(
-  origin: string,
-  { rounds, ms, names = Object.keys(contenders) }: { rounds: number; ms: number; names?: string[] },
-): Promise<Row[]> {
-  const instances = new Map(names.map((name) => [name, startInstance()]));
+export async function measureRequests(origin: string, { rounds, ms }: { rounds: number; ms: number }): Promise<Row[]> {
+  const instances = new Map(Object.keys(contenders).map((name) => [name, startInstance()]));
   const taken = new Map<string, (Figures & { inFlight: number })[]>();
   try {
     for (const [name, { userDir, do: run }] of instances) {

@@ -2,7 +2,6 @@ import { type SandboxOptions, startSandbox } from "../sandbox/server.js";
 
 /** What the service was asked, and how often it made the same page's report. */
 export interface Asked {
-  stores: number;
   lists: number;
   refused: number;
   /** Reports beyond the first of a page. */
@@ -14,12 +13,9 @@ process.once("message", async (options: SandboxOptions) => {
   const sandbox = await startSandbox({ reports: 0, ...options });
   process.send?.({ url: sandbox.url, apiKey: sandbox.apiKey });
   process.on("message", () => {
-    const count = (method: string, status: number) =>
-      sandbox.requests.filter((one) => one.method === method && one.status === status).length;
     const reports = sandbox.reports.list({});
     const asked: Asked = {
-      stores: count("POST", 200),
-      lists: count("GET", 200),
+      lists: sandbox.requests.filter(({ method, status }) => method === "GET" && status === 200).length,
       refused: sandbox.requests.filter(({ status }) => status === 429).length,
       doubled: reports.length - new Set(reports.map(({ url }) => url)).size,
     };

@@ -31,7 +31,7 @@ interface Editor {
 }
 declare const RED: Editor;
 
-/** Imports an example as a person would; says whether the editor asked about nodes that were there already. */
+/** Imports an example as a person would. */
 async function importExample(page: Page, title: string): Promise<void> {
   await page.evaluate(() => RED.actions.invoke("core:show-import-dialog"));
   const dialog = page.locator("#red-ui-clipboard-dialog");

@@ -136,7 +136,7 @@ describe("the flow library's scorecard", function () {
     );
   });
 
-  it("D03: no dependency is kept behind but undici, and why is written down", () => {
+  it("D03: what is compatible is taken, and why undici is kept behind is written down", () => {
     const reasons = readFileSync(join(root, "docs/decisions/undici-7.md"), "utf8");
     assert.match(reasons, /D03/);
     for (const [name, range] of Object.entries(manifest.dependencies)) {
