@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxOptions } from "../sandbox/server.js";
 import { type Broker, startBroker } from "../test/support/broker.js";
-import type { FlowNode } from "../test/support/examples.js";
 import { type Machine, startMachine } from "../test/support/machines.js";
+import type { FlowNode } from "../test/support/red.js";
 import type { Asked } from "./scaling-service.js";
 
 const EXAMPLE = 12;

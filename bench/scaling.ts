@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { linkPackage, root } from "../sandbox/nodered.js";
 import { startRelay } from "../test/support/broker.js";
-import type { FlowNode } from "../test/support/examples.js";
+import type { FlowNode } from "../test/support/red.js";
 import { type Cluster, startCluster } from "./cluster.js";
 import { nodeRedVersion } from "./runtime.js";
 import { fillIn, table } from "./tables.js";

@@ -96,7 +96,7 @@ export function registerOperation(RED: NodeAPI, type: string, row: Operation): v
   RED.nodes.registerType(type, function (config: Config) {
     RED.nodes.createNode(this, config);
     handleInput(RED, this, type, row, config, (job) =>
-      (outputs[job.settings.output ?? ""] ?? (outputs.body as Output))(RED, job, type, row),
+      (outputs[String(job.settings.output)] as Output)(RED, job, type, row),
     );
   });
 }

@@ -132,29 +132,35 @@ const unknownName: Fault = ["SEO_NETWORK", "its name cannot be looked up", { sta
 const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
 
 /** What undici and Node call a fault, and what it means: whether it was sent, and whether to try again. */
-const faults: Record<string, Fault> = {
-  ECONNREFUSED: ["SEO_NETWORK", "nothing listens there", { stage: "connect", ...notSent }],
-  ENOTFOUND: unknownName,
-  EAI_AGAIN: unknownName,
-  ENETUNREACH: unreachable,
-  EHOSTUNREACH: unreachable,
-  EADDRNOTAVAIL: unreachable,
-  UND_ERR_CONNECT_TIMEOUT: ["SEO_TIMEOUT", "it did not accept a connection in time", { stage: "connect", ...notSent }],
-  UND_ERR_PRX_CONN: ["SEO_NETWORK", "the proxy does not connect to it", { stage: "proxy", ...notSent }],
-  ECONNRESET: broken,
-  EPIPE: broken,
-  ETIMEDOUT: broken,
-  UND_ERR_SOCKET: broken,
-  UND_ERR_HEADERS_TIMEOUT: [
-    "SEO_TIMEOUT",
-    "it did not answer in time",
-    { stage: "time", transient: true, uncertain: true },
-  ],
-  UND_ERR_HEADERS_OVERFLOW: malformed("its answer's headers are too large"),
-  UND_ERR_RES_EXCEEDED_MAX_SIZE: malformed("its answer is larger than 16 MiB"),
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: malformed("its answer has another length than it says"),
-  ERR_BUFFER_TOO_LARGE: malformed("its answer is larger than 64 MiB when decoded"),
-};
+const faults = new Map<unknown, Fault>(
+  Object.entries({
+    ECONNREFUSED: ["SEO_NETWORK", "nothing listens there", { stage: "connect", ...notSent }],
+    ENOTFOUND: unknownName,
+    EAI_AGAIN: unknownName,
+    ENETUNREACH: unreachable,
+    EHOSTUNREACH: unreachable,
+    EADDRNOTAVAIL: unreachable,
+    UND_ERR_CONNECT_TIMEOUT: [
+      "SEO_TIMEOUT",
+      "it did not accept a connection in time",
+      { stage: "connect", ...notSent },
+    ],
+    UND_ERR_PRX_CONN: ["SEO_NETWORK", "the proxy does not connect to it", { stage: "proxy", ...notSent }],
+    ECONNRESET: broken,
+    EPIPE: broken,
+    ETIMEDOUT: broken,
+    UND_ERR_SOCKET: broken,
+    UND_ERR_HEADERS_TIMEOUT: [
+      "SEO_TIMEOUT",
+      "it did not answer in time",
+      { stage: "time", transient: true, uncertain: true },
+    ],
+    UND_ERR_HEADERS_OVERFLOW: malformed("its answer's headers are too large"),
+    UND_ERR_RES_EXCEEDED_MAX_SIZE: malformed("its answer is larger than 16 MiB"),
+    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: malformed("its answer has another length than it says"),
+    ERR_BUFFER_TOO_LARGE: malformed("its answer is larger than 64 MiB when decoded"),
+  } satisfies Record<string, Fault>),
+);
 
 /** The same where there are more names than can be listed: by the error's name and code. */
 const patterns: [pattern: RegExp, fault: Fault][] = [
@@ -174,7 +180,7 @@ const patterns: [pattern: RegExp, fault: Fault][] = [
 export function fromCause(cause: unknown, origin: string): SeoError {
   if (cause instanceof SeoError) return cause;
   const { code, name } = Object(cause) as { code?: unknown; name?: unknown };
-  const known = faults[String(code)] ?? patterns.find(([pattern]) => pattern.test(`${name} ${code}`))?.[1];
+  const known = faults.get(code) ?? patterns.find(([pattern]) => pattern.test(`${name} ${code}`))?.[1];
   const [seoCode, sentence, details] = known ?? broken;
   const reason = typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : "";
   return new SeoError(seoCode, `The service at ${origin} could not be asked: ${sentence}${reason}.`, details);

@@ -15,12 +15,12 @@ const MAX_TEXT = 1 << 16;
 /** In pieces of this size a bomb is found out in a tenth of the time that zlib's own 16 KiB take. */
 const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };
 
-const decoders: Record<string, (bytes: Buffer, how: typeof options) => Promise<Buffer>> = {
-  gzip: promisify<Buffer, typeof options, Buffer>(gunzip),
-  "x-gzip": promisify<Buffer, typeof options, Buffer>(gunzip),
-  deflate: promisify<Buffer, typeof options, Buffer>(inflate),
-  br: promisify<Buffer, typeof options, Buffer>(brotliDecompress),
-};
+const decoders = new Map([
+  ["gzip", promisify<Buffer, typeof options, Buffer>(gunzip)],
+  ["x-gzip", promisify<Buffer, typeof options, Buffer>(gunzip)],
+  ["deflate", promisify<Buffer, typeof options, Buffer>(inflate)],
+  ["br", promisify<Buffer, typeof options, Buffer>(brotliDecompress)],
+]);
 const utf8 = new TextDecoder();
 
 /** The codings that `decode` can read, as the request offers them. */
@@ -32,7 +32,7 @@ export async function decode(bytes: Buffer, headers: Headers): Promise<string> {
     .trim()
     .toLowerCase();
   if (coding === "identity") return utf8.decode(bytes);
-  const decoder = decoders[coding];
+  const decoder = decoders.get(coding);
   if (!decoder)
     throw new SeoError("SEO_RESPONSE", "The service's answer has a content coding that was not asked for.", {
       stage: "answer",

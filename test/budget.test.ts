@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
+import { setTimeout as late } from "node:timers/promises";
 import { answer, type FaultyServer, listen, type Received } from "./support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow } from "./support/flow.js";
 import { ok } from "./support/scenarios.js";
@@ -147,7 +148,7 @@ describe("One budget for all nodes of a service", () => {
       for (const id of ["a", "b", "a"]) void flow.send(id).then(() => ended.push(id) === 2 && resolve());
     });
     await two;
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await late(300);
     assert.equal(ended.length, 2);
     assert.equal(server.requests.length, 2);
   });

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as late } from "node:timers/promises";
 import { type Flow, failure, type Message, node, service, startFlow } from "./support/flow.js";
-import { type Lists, latch, late, type Row, reports, type Shape, shapes, startLists } from "./support/lists.js";
+import { type Lists, latch, type Row, reports, type Shape, shapes, startLists } from "./support/lists.js";
 import { helper } from "./support/red.js";
 import { closeStores, openStores, storeOn } from "./support/stores.js";
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, createServer, connect as reach, type Server } from "node:net";
+import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient, type Place } from "../src/client.js";
 import type { SeoError } from "../src/errors.js";
 import { createLane, type Lane } from "../src/queue.js";
@@ -13,7 +14,6 @@ const SHOW = ["seo-report-show", { reportId: "7" }] as const;
 const LONG = 200;
 
 const failed = (status: number, headers = {}) => answer(status, '{"message":"Said so."}', headers);
-const late = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** The code and the rest of what a rejection tells. */
 const failure = (promise: Promise<unknown>) =>
   promise.then(

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../sandbox/nodered.js";
 import { changes, operations, service } from "../src/operations.js";
-import { examples, type FlowNode } from "./support/examples.js";
+import { examples } from "./support/examples.js";
+import type { FlowNode } from "./support/red.js";
 
 const SERVICE = "seo-examples-service";
 const GRID = 20;

@@ -7,15 +7,9 @@ import { linkPackage, type Running, startNodeRed } from "../sandbox/nodered.js";
 import type { Report } from "../sandbox/reports.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../sandbox/server.js";
 import { type Broker, startBroker, startRelay } from "./support/broker.js";
-import {
-  type Deployment,
-  drive,
-  type FlowNode,
-  type Instance,
-  type Outputs,
-  startStandIn,
-} from "./support/examples.js";
+import { type Deployment, drive, type Instance, type Outputs, startStandIn } from "./support/examples.js";
 import { type Machine, startMachine } from "./support/machines.js";
+import type { FlowNode } from "./support/red.js";
 import { installStandIns, type Seen } from "./support/standins.js";
 
 type StandIn = Awaited<ReturnType<typeof startStandIn>>;

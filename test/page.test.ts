@@ -14,7 +14,7 @@ import { root } from "../sandbox/nodered.js";
 import { codes, stages } from "../src/errors.js";
 import { changes, type NodeType, operations, service } from "../src/operations.js";
 import { checker } from "../src/schema.js";
-import { type Any, createEditor } from "./editor.js";
+import { type Any, createEditor } from "./support/editor.js";
 
 const icons = new Set(readdirSync(join(root, "icons")));
 const { types, english } = build();

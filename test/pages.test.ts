@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { setTimeout as late } from "node:timers/promises";
 import fc from "fast-check";
 import type { Answer } from "../src/client.js";
 import { type Page, readPages, readShape } from "../src/pages.js";
-import { type Lists, latch, late, listed, reports, type Shape, shapes, startLists } from "./support/lists.js";
+import { type Lists, latch, listed, reports, type Shape, shapes, startLists } from "./support/lists.js";
 import { closeClients, readAll } from "./support/reading.js";
 
 const REPORTS = "seo-report-list";

@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { linkPackage, root, startNodeRed } from "../sandbox/nodered.js";
 import { startSandbox } from "../sandbox/server.js";
 import { launch, needChromium } from "./support/chromium.js";
+import type { Editor } from "./support/driver.js";
 import { installStandIns } from "./support/standins.js";
 
 /**
@@ -20,15 +21,6 @@ const titles = readdirSync(join(root, "examples"))
   .map((file) => file.replace(/\.json$/, ""))
   .filter((title) => wanted.length === 0 || wanted.some((part) => title.startsWith(part)));
 
-/** What the editor says of its flow, asked for in the page. */
-interface Editor {
-  actions: { invoke(action: string, value?: unknown): void };
-  nodes: {
-    dirty(): boolean;
-    filterNodes(filter: object): { name: string; type: string; x: number; y: number; w: number; h: number }[];
-  };
-  workspaces: { active(): string };
-}
 declare const RED: Editor;
 
 /** Imports an example as a person would. */

@@ -212,7 +212,7 @@ describe("A content coding", () => {
       stage: "answer",
       uncertain: true,
     });
-    for (const name of ["zstd", "gzip, gzip", ""])
+    for (const name of ["zstd", "gzip, gzip", "", "__proto__", "constructor"])
       await assert.rejects(decode(bytes, { "content-encoding": name }), (error: SeoError) => {
         assert.deepEqual([error.code, error.message, error.details], [refused.code, refused.message, refused.details]);
         return true;

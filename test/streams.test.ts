@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { setTimeout as late } from "node:timers/promises";
 import { failure, node, startFlow } from "./support/flow.js";
-import { latch, late, reports, type Shape, shapes } from "./support/lists.js";
+import { latch, reports, type Shape, shapes } from "./support/lists.js";
 import { outputs, parts, payloads, withLists } from "./support/outputs.js";
 import { helper } from "./support/red.js";
 

@@ -23,6 +23,11 @@ interface EditorNode {
   type: string;
   valid: boolean;
   validationErrors?: (string | object)[];
+  /** Its middle and its size on the canvas. */
+  x: number;
+  y: number;
+  w: number;
+  h: number;
   [property: string]: unknown;
 }
 declare const RED: Editor;

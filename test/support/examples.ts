@@ -5,14 +5,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Running, root } from "../../sandbox/nodered.js";
+import type { FlowNode } from "./red.js";
 import type { Seen } from "./standins.js";
-
-export interface FlowNode {
-  id: string;
-  type: string;
-  name?: string;
-  [property: string]: unknown;
-}
 
 const PATIENCE = 60_000;
 const PAUSE = 40;

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 
 export type Row = Record<string, unknown>;
 
@@ -221,5 +220,3 @@ export function latch() {
   });
   return { open, opened };
 }
-
-export const late = (ms: number) => sleep(ms);

@@ -9,6 +9,7 @@ const require = createRequire(import.meta.url);
 export interface FlowNode {
   id: string;
   type: string;
+  name?: string;
   [property: string]: unknown;
 }
 

@@ -1,6 +1,6 @@
 import { Script } from "node:vm";
 import { load } from "cheerio";
-import type { Texts } from "../nodes/editor/forms.js";
+import type { Texts } from "../../nodes/editor/forms.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: what stands in for the editor's untyped globals
 export type Any = any;
