@@ -165,9 +165,9 @@ const faults = new Map<unknown, Fault>(
 /** The same where there are more names than can be listed: by the error's name and code. */
 const patterns: [pattern: RegExp, fault: Fault][] = [
   [/^HTTPParserError/, malformed("it does not speak HTTP")],
-  [/ (Z_|ERR__|ERR_BROTLI)/, malformed("its answer cannot be decoded")],
+  [/\b(Z_|ERR__|ERR_BROTLI)/, malformed("its answer cannot be decoded")],
   [
-    /CERT|SSL|TLS|SELF_SIGNED| UNABLE_TO|EPROTO/,
+    /CERT|SSL|TLS|SELF_SIGNED|\bUNABLE_TO|EPROTO/,
     [
       "SEO_NETWORK",
       "its TLS certificate or protocol is not accepted; choose a TLS configuration, or check http and https",
@@ -180,7 +180,8 @@ const patterns: [pattern: RegExp, fault: Fault][] = [
 export function fromCause(cause: unknown, origin: string): SeoError {
   if (cause instanceof SeoError) return cause;
   const { code, name } = Object(cause) as { code?: unknown; name?: unknown };
-  const known = faults.get(code) ?? patterns.find(([pattern]) => pattern.test(`${name} ${code}`))?.[1];
+  const said = [name, code].filter((part) => typeof part === "string").join(" ");
+  const known = faults.get(code) ?? patterns.find(([pattern]) => pattern.test(said))?.[1];
   const [seoCode, sentence, details] = known ?? broken;
   const reason = typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : "";
   return new SeoError(seoCode, `The service at ${origin} could not be asked: ${sentence}${reason}.`, details);

@@ -16,7 +16,7 @@ const VARIABLES = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"];
 export const hasProxy = () => VARIABLES.some((name) => process.env[name]);
 
 const NO_TUNNEL = "UND_ERR_PRX_CONN";
-const noTunnel = () => Object.assign(new Error("no tunnel"), { code: NO_TUNNEL });
+const noTunnel = () => Object.assign(new Error(), { code: NO_TUNNEL });
 /** What a proxy answers that makes tunnels, but wants a password first or cannot reach the service. */
 const MAKES_TUNNELS = new Set([407, 500, 502, 503, 504]);
 

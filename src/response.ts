@@ -107,9 +107,9 @@ function words(body: unknown): { message?: string | undefined; fields?: Record<s
 
 /** Seconds to wait by `Retry-After` (a number or an HTTP date) or, without one, by `X-RateLimit-Reset` (unix seconds). */
 function retryAfter(headers: Headers, now = Date.now()): number | undefined {
-  const after = String(headers["retry-after"] ?? "").trim();
+  const after = String(headers["retry-after"]).trim();
   if (/^\d{1,9}$/.test(after)) return Number(after);
-  const reset = String(headers["x-ratelimit-reset"] ?? "").trim();
+  const reset = String(headers["x-ratelimit-reset"]).trim();
   const until = /GMT$/.test(after) ? Date.parse(after) : /^\d{9,11}$/.test(reset) ? Number(reset) * 1000 : Number.NaN;
   return Number.isNaN(until) ? undefined : Math.max(0, Math.ceil((until - now) / 1000));
 }
@@ -128,7 +128,7 @@ const transient = new Set([408, 429, 500, 502, 503, 504]);
 /** An answer's failure: status, the service's words, and whether the service may have acted. */
 function failure(status: number, headers: Headers, text: string): SeoError {
   if (status < 400) {
-    const target = String(headers.location ?? "");
+    const target = String(headers.location);
     const to = URL.canParse(target) ? ` to ${new URL(target).origin}` : "";
     return new SeoError(
       "SEO_RESPONSE",
@@ -149,7 +149,7 @@ function failure(status: number, headers: Headers, text: string): SeoError {
     body,
     stage,
     transient: transient.has(status),
-    uncertain: status === 408 || (status >= 500 && !(status === 503 && wait !== undefined)),
+    uncertain: status === 408 || (status >= 500 && wait === undefined),
   };
   return new SeoError(code, `The service answered ${status}: ${said}`, details);
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { type Client, createClient } from "../src/client.js";
 import { answer, deadUrl, type FaultyServer, listen, tlsFile } from "./support/faulty.js";
 import { type ProxyServer, startProxy } from "./support/proxy.js";
@@ -13,14 +14,14 @@ describe("A proxy", () => {
   let client: Client;
   let environment: NodeJS.ProcessEnv;
 
-  const open = (url?: string) => {
+  const open = (url?: string, except: string[] = []) => {
     client = createClient({
       baseUrl: server.url,
       apiKey: "key-of-tests",
       concurrency: "2",
       retries: "0",
       tls: { ca: tlsFile("ca") },
-      ...(url !== undefined && { proxy: { url, except: [] } }),
+      ...(url !== undefined && { proxy: { url, except } }),
     });
   };
   const show = () => client.call("seo-report-show", { reportId: "7" });
@@ -84,6 +85,59 @@ describe("A proxy", () => {
     proxy = await startProxy();
     open(proxy.url);
     await assert.rejects(store(), ({ details }) => details.uncertain === true && server.requests.length === 1);
+  });
+
+  it("that was down is asked for a tunnel when it is up again", async () => {
+    proxy = await startProxy();
+    const { url } = proxy;
+    await proxy.close();
+    open(url);
+    await assert.rejects(show(), ({ code, details }) => code === "SEO_NETWORK" && details.stage === "proxy");
+    proxy = await startProxy(undefined, Number(new URL(url).port));
+    await show();
+    assert.deepEqual(
+      proxy.asked.map(({ line }) => line),
+      [`CONNECT 127.0.0.1:${server.port}`],
+    );
+  });
+
+  it("that makes no tunnel, and is gone when it is handed the request, is told of once", async () => {
+    let gone: Promise<void> | undefined;
+    proxy = await startProxy(() => {
+      gone = proxy.close();
+    });
+    open(proxy.url);
+    await assert.rejects(show(), ({ code, details }) => code === "SEO_NETWORK" && details.stage === "proxy");
+    await gone;
+    assert.equal(server.requests.length, 0);
+  });
+
+  it("is left with the client: its connections are closed", async () => {
+    proxy = await startProxy();
+    open(proxy.url);
+    await show();
+    await store();
+    assert.ok(proxy.open.size > 0);
+    const closed = Promise.all([...proxy.open].map((socket) => once(socket, "close")));
+    await client.close();
+    await closed;
+  });
+
+  it("is not asked for what it is to leave alone", async () => {
+    proxy = await startProxy();
+    open(proxy.url, ["other.example", "127.0.0.1"]);
+    await show();
+    assert.deepEqual([proxy.asked, server.requests.length], [[], 1]);
+  });
+
+  it("is not quoted when its URL is none", async () => {
+    proxy = await startProxy();
+    assert.throws(() => open(`http://me:${PASSWORD}@[bad`), {
+      code: "SEO_CONFIG",
+      message: "The proxy's URL is not a URL.",
+      details: { stage: "proxy" },
+    });
+    open(proxy.url);
   });
 
   describe("of the environment", () => {

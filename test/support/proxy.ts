@@ -7,11 +7,13 @@ export interface ProxyServer {
   /** What was asked of it: `GET http://...` or `CONNECT host:port`, each with its Proxy-Authorization. */
   asked: { line: string; authorization: string | undefined }[];
   connections: number;
+  /** Its connections that are open, on either side. */
+  open: Set<Socket>;
   close(): Promise<void>;
 }
 
 /** A forward proxy: plain http in absolute form, anything by CONNECT unless `tunnel` says how that is refused. */
-export async function startProxy(tunnel?: (socket: Socket) => void): Promise<ProxyServer> {
+export async function startProxy(tunnel?: (socket: Socket) => void, port = 0): Promise<ProxyServer> {
   const sockets = new Set<Socket>();
   const keep = (socket: Socket) => {
     sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
@@ -45,13 +47,15 @@ export async function startProxy(tunnel?: (socket: Socket) => void): Promise<Pro
     keep(onward);
     onward.on("error", () => socket.destroy());
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
   const proxy: ProxyServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked: [],
     connections: 0,
+    open: sockets,
     async close() {
+      if (!server.listening) return;
       for (const socket of sockets) socket.destroy();
       server.close();
       await once(server, "close");
