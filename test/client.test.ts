@@ -215,6 +215,15 @@ describe("A client", () => {
       assert.deepEqual((await again).body, fine);
     });
 
+    it("begins the next of a lane that takes one at a time when the first has ended", () => {
+      open();
+      const lane = createLane(1);
+      const [first, second] = [enter(lane), enter(lane)];
+      assert.deepEqual([first.started, second.started], [true, false]);
+      client.end(first);
+      assert.equal(second.started, true);
+    });
+
     it("refuses one whose lane or client is closed, without asking", async () => {
       open();
       const lane = createLane();
@@ -305,6 +314,11 @@ describe("A client", () => {
     });
   });
 
+  it("tells where it asks", () => {
+    open({ baseUrl: `${server.url}/tools/seo/` });
+    assert.equal(client.base, `${server.url}/tools/seo`);
+  });
+
   it("says what did not answer, and within how many seconds", async () => {
     behave = () => {};
     open({ timeout: "1", retries: "0" });
@@ -341,6 +355,22 @@ describe("A client", () => {
         for (const [name, value] of Object.entries(headers))
           assert.equal(came[name.toLowerCase()], String(value).replaceAll(KEY, "***"));
       });
+
+    it("that has a key without a letter", async () => {
+      behave = (socket) => socket.write(answer(200, '"--!!--!!--"'));
+      open({ apiKey: "--!!--!!--" });
+      assert.equal((await show()).body, "***");
+    });
+
+    it("that is a failure, and the page's password with it", async () => {
+      behave = (socket) =>
+        socket.write(answer(422, JSON.stringify({ message: `${KEY} ${KEY}s a password`, errors: {} })));
+      open();
+      const sent = client.call("seo-report-store", { url: "example.com", privacy: 2, password: "a password" });
+      const { message, body } = await failure(sent);
+      assert.equal(message, "The service answered 422: *** ***s ***");
+      assert.deepEqual(body, { message: "*** ***s ***", errors: {} });
+    });
 
     it("but leaves words alone that are as short as a key", async () => {
       behave = (socket) => socket.write(answer(200, '"of tests"'));

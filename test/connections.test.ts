@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../src/client.js";
 import { cases } from "./support/cases.js";
 import { answer, type FaultyServer, listen } from "./support/faulty.js";
@@ -68,6 +69,7 @@ describe("Connections", () => {
     const closed = Promise.all([...server.open].map((socket) => once(socket, "close")));
     assert.ok(server.open.size > 0);
     await client.close();
-    await closed;
+    const kept = late(1000).then(() => assert.fail("They are kept for four seconds."));
+    await Promise.race([closed, kept]);
   });
 });

@@ -143,6 +143,11 @@ const protocol: Record<string, Scenario> = {
   "101 that was not asked for": { behave: end(head(101, "Upgrade: x", "Connection: upgrade")), ...lost },
   "102 and 103 first": { behave: say(head(102) + head(103, "Link: </x>; rel=preload") + ok) },
   "HTTP/1.0 until the end": { behave: end(`HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n${body}`) },
+  "in many chunks": {
+    behave: say(
+      `${chunked}${(body.match(/.{1,7}/g) ?? []).map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join("")}0\r\n\r\n`,
+    ),
+  },
   "in chunks": { behave: say(`${chunked}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`) },
 };
 
