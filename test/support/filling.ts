@@ -8,9 +8,12 @@ export const nodeTypes = Object.keys(types).filter((type) => type !== "seo-servi
 export const fieldsOf = (type: string): Fields => types[type]?.rows ?? {};
 export type Row = Fields[string];
 
+const countOf = ({ min = 0 }: Row, round: number) => String(min + round);
+
 /** Where a parameter may come from, each with what to write for it. */
 const sources: Record<string, (name: string, row: Row, round: number) => string> = {
   str: (name, row, round) => {
+    if (row.kind === "count") return countOf(row, round);
     const choices = Object.keys(row.values ?? {});
     return choices[round % choices.length] ?? `${row.example ?? name}-${round}`.replaceAll("/", "");
   },
@@ -24,7 +27,7 @@ export const ROUNDS = Object.keys(sources).length;
 
 const plain: Partial<Record<Row["kind"], (row: Row, round: number) => string>> = {
   choice: ({ values = {} }, round) => Object.keys(values)[round % Object.keys(values).length] ?? "",
-  count: ({ min = 0 }, round) => String(min + round),
+  count: countOf,
   text: ({ label, example }, round) => example ?? `${label} ${round}`,
 };
 
