@@ -3,7 +3,7 @@ import { PROJECT_ORDERS, REPORT_ORDERS } from "./orders.js";
 import type { Report, Reports } from "./reports.js";
 import { type Answer, type Fields, oneOf, pageNumber, type Rules, text, webAddress } from "./rules.js";
 
-/** `key` is the decoded last segment of the path, if the route has one; `place` is the URL without its query. */
+/** `key` is what the route's path has in brackets, decoded; `place` is the URL without its query. */
 type Call = { reports: Reports; fields: Fields; key: string; place: string };
 
 export type Route = {

@@ -35,7 +35,7 @@ Node-RED ${version} with the SEO report nodes: open ${running.url}
 Click the button of an inject node; the answers are in the debug sidebar.
 
 ${sandbox ? `The service is the sandbox at ${sandbox.url} (API key ${sandbox.apiKey}); all that it reports is invented.` : `The service is ${SEO_BASE_URL}.`}
-What you change is kept in .sandbox. Ctrl-C stops everything.`);
+Your flow is kept in .sandbox; without that folder all begins anew. Ctrl-C stops everything.`);
 
 let stopping = false;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {

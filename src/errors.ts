@@ -29,7 +29,7 @@ export const codes = {
     help: "Too many requests (429). retryAfter is the number of seconds that the service asked to wait.",
   },
   SEO_SERVER: {
-    status: "try later: the service failed",
+    status: "try later, the service failed",
     help: "The service or a server in front of it failed (5xx). Storing a report may fail so because its page could not be fetched.",
   },
   SEO_NETWORK: {
@@ -45,7 +45,7 @@ export const codes = {
     help: "The answer is not what the service gives: no JSON, a redirect, too large, or too deep.",
   },
   SEO_QUEUE_FULL: {
-    status: "send slower: the queue is full",
+    status: "send slower, the queue is full",
     help: "More messages wait than the service node's queue allows. Nothing was sent.",
   },
   SEO_CANCELLED: {

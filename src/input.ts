@@ -1,7 +1,7 @@
 import type { NodeType, Operation } from "./operations.js";
 import { checker, type Given } from "./schema.js";
 
-/** The main parameter may come as a record that has it, or as an answer that wraps one in `data`. */
+/** The main parameter may come as a record that has it, or as an answer that wraps one in `data`; a record without it has none. */
 function unwrap(value: unknown, names: string[]): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const { data } = value as { data?: unknown };
@@ -9,7 +9,7 @@ function unwrap(value: unknown, names: string[]): unknown {
     if (typeof holder !== "object" || holder === null) continue;
     for (const name of names) if (Object.hasOwn(holder, name)) return (holder as Record<string, unknown>)[name];
   }
-  return value;
+  return undefined;
 }
 
 const checks = new Map<NodeType, ReturnType<typeof checker>>();
@@ -24,8 +24,10 @@ export function checkInput(
   checks.set(row, known);
   const given: Record<string, Given> = {};
   for (const [param, { wire }] of Object.entries(row.params)) {
-    const value = param === row.main ? unwrap(input[param], [param, wire ?? param]) : input[param];
-    given[param] = { value, from: from[param] ?? param };
+    const own = input[param];
+    const value = param === row.main ? unwrap(own, [param, wire ?? param]) : own;
+    const inside = typeof own === "object" && own !== null && value === undefined ? `.${wire ?? param}` : "";
+    given[param] = { value, from: (from[param] ?? param) + inside };
   }
   return known(given);
 }

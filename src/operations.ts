@@ -9,7 +9,7 @@ export interface Field {
   required?: true;
   /** The allowed values, each with its label. */
   values?: Record<string, string>;
-  /** A parameter: what the service takes when nothing is sent (shown, never sent). An option or setting: what a new node has. */
+  /** A parameter: which of its values the service takes when nothing is sent (shown, never sent). An option or setting: what a new node has. */
   default?: string;
   /** A whole number's least value. */
   min?: number;

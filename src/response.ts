@@ -141,7 +141,7 @@ function failure(status: number, headers: Headers, text: string): SeoError {
   const { message, fields } = "json" in reading ? words(body) : {};
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
-  const said = message ?? ("json" in reading ? "it gave no reason" : "no JSON, so the answer is not the API's own");
+  const said = message ?? ("json" in reading ? "it gave no reason." : "no JSON, so the answer is not the API's own.");
   const details: Details = {
     statusCode: status,
     fields,

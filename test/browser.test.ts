@@ -58,8 +58,8 @@ describe("the search for a browser", () => {
 
 describe("the editor in Chromium", function () {
   this.timeout(300_000);
-  // Each test goes on where the one before it has left the editor.
-  this.bail(true);
+  /** Each test goes on where the one before it has left the editor; mocha's own bail would end the other files, too. */
+  let failed = false;
   let bench: Workbench;
   let odd: Awaited<ReturnType<typeof startOddServices>>;
   let editor: EditorPage;
@@ -78,8 +78,14 @@ describe("the editor in Chromium", function () {
     await bench?.stop();
     await odd?.close();
   });
+  beforeEach(function () {
+    if (failed) this.skip();
+  });
   afterEach(async function () {
-    if (this.currentTest?.state === "failed") await editor.photograph("failed");
+    if (this.currentTest?.state === "failed") {
+      failed = true;
+      await editor.photograph("failed");
+    }
     assert.deepEqual(editor?.complaints ?? [], []);
   });
 
@@ -128,9 +134,12 @@ describe("the editor in Chromium", function () {
     const icons = await editor.icons(nodeTypes);
     for (const [i, icon] of icons.entries()) {
       const ink = icon.filter(Boolean).length / icon.length;
-      assert.ok(ink > 0.15 && ink < 0.7, `${nodeTypes[i]}: ${ink}`);
+      assert.ok(ink > 0.15 && ink < 0.7, `${nodeTypes[i]}.svg covers ${ink} of its square; 0.15 to 0.7 can be read`);
       for (const [k, other] of icons.slice(0, i).entries())
-        assert.ok(icon.filter((dot, at) => dot !== other[at]).length >= 12, `${nodeTypes[i]}, ${nodeTypes[k]}`);
+        assert.ok(
+          icon.filter((dot, at) => dot !== other[at]).length >= 12,
+          `${nodeTypes[i]}.svg looks like ${nodeTypes[k]}.svg`,
+        );
     }
   });
 

@@ -286,6 +286,15 @@ describe("A client", () => {
         assert.equal(headers["content-type"], form ? "application/x-www-form-urlencoded" : undefined);
       });
 
+    for (const payload of [{}, { url: "x" }, { data: { url: "x" } }, { data: null }, new Date()])
+      it(`nothing where the main parameter is not in a record: ${JSON.stringify(payload)}`, async () => {
+        open();
+        const from = { reportId: "msg.payload" };
+        const { code, message } = await failure(client.call("seo-report-show", { reportId: payload }, { from }));
+        assert.deepEqual([code, message], ["SEO_INPUT", "reportId is missing: msg.payload.id is blank."]);
+        assert.equal(server.requests.length, 0);
+      });
+
     it("nothing for an operation that there is not", async () => {
       open();
       const { code, message } = await failure(client.call("seo-nothing", {}));

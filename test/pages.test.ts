@@ -378,16 +378,17 @@ describe("A list that goes on", () => {
   const rows = (...ids: number[]) => ids.map((id) => ({ id }));
 
   it("by cursor, is not asked for by number, though it tells of numbers", async () => {
-    const meta = { current_page: 1, last_page: 2 };
+    const meta = { current_page: 1, last_page: 3 };
     const { asked, ids } = await readGiven({
       "": { data: rows(1, 2), meta: { ...meta, next_cursor: "b" } },
-      "cursor=b": { data: rows(3, 4), meta: { ...meta, next_cursor: null } },
+      "cursor=b": { data: rows(3, 4), meta: { ...meta, next_cursor: "c" } },
+      "cursor=c": { data: rows(5), meta: { ...meta, next_cursor: null } },
     });
     assert.deepEqual(
       [asked, ids],
       [
-        ["", "cursor=b"],
-        [1, 2, 3, 4],
+        ["", "cursor=b", "cursor=c"],
+        [1, 2, 3, 4, 5],
       ],
     );
   });

@@ -131,6 +131,9 @@ describe("The budget that a service's nodes share", () => {
       ].map(changed),
       [true, true, true, true, true],
     );
+    const before = [changes, lane.running];
+    await time.pass(1000);
+    assert.deepEqual([changes > (before[0] ?? 0), lane.running > (before[1] ?? 0)], [true, true], "when one starts");
   });
 
   it("refuses what waits, of one lane or of all, also between two attempts, and has room again", async () => {
@@ -150,7 +153,7 @@ describe("The budget that a service's nodes share", () => {
     enter(gone);
     enter(gone);
     enter(gone);
-    assert.deepEqual(refused.at(-1)?.code, "SEO_QUEUE_FULL", "room for two");
+    assert.deepEqual([refused.length, refused.at(-1)?.code], [3, "SEO_QUEUE_FULL"], "room for two");
     await time.pass(5000);
     assert.deepEqual(
       started.map(({ lane }) => lane),
@@ -180,8 +183,9 @@ describe("The budget that a service's nodes share", () => {
     assert.equal(started.length, 1);
     queue.pause(1000);
     enter(gone);
-    queue.leave(stays);
     queue.refuse(error);
+    assert.equal(time.timers(), 0);
+    queue.leave(stays);
     assert.equal(time.timers(), 0);
     enter(gone);
     await time.pass(1000);

@@ -20,7 +20,7 @@ function failure(status: number, body: unknown, headers: Record<string, string> 
 }
 
 describe("The service's words are taken from", () => {
-  const nothing = "it gave no reason";
+  const nothing = "it gave no reason.";
   const rows: [name: string, body: unknown, said: string, fields?: Record<string, string[]>][] = [
     ["message", { message: "No.", status: 422 }, "No."],
     [
@@ -45,7 +45,7 @@ describe("The service's words are taken from", () => {
     ["nothing", {}, nothing],
     ["no words", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
     ["null", null, nothing],
-    ["no JSON", HTML, "no JSON, so the answer is not the API's own"],
+    ["no JSON", HTML, "no JSON, so the answer is not the API's own."],
   ];
   for (const [name, body, said, fields] of rows)
     it(name, () => {

@@ -40,9 +40,10 @@ describe("the table", () => {
       );
       for (const [, one] of inPath) assert.ok(one.required && one.kind === "segment");
       assert.ok(row.main === undefined || row.params[row.main]?.required);
-      assert.ok(row.list || row.done);
+      assert.ok(row.list || row.done, "what is no list has a word for the status, `done`");
       for (const [param, { default: preset, values, when = {} }] of Object.entries(row.params)) {
-        assert.ok(preset === undefined || Object.hasOwn(values ?? {}, preset), param);
+        const known = preset === undefined || Object.hasOwn(values ?? {}, preset);
+        assert.ok(known, `${param}: a parameter's default is one of its values`);
         for (const [other, value] of Object.entries(when))
           assert.ok(Object.hasOwn(row.params[other]?.values ?? {}, value));
       }

@@ -23,7 +23,10 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
 
   const one = ([type, form]: [string, Form]) => {
     const field = ([name, row]: [string, Form["rows"][string]]) => {
-      const value = (key: string) => `\`${key}\` ${text(`${row.key}.values.${key}`)}`;
+      const value = (key: string) => {
+        const label = text(`${row.key}.values.${key}`);
+        return label === key ? `\`${key}\`` : `\`${key}\` ${label}`;
+      };
       const said = row.default && (row.values ? value(row.default) : `\`${row.default}\``);
       const prose = [
         `${text(`${row.key}.label`)}: ${text(`${row.key}.help`)}`,

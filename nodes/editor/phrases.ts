@@ -35,7 +35,7 @@ export const phrases = {
     changes: "__created__ new, __changed__ changed, __deleted__ gone",
     overwritten: "What was seen last time cannot be read; this is a first look again.",
     dropped: "Messages that were still waiting and are dropped: __count__",
-    baseline: "first look: nothing to compare with yet",
+    baseline: "first look, nothing to compare with yet",
   },
   help: {
     inputs: "Inputs",

@@ -43,8 +43,8 @@ export const tables: Record<string, string> = {
     }),
   ),
   codes: table(
-    ["code", "what it means"],
-    Object.entries(codes).map(([code, { help }]) => [`\`${code}\``, help]),
+    ["code", "status", "what it means"],
+    Object.entries(codes).map(([code, { status, help }]) => [`\`${code}\``, `_${status}_`, help]),
   ),
   service: table(
     ["property", "what it is", "values", "default"],
