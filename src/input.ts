@@ -34,6 +34,6 @@ export function checkInput(
 
 /** The texts in an input that nobody else may read. */
 export const secretsOf = (row: Operation, input: Record<string, string>) =>
-  Object.keys(row.params).flatMap((param) =>
-    row.params[param]?.kind === "secret" && input[param] !== undefined ? [input[param]] : [],
-  );
+  Object.entries(input)
+    .filter(([param]) => row.params[param]?.kind === "secret")
+    .map(([, text]) => text);

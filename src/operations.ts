@@ -81,7 +81,7 @@ const searchBy = (values: Record<string, string>): Param => ({
   place: "query",
   label: "Search by",
   values,
-  default: Object.keys(values)[0] ?? "",
+  default: String(Object.keys(values)[0]),
   help: "The field that is searched.",
 });
 const sortBy = (values: Record<string, string>): Param => ({
@@ -89,7 +89,7 @@ const sortBy = (values: Record<string, string>): Param => ({
   place: "query",
   label: "Sort by",
   values,
-  default: Object.keys(values)[0] ?? "",
+  default: String(Object.keys(values)[0]),
   help: "The field that the records are sorted by.",
 });
 const sort: Param = {

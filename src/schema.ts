@@ -84,7 +84,7 @@ export function checker(fields: Record<string, Field>, code: "SEO_INPUT" | "SEO_
   return (given: Record<string, Given>): Record<string, string> => {
     const input: Record<string, string> = {};
     for (const { name, field, schema } of checks) {
-      const { value, from } = given[name] ?? { value: undefined, from: name };
+      const { value, from } = given[name] as Given;
       if (isBlank(field.kind, value)) {
         if (field.required) throw new SeoError(code, `${name} is missing: ${from} is blank.`);
         continue;

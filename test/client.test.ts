@@ -373,12 +373,12 @@ describe("A client", () => {
 
     it("that is a failure, and the page's password with it", async () => {
       behave = (socket) =>
-        socket.write(answer(422, JSON.stringify({ message: `${KEY} ${KEY}s a password`, errors: {} })));
+        socket.write(answer(422, JSON.stringify({ message: `${KEY} ${KEY}s a password of example.com`, errors: {} })));
       open();
       const sent = client.call("seo-report-store", { url: "example.com", privacy: 2, password: "a password" });
       const { message, body } = await failure(sent);
-      assert.equal(message, "The service answered 422: *** ***s ***");
-      assert.deepEqual(body, { message: "*** ***s ***", errors: {} });
+      assert.equal(message, "The service answered 422: *** ***s *** of example.com");
+      assert.deepEqual(body, { message: "*** ***s *** of example.com", errors: {} });
     });
 
     it("but leaves words alone that are as short as a key", async () => {

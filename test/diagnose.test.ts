@@ -10,7 +10,7 @@ const page = (status: number, text = "<!doctype html><title>Welcome</title>", he
 /** What stands in the way, by what the server answers or how it listens, and the stage that it is found at. */
 const rows: Record<
   string,
-  { says?: Buffer; server?: ListenOptions; baseUrl?: string; settings?: object; stage: Stage }
+  { says?: Buffer; server?: ListenOptions; baseUrl?: string; settings?: object; stage: Stage; reason?: string }
 > = {
   "an unknown host": { baseUrl: "http://no-such-host.invalid", stage: "name" },
   "a port where nothing listens": { baseUrl: deadUrl, stage: "connect" },
@@ -28,18 +28,23 @@ const rows: Record<
   "another path": { says: page(404), stage: "path" },
   "HTML with 200": { says: page(200), stage: "answer" },
   "a megabyte of HTML": { says: page(200, `<p>${"x".repeat(1 << 20)}`), stage: "answer" },
-  "JSON of something else": { says: answer(200, '{"hello":"world"}'), stage: "answer" },
+  "JSON of something else": {
+    says: answer(200, '{"hello":"world"}'),
+    stage: "answer",
+    reason: "What answers there speaks JSON, but lists no reports.",
+  },
   "a server that fails": { says: page(500), stage: "service" },
   maintenance: { says: page(503), stage: "service" },
   "a limit": { says: answer(429, '{"message":"Too Many Attempts."}', { "Retry-After": "3600" }), stage: "service" },
   nothing: {
     says: answer(200, '{"data":[{"id":1}],"meta":{"total":37,"current_page":1,"last_page":4}}'),
     stage: "done",
+    reason: "Reports: 37.",
   },
 };
 
 describe("A test of the connection", () => {
-  for (const [name, { says = page(200), server: options, baseUrl, settings, stage }] of Object.entries(rows))
+  for (const [name, { says = page(200), server: options, baseUrl, settings, stage, reason }] of Object.entries(rows))
     it(`says where it stops and what to do: ${name}`, async () => {
       const server = await listen((socket) => {
         if (stage !== "time") socket.write(says);
@@ -51,6 +56,7 @@ describe("A test of the connection", () => {
       assert.equal(found.stage, stage, found.message);
       assert.equal(found.ok, stage === "done");
       assert.equal(found.message, `${found.reason} ${stages[stage]}`);
+      if (reason) assert.equal(found.reason, reason);
       assert.equal(found.count, stage === "done" ? 37 : undefined);
       assert.ok(found.message.length < 400 && !found.message.includes("canary-key"), found.message);
     });

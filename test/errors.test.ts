@@ -47,6 +47,8 @@ describe("A fault", () => {
     assert.doesNotMatch(fromCause({ code: "key-of-tests" }, ORIGIN).message, /key-of-tests/);
     assert.doesNotMatch(fromCause({ code: "SECRET_".repeat(9) }, ORIGIN).message, /SECRET/);
     assert.doesNotMatch(fromCause({ code: "A secret KEY" }, ORIGIN).message, /KEY/);
+    assert.doesNotMatch(fromCause({ code: ["KEY"] }, ORIGIN).message, /KEY/);
+    assert.equal(fromCause({}, ORIGIN).message, `The service at ${ORIGIN} could not be asked: the connection broke.`);
   });
 
   it("that is told already stays as it is", () => {

@@ -173,3 +173,38 @@ describe("settings", () => {
     }
   }
 });
+
+describe("What is refused", () => {
+  const values = { 0: "Public", 1: "Private", good: "Good" };
+  const field = (kind: Field["kind"]): Field => ({ kind, label: "x", help: "x", values });
+  const long = "y".repeat(61);
+  for (const [kind, value, sentence] of [
+    ["choice", "none", 'x must be one of 0 (Public), 1 (Private), good; msg.payload.x is "none".'],
+    ["choice", ["good"], "x must be one of 0 (Public), 1 (Private), good; msg.payload.x is an array."],
+    ["choice", {}, "x must be one of 0 (Public), 1 (Private), good; msg.payload.x is of type object."],
+    ["choice", () => {}, "x must be one of 0 (Public), 1 (Private), good; msg.payload.x is of type function."],
+    ["choice", long, `x must be one of 0 (Public), 1 (Private), good; msg.payload.x is "${long.slice(0, 60)}…".`],
+    ["flag", "maybe", 'x must be 0 (no) or 1 (yes); msg.payload.x is "maybe".'],
+    ["count", "-1", 'x must be a whole number from 0; msg.payload.x is "-1".'],
+    [
+      "secret",
+      { a: "s3cret" },
+      "x must be text, at most 8192 characters without control characters; msg.payload.x is of type object.",
+    ],
+    [
+      "secret",
+      "s3cret\n",
+      "x must be text, at most 8192 characters without control characters; msg.payload.x is of type string.",
+    ],
+  ] as const)
+    it(`is said in a sentence: ${kind} ${typeof value} ${String(value).slice(0, 8)}`, () => {
+      assert.throws(() => checker({ x: field(kind) })({ x: { value, from: FROM } }), { message: sentence });
+    });
+
+  it("is no word for yes or no", () => {
+    const check = checker({ x: field("flag") });
+    const said = (value: unknown) => check({ x: { value, from: FROM } }).x;
+    for (const value of [true, 1, "1", "yes", "Yes", "TRUE"]) assert.equal(said(value), "1");
+    for (const value of [false, 0, "0", "no", "NO", "false"]) assert.equal(said(value), "0");
+  });
+});

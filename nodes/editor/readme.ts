@@ -43,7 +43,7 @@ export const tables: Record<string, string> = {
     }),
   ),
   codes: table(
-    ["code", "status", "what it means"],
+    ["code", "shown under the node", "what it means"],
     Object.entries(codes).map(([code, { status, help }]) => [`\`${code}\``, `_${status}_`, help]),
   ),
   service: table(
