@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../src/client.js";
 import { answer, deadUrl, type FaultyServer, listen, tlsFile } from "./support/faulty.js";
 import { type ProxyServer, startProxy } from "./support/proxy.js";
@@ -120,7 +121,8 @@ describe("A proxy", () => {
     assert.ok(proxy.open.size > 0);
     const closed = Promise.all([...proxy.open].map((socket) => once(socket, "close")));
     await client.close();
-    await closed;
+    const kept = late(1000).then(() => assert.fail("They are kept for four seconds."));
+    await Promise.race([closed, kept]);
   });
 
   it("is not asked for what it is to leave alone", async () => {
