@@ -33,7 +33,6 @@ export function redact<T>(value: T, secrets: string[]): T {
 
 /** As much of a text of the service's as helps to tell whose it is. */
 const MAX_TEXT = 1000;
-const cut = <T>(value: T) => (typeof value === "string" ? value.slice(0, MAX_TEXT) : value) as T;
 
 /**
  * What a flow may see of a failure: without the secrets, its texts cut to 1 000 characters, and with a word on a wait that is
@@ -44,10 +43,10 @@ export function forFlows({ code, message, details }: SeoError, secrets: string[]
   const wait =
     retryAfter > LONGEST_WAIT ? ` It asks to wait ${retryAfter} s; at most ${LONGEST_WAIT} s are waited here.` : "";
   // Cut last: of a secret that is cut in two, the half could not be found.
-  const { body, ...rest } = redact(details, secrets);
-  return new SeoError(
-    code,
-    cut(redact(message, secrets)) + wait,
-    "body" in details ? { ...rest, body: cut(body) } : rest,
-  );
+  const left = redact({ message, details }, secrets);
+  const { body } = left.details;
+  return new SeoError(code, left.message.slice(0, MAX_TEXT) + wait, {
+    ...left.details,
+    ...(typeof body === "string" && { body: body.slice(0, MAX_TEXT) }),
+  });
 }

@@ -3,6 +3,9 @@ import { KEYS, safe, widgets } from "./page.js";
 
 const HOME = "https://github.com/seo-reports/node-red#readme";
 
+/** A value as prose has it: with its label, where that says more. */
+export const choice = (value: string, label: string) => (value === label ? `\`${value}\`` : `\`${value}\` ${label}`);
+
 /** The help of all node types in the language of a catalogue; what that lacks is taken from the English one. */
 export function help(types: Record<string, Form>, ...catalogues: Texts[]): string {
   const at = (texts: Texts, path: string) =>
@@ -23,10 +26,7 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
 
   const one = ([type, form]: [string, Form]) => {
     const field = ([name, row]: [string, Form["rows"][string]]) => {
-      const value = (key: string) => {
-        const label = text(`${row.key}.values.${key}`);
-        return label === key ? `\`${key}\`` : `\`${key}\` ${label}`;
-      };
+      const value = (key: string) => choice(key, text(`${row.key}.values.${key}`));
       const said = row.default && (row.values ? value(row.default) : `\`${row.default}\``);
       const prose = [
         `${text(`${row.key}.label`)}: ${text(`${row.key}.help`)}`,

@@ -1,12 +1,13 @@
 import { codes } from "../../src/errors.js";
 import { changes, type Field, type Operation, operations, service } from "../../src/operations.js";
+import { choice } from "./help.js";
 
 const table = (head: string[], rows: string[][]) =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
 const choices = ({ values = {} }: Field) =>
   Object.entries(values)
-    .map(([value, label]) => (value === label ? `\`${value}\`` : `\`${value}\` ${label}`))
+    .map(([value, label]) => choice(value, label))
     .join(", ");
 const short = (type: string) => type.replace("seo-", "");
 const code = (text?: string) => (text ? `\`${text}\`` : "");
