@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createInterface } from "node:readline";
-import { answer, type FaultyServer, listen } from "./support/faulty.js";
+import { allClosed, answer, type FaultyServer, listen } from "./support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow } from "./support/flow.js";
 import { helper } from "./support/red.js";
 import { fine, ok } from "./support/scenarios.js";
@@ -26,8 +26,6 @@ async function silent() {
     });
   return { server, asked, requests };
 }
-
-const allClosed = ({ open }: FaultyServer) => Promise.all([...open].map((socket) => once(socket, "close")));
 
 describe("A redeploy", () => {
   let flow: Flow;
@@ -59,7 +57,7 @@ describe("A redeploy", () => {
       flow = await startFlow(nodes("before"));
       for (let i = 0; i < 5; i++) void flow.send("a", { payload: i });
       await requests(3);
-      const closed = allClosed(server);
+      const closed = allClosed(server.open);
       await flow.deploy(nodes("after"), type);
       await closed;
       assert.deepEqual(
@@ -135,7 +133,7 @@ describe("A redeploy", () => {
     ]);
     for (let i = 0; i < 10_000; i++) void flow.send("a");
     await requests(1000);
-    const closed = allClosed(server);
+    const closed = allClosed(server.open);
     const began = performance.now();
     await helper.clearFlows();
     const took = performance.now() - began;

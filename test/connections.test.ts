@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../src/client.js";
 import { cases } from "./support/cases.js";
-import { answer, type FaultyServer, listen } from "./support/faulty.js";
+import { allClosed, answer, type FaultyServer, listen } from "./support/faulty.js";
 
 const record = (id: string) => answer(200, JSON.stringify({ data: { id }, status: 200 }));
 const idOf = (path: string) => path.split("/").at(-1) ?? "";
@@ -66,7 +65,7 @@ describe("Connections", () => {
     server = await listen((socket, { path }) => socket.write(record(idOf(path))));
     open();
     await Promise.all(Array.from({ length: 8 }, () => client.call("seo-report-show", { reportId: "7" })));
-    const closed = Promise.all([...server.open].map((socket) => once(socket, "close")));
+    const closed = allClosed(server.open);
     assert.ok(server.open.size > 0);
     await client.close();
     const kept = late(1000).then(() => assert.fail("They are kept for four seconds."));

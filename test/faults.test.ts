@@ -1,50 +1,44 @@
 import assert from "node:assert/strict";
 import { type Case, cases } from "./support/cases.js";
-import { expected, RETRIES, type Row, seen } from "./support/expected.js";
-import { deadUrl, type FaultyServer, listen, tlsFile } from "./support/faulty.js";
+import { type FaultyServer, listen, tlsFile } from "./support/faulty.js";
 import { type Flow, failure, node, type Outcome, service, startFlow, tlsConfig } from "./support/flow.js";
-import { type ProxyServer, startProxy } from "./support/proxy.js";
 import type { FlowNode } from "./support/red.js";
 import { type Scenario, scenarios } from "./support/scenarios.js";
+import { expected, RETRIES, type Row, type Scene, seen, setUp } from "./support/scene.js";
 import { stopBackOff } from "./support/time.js";
 
 /** Where redirects lead: nothing may ever come there. */
 const other = await listen((socket) => socket.end());
 
-/** One scenario as it is set up: a server, and a node for each case. */
-interface Stage {
+/** One scenario, and a node for each case. */
+interface Stage extends Scene {
   scenario: Scenario;
-  server: FaultyServer;
-  proxy: ProxyServer | undefined;
   nodes: FlowNode[];
   outcomes: Map<Case, Promise<Outcome>>;
 }
 
-async function setUp(id: string, scenario: Scenario): Promise<Stage> {
-  const { behave, server: options, settings, proxy: kind } = scenario;
-  const server = await listen(behave, options === "none" ? {} : options);
-  const baseUrl = options === "none" ? deadUrl : server.url;
-  const works = kind !== undefined && kind !== "down";
-  const proxy = works ? await startProxy(typeof kind === "function" ? kind : undefined) : undefined;
+async function setStage(id: string, scenario: Scenario): Promise<Stage> {
+  const scene = await setUp(scenario);
+  const { baseUrl, proxyUrl } = scene;
   const own = {
     retries: String(RETRIES),
     concurrency: "8",
     timeout: "600",
-    ...settings,
-    ...(kind && { proxy: `${id}-proxy` }),
+    ...scenario.settings,
+    ...(proxyUrl && { proxy: `${id}-proxy` }),
   };
   // Where the service asks to wait, each case has a service node of its own, so that none waits for another's sake.
   const waits = scenario.status === 429 || scenario.status === 503;
   const services = waits ? cases.map((_, i) => `${id}-service-${i}`) : [`${id}-service`];
   const nodes = [
-    ...(kind ? [{ id: `${id}-proxy`, type: "http proxy", name: "", url: proxy?.url ?? deadUrl, noproxy: [] }] : []),
+    ...(proxyUrl ? [{ id: `${id}-proxy`, type: "http proxy", name: "", url: proxyUrl, noproxy: [] }] : []),
     ...services.map((name) => service(name, baseUrl, own)),
     ...cases.map(({ type, input }, i) => {
       const fixed = Object.fromEntries(Object.keys(input).map((param) => [`${param}Type`, "str"]));
       return node(`${id}-${i}`, type, { ...input, ...fixed, service: services[i] ?? services[0] });
     }),
   ];
-  return { scenario, server, proxy, nodes, outcomes: new Map() };
+  return { ...scene, scenario, nodes, outcomes: new Map() };
 }
 
 function observed({ outputs, caught }: Outcome, one: Case, server: FaultyServer): Row {
@@ -80,7 +74,7 @@ describe("Faults of the service and of the network", () => {
     this.timeout(300_000);
     // No back-off: how long it is, is another test's matter.
     goOn = stopBackOff();
-    await Promise.all(table.map(async ([name, scenario], i) => stages.set(name, await setUp(`s${i}`, scenario))));
+    await Promise.all(table.map(async ([name, scenario], i) => stages.set(name, await setStage(`s${i}`, scenario))));
     const nodes = [tlsConfig("trusting"), ...[...stages.values()].flatMap((stage) => stage.nodes)];
     flow = await startFlow(nodes, { trusting: { cadata: tlsFile("ca") } });
     // Some at a time, or the work for all the others would use up the seconds of those that time out.
@@ -98,10 +92,7 @@ describe("Faults of the service and of the network", () => {
     this.timeout(60_000);
     goOn();
     await flow.stop();
-    for (const { server, proxy } of stages.values()) {
-      await server.close();
-      await proxy?.close();
-    }
+    for (const stage of stages.values()) await stage.close();
     await other.close();
   });
 

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { type ClientOptions, createClient } from "../src/client.js";
 import type { SeoError } from "../src/errors.js";
 import { type Case, cases } from "./support/cases.js";
-import { expected, RETRIES, type Row, seen } from "./support/expected.js";
-import { deadUrl, type FaultyServer, listen, tlsFile } from "./support/faulty.js";
-import { startProxy } from "./support/proxy.js";
+import { type FaultyServer, listen, tlsFile } from "./support/faulty.js";
 import { type Scenario, scenarios } from "./support/scenarios.js";
+import { expected, RETRIES, type Row, type Scene, seen, setUp } from "./support/scene.js";
 import { stopBackOff } from "./support/time.js";
 
 const other = await listen((socket) => socket.end());
@@ -16,25 +15,14 @@ const kinds = [...new Map(cases.map((one) => [`${one.row.method} ${one.once}`, o
 /** Those that take seconds run side by side. */
 const takesTime = ({ code, status }: Scenario) => code === "SEO_TIMEOUT" || status === 429 || status === 503;
 
-/** Sets a scenario up: its server, and the options of a client that asks it. */
-async function setUp({ behave, server: how, settings, proxy: kind, code }: Scenario) {
-  const server = await listen(behave, how === "none" ? {} : how);
-  const works = kind !== undefined && kind !== "down";
-  const proxy = works ? await startProxy(typeof kind === "function" ? kind : undefined) : undefined;
-  const options: ClientOptions = {
-    baseUrl: how === "none" ? deadUrl : server.url,
-    apiKey: "key-of-tests",
-    retries: String(RETRIES),
-    timeout: code === "SEO_TIMEOUT" ? "1" : "600",
-    tls: settings && "tls" in settings ? { ca: tlsFile("ca") } : undefined,
-    proxy: kind && { url: proxy?.url ?? deadUrl, except: [] },
-  };
-  const close = async () => {
-    await server.close();
-    await proxy?.close();
-  };
-  return { server, options, close };
-}
+const optionsFor = ({ settings = {}, code }: Scenario, { baseUrl, proxyUrl }: Scene): ClientOptions => ({
+  baseUrl,
+  apiKey: "key-of-tests",
+  retries: String(RETRIES),
+  timeout: code === "SEO_TIMEOUT" ? "1" : "600",
+  tls: "tls" in settings ? { ca: tlsFile("ca") } : undefined,
+  proxy: proxyUrl === undefined ? undefined : { url: proxyUrl, except: [] },
+});
 
 /** How one case ends for a client of its own, so that no case waits for another's sake. */
 async function observe(options: ClientOptions, one: Case, server: FaultyServer): Promise<Row> {
@@ -65,11 +53,12 @@ describe("A request", function () {
   });
 
   async function holds([name, scenario]: [string, Scenario]): Promise<void> {
-    const { server, options, close } = await setUp(scenario);
-    const rows = await Promise.all(kinds.map((one) => observe(options, one, server)));
+    const scene = await setUp(scenario);
+    const options = optionsFor(scenario, scene);
+    const rows = await Promise.all(kinds.map((one) => observe(options, one, scene.server)));
     const wanted = kinds.map((one) => expected(scenario, one, name));
     assert.deepEqual(rows, wanted, `${name}, ${kinds.map((one) => one.name).join(", ")}`);
-    await close();
+    await scene.close();
   }
 
   const table = Object.entries(scenarios(other.url));

@@ -322,7 +322,7 @@ describe("Pages of a list", () => {
       const ask = async ({ page = "1" }: Record<string, string>) => {
         asked.push(Number(page));
         const body = { data: reports(10, Number(page) * 10), meta: { current_page: page, last_page: 20 } };
-        return { body, statusCode: 200, headers: {}, attempts: 1, duration: 0, waited: 0 };
+        return answered(body);
       };
       let taken = 0;
       for await (const { page } of readPages(ask, { id: "id", limit: 0, ahead: 3 })) {

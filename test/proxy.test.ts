@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../src/client.js";
-import { answer, deadUrl, type FaultyServer, listen, tlsFile } from "./support/faulty.js";
+import { allClosed, answer, deadUrl, type FaultyServer, listen, tlsFile } from "./support/faulty.js";
 import { type ProxyServer, startProxy } from "./support/proxy.js";
 
 const ok = answer(200, '{"data":{"id":7},"status":200}');
@@ -119,7 +118,7 @@ describe("A proxy", () => {
     await show();
     await store();
     assert.ok(proxy.open.size > 0);
-    const closed = Promise.all([...proxy.open].map((socket) => once(socket, "close")));
+    const closed = allClosed(proxy.open);
     await client.close();
     const kept = late(1000).then(() => assert.fail("They are kept for four seconds."));
     await Promise.race([closed, kept]);

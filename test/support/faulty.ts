@@ -110,5 +110,8 @@ export async function listen(behave: Behaviour, options: ListenOptions = {}): Pr
   return faulty;
 }
 
+/** Resolves when all connections that are open now are closed. */
+export const allClosed = (open: Set<Socket>) => Promise.all([...open].map((socket) => once(socket, "close")));
+
 /** An address where nothing listens; a port that was just closed might soon be another server's. */
 export const deadUrl = "http://127.0.0.1:1";

@@ -1,9 +1,35 @@
 import type { Case } from "./cases.js";
-import { type FaultyServer, signature } from "./faulty.js";
+import { deadUrl, type FaultyServer, listen, signature } from "./faulty.js";
+import { startProxy } from "./proxy.js";
 import { fine, type Scenario } from "./scenarios.js";
 
 /** How often the tests of the scenarios send again what failed. */
 export const RETRIES = 1;
+
+/** A scenario as it is set up. */
+export interface Scene {
+  server: FaultyServer;
+  /** What is asked. */
+  baseUrl: string;
+  /** The proxy that it is asked through, if any. */
+  proxyUrl: string | undefined;
+  close(): Promise<void>;
+}
+
+export async function setUp({ behave, server: how, proxy: kind }: Scenario): Promise<Scene> {
+  const server = await listen(behave, how === "none" ? {} : how);
+  const works = kind !== undefined && kind !== "down";
+  const proxy = works ? await startProxy(typeof kind === "function" ? kind : undefined) : undefined;
+  return {
+    server,
+    baseUrl: how === "none" ? deadUrl : server.url,
+    proxyUrl: kind && (proxy?.url ?? deadUrl),
+    async close() {
+      await server.close();
+      await proxy?.close();
+    },
+  };
+}
 
 /** What is known of a case in a scenario in the end. */
 export interface Row {
