@@ -1,6 +1,6 @@
 import { Session } from "node:inspector/promises";
 import { setTimeout } from "node:timers/promises";
-import { linkPackage } from "../sandbox/nodered.js";
+import { linkPackage } from "../dev/nodered.js";
 import { contenders } from "./contenders.js";
 import { drivers } from "./driver.js";
 import { measure, type Span } from "./measure.js";

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { nodeRed as which } from "../sandbox/nodered.js";
+import { nodeRed as which } from "../dev/nodered.js";
 
 const require = createRequire(import.meta.url);
 

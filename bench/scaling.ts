@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { linkPackage, root } from "../sandbox/nodered.js";
+import { linkPackage, root } from "../dev/nodered.js";
 import { startRelay } from "../test/support/broker.js";
 import type { FlowNode } from "../test/support/red.js";
 import { type Cluster, startCluster } from "./cluster.js";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { freePort } from "../sandbox/nodered.js";
+import { freePort } from "../dev/nodered.js";
 import { page, path } from "./page.js";
 
 /** A server in a process of its own. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { linkPackage } from "../sandbox/nodered.js";
+import { linkPackage } from "../dev/nodered.js";
 import { driver } from "./contenders.js";
 import { drivers, type Message } from "./driver.js";
 import { key } from "./page.js";

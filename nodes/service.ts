@@ -1,8 +1,8 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
-import type { TlsOptions } from "../src/dispatcher.js";
 import { SeoError } from "../src/errors.js";
-import type { ProxyOptions } from "../src/proxy.js";
+import type { TlsOptions } from "../src/http/dispatcher.js";
+import type { ProxyOptions } from "../src/http/proxy.js";
 
 /** The config node, as the nodes that use it see it: the client, and never the key. */
 export interface ServiceNode extends Node<{ apiKey?: unknown }> {

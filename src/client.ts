@@ -1,14 +1,14 @@
-import type { TlsOptions } from "./dispatcher.js";
 import { cancelled, SeoError } from "./errors.js";
+import type { TlsOptions } from "./http/dispatcher.js";
+import type { ProxyOptions } from "./http/proxy.js";
+import { forFlows, LONGEST_WAIT } from "./http/redact.js";
+import { buildRequest, parseBase, parseKey } from "./http/request.js";
+import type { Headers } from "./http/response.js";
+import { createTransport } from "./http/transport.js";
 import { checkInput, secretsOf } from "./input.js";
 import { type Operation, operations, service } from "./operations.js";
-import type { ProxyOptions } from "./proxy.js";
 import { createLane, createQueue, type Lane, type Turn } from "./queue.js";
-import { forFlows, LONGEST_WAIT } from "./redact.js";
-import { buildRequest, parseBase, parseKey } from "./request.js";
-import type { Headers } from "./response.js";
 import { readSettings } from "./schema.js";
-import { createTransport } from "./transport.js";
 
 /** Where and as whom to ask; the rest are the settings of the table, as text or numbers, blank for their defaults. */
 export interface ClientOptions {

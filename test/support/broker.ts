@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { freePort } from "../../sandbox/nodered.js";
+import { freePort } from "../../dev/nodered.js";
 
 export interface Broker {
   url: string;

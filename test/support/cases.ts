@@ -1,5 +1,5 @@
+import { buildRequest, type Request } from "../../src/http/request.js";
 import { type Operation, operations } from "../../src/operations.js";
-import { buildRequest, type Request } from "../../src/request.js";
 
 /** One operation with one input, as the fault suite sends it. */
 export interface Case {

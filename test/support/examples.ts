@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Running, root } from "../../sandbox/nodered.js";
+import { type Running, root } from "../../dev/nodered.js";
 import type { FlowNode } from "./red.js";
 import type { Seen } from "./standins.js";
 

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { type Running, startNodeRed } from "../../sandbox/nodered.js";
+import { type Running, startNodeRed } from "../../dev/nodered.js";
 import { drive, type Instance } from "./examples.js";
 import { installStandIns } from "./standins.js";
 

@@ -1,7 +1,7 @@
 import { type EventEmitter, once } from "node:events";
 import { createRequire } from "node:module";
 import type { Node, NodeAPI } from "node-red";
-import { nodeRed as which } from "../../sandbox/nodered.js";
+import { nodeRed as which } from "../../dev/nodered.js";
 
 const require = createRequire(import.meta.url);
 

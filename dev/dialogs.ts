@@ -1,0 +1,148 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { startSandbox } from "../sandbox/server.js";
+import { changes, operations } from "../src/operations.js";
+import { needChromium } from "../test/support/chromium.js";
+import type { Driver, Editor } from "../test/support/driver.js";
+import { startWorkbench } from "../test/support/workbench.js";
+import { nodeRed, root } from "./nodered.js";
+
+/**
+ * `node dist/test/dialogs.js`: takes a picture of every dialog and of a canvas with statuses, in the light and in the
+ * dark theme, and writes docs/dialogs.md, which shows them side by side. The dark theme came with Node-RED 5.
+ */
+declare const RED: Editor;
+declare const driver: Driver;
+
+const SERVICE = "pictured-service";
+const BUSY = "pictured-busy-service";
+const out = join(root, "docs/pictures");
+const table = { ...operations, "seo-report-changes": changes };
+const themes = ["light", "dark"] as const;
+const file = (name: string, theme: (typeof themes)[number]) => `${name}${theme === "dark" ? "-dark" : ""}.png`;
+
+/** One node for each status that a reader may meet; each gets a message at the start. */
+const states: Record<string, Record<string, unknown>> = {
+  "seo-report-list": { output: "all" },
+  "seo-report-show": { reportId: "404404", reportIdType: "str" },
+  "seo-report-store": { url: "https://example.com/slow", urlType: "str" },
+  "seo-project-list": { service: BUSY },
+};
+const busy = await startSandbox({ rateLimit: 1 });
+const canvas = [
+  { id: "flow", type: "tab", label: "Statuses" },
+  { id: SERVICE, type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}" },
+  { id: BUSY, type: "seo-service", name: "", baseUrl: busy.url },
+  ...Object.entries(states).flatMap(([type, more], row) => {
+    const place = { z: "flow", y: 60 + 60 * row };
+    const when = { repeat: more.service ? "0.5" : "", crontab: "", once: true, onceDelay: 1 };
+    const start = {
+      type: "inject",
+      name: "start",
+      props: [{ p: "payload" }],
+      payload: "",
+      payloadType: "date",
+      ...when,
+    };
+    return [
+      { ...place, ...start, id: `start-${row}`, x: 100, wires: [[`state-${row}`]] },
+      { ...place, id: `state-${row}`, type, service: SERVICE, x: 400, ...more, wires: [[]] },
+    ];
+  }),
+];
+
+const cells = (name: string, alt: string) =>
+  themes.map((theme) => `![${alt}${theme === "dark" ? ", dark" : ""}](pictures/${file(name, theme)})`).join(" | ");
+/** The page that shows every picture, light beside dark. */
+const gallery = () => {
+  const types: [string, string, string][] = [
+    ["seo-service", "SEO service", "The dialog of the service, with the result of a connection test"],
+    ["seo-service-advanced", "SEO service, Advanced", "The dialog of the service, unfolded"],
+    ...Object.entries(table).map(([type, { title }]): [string, string, string] => [
+      type,
+      title,
+      `The dialog of ${title}`,
+    ]),
+    ["statuses", "Statuses", "Nodes that have ended, failed, are asking and wait"],
+  ];
+  const sections = types.map(
+    ([name, title, alt]) => `## ${title}\n\n| light | dark |\n| --- | --- |\n| ${cells(name, alt)} |\n`,
+  );
+  return `# Dialogs
+
+Every dialog as it opens, with what is under _More_ unfolded, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
+
+${sections.join("\n")}`;
+};
+
+if (!nodeRed().version.startsWith("5."))
+  throw new Error("The dark theme needs Node-RED 5, and that Node 22.9 or newer: npx -p node@24 npm run pictures");
+const chromium = needChromium();
+if (!chromium) process.exit(1);
+const bench = await startWorkbench(chromium, {
+  flows: canvas,
+  credentials: Object.fromEntries([SERVICE, BUSY].map((id) => [id, { apiKey: "${SEO_API_KEY}" }])),
+  service: { latency: ({ method }) => (method === "POST" ? 600_000 : 0) },
+  scale: 1.25,
+});
+try {
+  const { editor, sandbox } = bench;
+  const { page } = editor;
+  type Clip = { x: number; y: number; width: number; height: number };
+  const shoot = async (name: string, clip: Clip) => {
+    for (const theme of themes) {
+      await page.evaluate((dark) => document.documentElement.classList.toggle("nr-theme-dark", dark), theme === "dark");
+      await page.screenshot({ path: join(out, file(name, theme)), clip });
+    }
+    await page.evaluate(() => document.documentElement.classList.remove("nr-theme-dark"));
+  };
+  /** The dialog on top, no longer than what is in it. */
+  const dialog = async (name: string) => {
+    const tray = page.locator(".red-ui-tray-wrapper").last();
+    await page.mouse.move(0, 0);
+    const [whole, form] = await Promise.all([tray.boundingBox(), tray.locator(".seo-form").boundingBox()]);
+    if (!whole || !form) throw new Error(`${name} is not open.`);
+    const height = Math.min(form.y + form.height + 20, whole.y + whole.height) - whole.y;
+    await shoot(name, { ...whole, height });
+    console.log(name);
+  };
+
+  const nodes = page.locator(".red-ui-flow-node-group");
+  await page
+    .locator(".red-ui-flow-node-status-label")
+    .nth(Object.keys(states).length - 1)
+    .waitFor();
+  await page.getByText(/waiting \d+ s/).waitFor();
+  const boxes = await nodes.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON() as Clip));
+  const x = Math.min(...boxes.map((box) => box.x)) - 20;
+  const y = Math.min(...boxes.map((box) => box.y)) - 20;
+  const width = Math.max(...boxes.map((box) => box.x + box.width)) + 60 - x;
+  await shoot("statuses", { x, y, width, height: Math.max(...boxes.map((box) => box.y + box.height)) + 20 - y });
+
+  await page.evaluate(
+    ([service, all]) => {
+      const z = RED.workspaces.active();
+      RED.nodes.import(all.map((type, i) => ({ id: type, type, service, z, x: 500, y: 60 * i + 60, wires: [[]] })));
+      RED.editor.editConfig("", "seo-service", service);
+    },
+    [SERVICE, Object.keys(table)] as const,
+  );
+  await page.locator("#node-config-input-apiKey").fill("${SEO_API_KEY}");
+  await page.locator("#node-config-input-baseUrl").fill(sandbox.url);
+  await page.locator(".seo-test").click();
+  await page.locator("output.seo-good").waitFor();
+  await dialog("seo-service");
+  await page.locator(".seo-form summary").click();
+  await dialog("seo-service-advanced");
+  await page.evaluate(() => driver.close("cancel"));
+  for (const type of Object.keys(table)) {
+    await page.evaluate((id) => driver.open(id), type);
+    const more = page.locator(".seo-form summary");
+    if (await more.count()) await more.click();
+    await dialog(type);
+    await page.evaluate(() => driver.close("cancel"));
+  }
+  writeFileSync(join(root, "docs/dialogs.md"), gallery());
+} finally {
+  await Promise.all([bench.stop(), busy.close()]);
+}

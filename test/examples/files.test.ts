@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../../dev/nodered.js";
+import { changes, operations, service } from "../../src/operations.js";
+import { examples } from "../support/examples.js";
+import type { FlowNode } from "../support/red.js";
+
+const SERVICE = "seo-examples-service";
+const GRID = 20;
+const own = { ...operations, "seo-report-changes": changes };
+
+/** The core nodes that the examples may use. */
+const core = new Set(
+  [
+    "tab group comment inject debug catch complete function switch change template delay json csv xml split join file",
+    "http-in http-response http-request file-in link-in link-out mqtt-in mqtt-out mqtt-broker",
+  ].flatMap((line) => line.split(" ").map((type) => type.replace("-", type === "mqtt-broker" ? "-" : " "))),
+);
+
+/** What every node in a flow has, whatever its type. */
+const common = ["id", "type", "z", "g", "name", "x", "y", "wires", "info"];
+
+/** The properties that the editor gives a node of ours. */
+function properties(type: string): string[] {
+  const { params, options } = own[type as keyof typeof own] ?? { params: {}, options: {} };
+  return ["service", ...Object.keys(params).flatMap((param) => [param, `${param}Type`]), ...Object.keys(options)];
+}
+
+interface Box {
+  node: FlowNode;
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+const WIDE = /[mwMWABCDGHKNOQRUVXYZ@%&]/;
+const NARROW = /[ijltfrI .,:;'!()[\]/-]/;
+
+/** Where a node is drawn: its label in the editor's 14-pixel Helvetica, more or less, and the buttons at its sides. */
+function boxOf(node: FlowNode): Box {
+  const label = [...(node.name ?? "")].reduce(
+    (sum, sign) => sum + (WIDE.test(sign) ? 11 : NARROW.test(sign) ? 4 : 7.5),
+    0,
+  );
+  const width = Math.max(100, 20 * Math.round((label + 50) / 20));
+  const height = Math.max(30, 15 * ((node.wires as unknown[])?.length ?? 0));
+  const [x, y] = [node.x as number, node.y as number];
+  return {
+    node,
+    left: x - width / 2 - (node.type === "inject" ? 25 : 0),
+    right: x + width / 2 + (node.type === "debug" ? 25 : 0),
+    top: y - height / 2,
+    bottom: y + height / 2,
+  };
+}
+
+const apart = (a: Box, b: Box) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+
+describe("the files of the examples", () => {
+  it("are twelve, in order", () => {
+    assert.deepEqual(
+      examples.map(([title]) => Number.parseInt(title, 10)),
+      Array.from({ length: 12 }, (_, index) => index + 1),
+    );
+  });
+
+  it("share one service node and no other id", () => {
+    const all = examples.flatMap(([, nodes]) => nodes);
+    const ids = all.filter(({ id }) => id !== SERVICE).map(({ id }) => id);
+    assert.deepEqual(
+      ids.filter((id, index) => ids.indexOf(id) !== index),
+      [],
+    );
+    const services = all.filter(({ type }) => type === "seo-service");
+    assert.equal(services.length, examples.length);
+    for (const one of services) assert.deepEqual(one, services[0]);
+  });
+
+  it("use every node type of the package", () => {
+    const used = new Set(examples.flatMap(([, nodes]) => nodes.map(({ type }) => type)));
+    assert.deepEqual(
+      Object.keys(own).filter((type) => !used.has(type)),
+      [],
+    );
+  });
+
+  it("have a picture and a sentence each", () => {
+    const readme = readFileSync(join(root, "examples/README.md"), "utf8");
+    for (const [title] of examples) {
+      const number = title.split(" ")[0];
+      assert.match(
+        readme,
+        new RegExp(`\\n## ${title}\\n\\n[^\\n]+\\.\\n\\n!\\[[^\\]]+\\]\\(\\.\\./docs/pictures/${number}\\.png\\)\\n`),
+      );
+      assert.equal(readFileSync(join(root, `docs/pictures/${number}.png`)).toString("latin1", 1, 4), "PNG");
+    }
+  });
+
+  for (const [title, nodes] of examples) {
+    describe(title, () => {
+      const [tab, comment] = nodes;
+      const placed = nodes.filter(({ x, type }) => x !== undefined && type !== "group");
+
+      it("begins with a comment that says what it does and what to set", () => {
+        assert.equal(tab?.type, "tab");
+        assert.equal(comment?.type, "comment");
+        assert.ok((comment?.name ?? "").length > 0);
+        assert.match(String(comment?.info), /^.{40}[\s\S]*\*\*To set[\s\S]*SEO_BASE_URL/);
+        assert.ok(placed.every(({ y }) => Number(y) >= Number(comment?.y)));
+      });
+
+      it("uses nothing but core nodes, unless its comment names the package", () => {
+        const foreign = nodes.filter(({ type }) => !core.has(type) && !type.startsWith("seo-")).map(({ type }) => type);
+        const dashboard = foreign.every((type) => type.startsWith("ui-"));
+        assert.ok(dashboard, `foreign nodes: ${foreign}`);
+        if (foreign.length > 0) assert.match(String(comment?.name), /@flowfuse\/node-red-dashboard/);
+      });
+
+      it("gives our nodes the properties that the table has, all of them and no other", () => {
+        for (const { id, ...node } of nodes) {
+          if (node.type === "seo-service") {
+            const wanted = [...Object.keys(service), "type", "name", "credentials"];
+            assert.deepEqual(new Set(Object.keys(node)), new Set(wanted));
+          } else if (Object.hasOwn(own, node.type)) {
+            const given = Object.keys(node).filter((name) => !common.includes(name));
+            assert.deepEqual(new Set(given), new Set(properties(node.type)), node.name);
+            assert.equal(node.service, SERVICE);
+          }
+        }
+      });
+
+      it("holds no secret", () => {
+        const { credentials, baseUrl } = nodes.find(({ type }) => type === "seo-service") as FlowNode;
+        assert.deepEqual(credentials, { apiKey: "${SEO_API_KEY}" });
+        assert.equal(baseUrl, "${SEO_BASE_URL}");
+        assert.deepEqual(
+          nodes.filter((node) => node.credentials !== undefined && node.type !== "seo-service"),
+          [],
+        );
+        assert.doesNotMatch(JSON.stringify(nodes), /hooks\.slack\.com|Bearer |mqtts?:\/\/[^"]*@/);
+      });
+
+      it("wires and links only what is there", () => {
+        const ids = new Set(nodes.map(({ id }) => id));
+        for (const { wires, links, scope, g, z } of nodes) {
+          for (const id of [wires, links, scope, g, z].flat(2).filter(Boolean))
+            assert.ok(ids.has(id as string), String(id));
+        }
+      });
+
+      it("is laid out on the grid, from left to right, with nothing over anything", () => {
+        for (const { name, x, y } of placed) {
+          assert.equal(Number(y) % GRID, 0, `y of ${name}`);
+          assert.equal(Number(x) % (GRID / 2), 0, `x of ${name}`);
+        }
+        const boxes = placed.map(boxOf);
+        for (const [index, box] of boxes.entries()) {
+          for (const other of boxes.slice(index + 1)) {
+            assert.ok(apart(box, other), `${box.node.name} and ${other.node.name} overlap`);
+          }
+        }
+        for (const { node } of boxes) {
+          for (const id of (node.wires as string[][]).flat()) {
+            const to = boxes.find((box) => box.node.id === id);
+            assert.ok(Number(to?.node.x) > Number(node.x), `${node.name} leads back to ${to?.node.name}`);
+          }
+        }
+      });
+
+      it("has a name on every node, and a comment or few lines in every function", () => {
+        for (const { name, type } of placed) assert.ok(name, `a ${type} without a name`);
+        for (const { type, func = "", name } of nodes) {
+          if (type !== "function") continue;
+          const lines = String(func).split("\n");
+          assert.ok(lines.length <= 34, `${name} has ${lines.length} lines`);
+          assert.ok(lines.length <= 3 || lines.some((line) => line.trim().startsWith("//")), `${name} has no comment`);
+        }
+      });
+
+      it("leaves no failure unheard", () => {
+        const catches = nodes.filter(({ type, scope }) => type === "catch" && !scope);
+        assert.ok(catches.length > 0);
+        for (const { wires } of nodes.filter(({ type }) => type === "catch"))
+          assert.ok((wires as string[][])[0]?.length);
+      });
+    });
+  }
+});

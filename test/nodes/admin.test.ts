@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { answer, type FaultyServer, listen } from "../support/faulty.js";
+import { type Flow, service, startFlow, tlsConfig } from "../support/flow.js";
+import { helper } from "../support/red.js";
+
+const KEY = "canary-key-5f0c1e";
+const PLACEHOLDER = "__PWRD__";
+const records = Array.from({ length: 40 }, (_, i) => ({ id: i + 1, url: `example.com/${i}`, project: `p${i}` }));
+
+/** A draft of the dialog, and the key that came to the service, if any did. */
+type Row = [draft: Record<string, unknown>, key: string | undefined];
+
+describe("The editor's questions", () => {
+  let server: FaultyServer;
+  let flow: Flow;
+
+  const ask = async (path: "test" | "suggest", draft: unknown) =>
+    (await helper.request().post(`/seo-service/${path}`).send(draft)) as {
+      body: { ok: boolean; stage: string; count: number; suggestions: Record<string, string>[] };
+      text: string;
+    };
+  const keys = () => server.requests.map(({ head }) => /^authorization: Bearer (.*)$/im.exec(head)?.[1]);
+
+  before(async () => {
+    process.env.SEO_TEST_KEY = "key-of-the-environment";
+    server = await listen((socket) => socket.write(answer(200, JSON.stringify({ data: records }))));
+    process.env.SEO_TEST_URL = server.url;
+    flow = await startFlow(
+      [
+        tlsConfig("tls"),
+        service("stored", server.url),
+        service("stored-with-tls", server.url, { tls: "tls" }),
+        service("no-key", server.url),
+      ],
+      { stored: { apiKey: KEY }, "stored-with-tls": { apiKey: KEY }, "no-key": {} },
+    );
+  });
+
+  beforeEach(() => {
+    server.requests.length = 0;
+  });
+
+  after(async () => {
+    delete process.env.SEO_TEST_KEY;
+    delete process.env.SEO_TEST_URL;
+    await flow.stop();
+    await server.close();
+  });
+
+  const at = (draft: object) => ({ baseUrl: server.url, apiKey: PLACEHOLDER, ...draft });
+  const rows: Record<string, () => Row> = {
+    "a typed key": () => [at({ apiKey: "typed" }), "typed"],
+    "a typed key, of a service that is stored": () => [at({ id: "stored", apiKey: "typed" }), "typed"],
+    "a key and a base URL of the environment": () => [
+      { baseUrl: "${SEO_TEST_URL}", apiKey: "${SEO_TEST_KEY}" },
+      "key-of-the-environment",
+    ],
+    "a key and a base URL of the environment, in round brackets": () => [
+      { baseUrl: " $(SEO_TEST_URL)", apiKey: "$(SEO_TEST_KEY)" },
+      "key-of-the-environment",
+    ],
+    "a variable that is not set": () => [at({ apiKey: "${SEO_TEST_ABSENT}" }), undefined],
+    "the stored key": () => [at({ id: "stored" }), KEY],
+    "the stored key, with no word of it": () => [{ id: "stored", baseUrl: ` ${server.url}` }, KEY],
+    "the stored key, with the stored TLS configuration": () => [at({ id: "stored-with-tls", tls: "tls" }), KEY],
+    "the stored key for another place": () => [
+      at({ id: "stored", baseUrl: server.url.replace("127.0.0.1", "localhost") }),
+      undefined,
+    ],
+    "the stored key for another path": () => [at({ id: "stored", baseUrl: `${server.url}/other` }), undefined],
+    "the stored key with another TLS configuration": () => [at({ id: "stored", tls: "tls" }), undefined],
+    "the stored key without its TLS configuration": () => [at({ id: "stored-with-tls" }), undefined],
+    "the stored key through a proxy": () => [at({ id: "stored", proxy: "proxy" }), undefined],
+    "the stored key of nobody": () => [at({ id: "unknown" }), undefined],
+    "the stored key of a node of another type": () => [at({ id: "tls" }), undefined],
+    "a key that was never stored": () => [at({ id: "no-key" }), undefined],
+    "nothing at all": () => [{}, undefined],
+  };
+
+  for (const [name, row] of Object.entries(rows))
+    it(`are asked with ${name}`, async () => {
+      const [draft, key] = row();
+      const { body, text } = await ask("test", draft);
+      assert.deepEqual(keys(), key ? [key] : []);
+      assert.deepEqual([body.ok, body.stage], key ? [true, "done"] : [false, "config"]);
+      if (key) assert.equal(body.count, 40);
+      const { body: found } = await ask("suggest", { ...draft, operation: "seo-report-list", text: "exam" });
+      assert.equal(found.suggestions.length, key ? 25 : 0);
+      assert.deepEqual(keys(), key ? [key, key] : []);
+      assert.doesNotMatch(text, /canary-key/);
+    });
+
+  it("suggest what a field takes, and what a person knows it by", async () => {
+    for (const [operation, value, label] of [
+      ["seo-report-list", "1", "example.com/0"],
+      ["seo-project-list", "p0", "example.com/0"],
+    ]) {
+      const { body } = await ask("suggest", at({ id: "stored", operation, text: "exam" }));
+      assert.deepEqual(body.suggestions[0], { value, label });
+      const { searchParams } = new URL(server.requests.at(-1)?.path ?? "", server.url);
+      assert.deepEqual(
+        [...searchParams],
+        [
+          ["search", "exam"],
+          ["per_page", "25"],
+        ],
+      );
+    }
+  });
+
+  it("suggest nothing for what is no list, and ask for nothing", async () => {
+    for (const operation of ["seo-report-delete", "unknown", undefined, {}, "__proto__"])
+      assert.deepEqual((await ask("suggest", at({ id: "stored", operation }))).body, { suggestions: [] });
+    assert.equal(server.requests.length, 0);
+  });
+});

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import type { Socket } from "node:net";
+import { setTimeout as late } from "node:timers/promises";
+import { answer, type FaultyServer, listen, type Received } from "../support/faulty.js";
+import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { ok } from "../support/scenarios.js";
+
+/** A server that holds every request until it is told to answer the oldest. */
+async function patient() {
+  const held: Socket[] = [];
+  let most = 0;
+  const arrivals: (() => void)[] = [];
+  const server = await listen((socket) => {
+    held.push(socket);
+    most = Math.max(most, held.length);
+    arrivals.shift()?.();
+  });
+  return {
+    server,
+    most: () => most,
+    held,
+    answerOldest: () => held.shift()?.write(ok),
+    /** Resolves when one more request has come. */
+    arrival: () => new Promise<void>((resolve) => arrivals.push(resolve)),
+  };
+}
+
+describe("One budget for all nodes of a service", () => {
+  let flow: Flow;
+  let server: FaultyServer;
+
+  const run = async (settings: object, nodes = ["a", "b"]) => {
+    flow = await startFlow([
+      service("service", server.url, settings),
+      ...nodes.map((id) => node(id, "seo-report-show", fixedReport)),
+    ]);
+  };
+
+  afterEach(async () => {
+    await flow.stop();
+    await server.close();
+  });
+
+  it("never has more requests under way than its concurrency, whichever nodes they are of", async () => {
+    const patience = await patient();
+    server = patience.server;
+    await run({ concurrency: "3" });
+    let all: Promise<unknown>[] = [];
+    const three = Promise.all([patience.arrival(), patience.arrival(), patience.arrival()]);
+    all = Array.from({ length: 20 }, (_, i) => flow.send(i % 2 ? "a" : "b"));
+    await three;
+    for (let i = 0; i < 20; i++) {
+      const next = i < 17 ? patience.arrival() : undefined;
+      patience.answerOldest();
+      await next;
+    }
+    await Promise.all(all);
+    assert.equal(patience.most(), 3);
+    assert.equal(server.requests.length, 20);
+  });
+
+  it("refuses only the messages that find the queue full, and those at once", async () => {
+    const patience = await patient();
+    server = patience.server;
+    await run({ concurrency: "1", queue: "2" });
+    const first = patience.arrival();
+    const sent = Array.from({ length: 5 }, () => flow.send("a"));
+    await first;
+    const refused = await Promise.all(sent.slice(3));
+    for (const outcome of refused) {
+      const { error, seo } = failure(outcome);
+      assert.equal(error.code, "SEO_QUEUE_FULL");
+      assert.equal(seo.error.attempts, 0);
+    }
+    for (let i = 0; i < 3; i++) {
+      const next = i < 2 ? patience.arrival() : undefined;
+      patience.answerOldest();
+      await next;
+    }
+    const answered = await Promise.all(sent.slice(0, 3));
+    assert.ok(answered.every(({ outputs }) => outputs.length === 1));
+    assert.equal(server.requests.length, 3);
+  });
+
+  it("pauses every node when the service asks one of them to wait, and then begins with one request", async () => {
+    const came: { at: number; underWay: number }[] = [];
+    let underWay = 0;
+    const limited = (socket: Socket, _: Received) => {
+      came.push({ at: performance.now(), underWay: ++underWay });
+      const first = came.length === 1;
+      setTimeout(
+        () => {
+          underWay--;
+          socket.write(first ? answer(429, '{"message":"Too Many Attempts."}', { "Retry-After": "1" }) : ok);
+        },
+        first ? 0 : 50,
+      );
+    };
+    server = await listen(limited);
+    await run({ concurrency: "4" });
+    const told = flow.until(() => flow.statuses().some(({ fill }) => fill === "yellow"));
+    const first = flow.send("a");
+    await told;
+    const others = Array.from({ length: 6 }, (_, i) => flow.send(i % 2 ? "a" : "b"));
+    const outcomes = await Promise.all([first, ...others]);
+    assert.ok(outcomes.every(({ outputs }) => outputs.length === 1));
+    const [asked, ...after] = came;
+    assert.ok(
+      after.every(({ at }) => at - (asked?.at ?? 0) >= 990),
+      "nothing for a second",
+    );
+    assert.equal(after[0]?.underWay, 1);
+    assert.ok((after[1]?.at ?? 0) - (after[0]?.at ?? 0) >= 45, "the second when the first was answered");
+    const [{ seo } = {}] = (await first).outputs;
+    const { attempts, waited } = seo as { attempts: number; waited: number };
+    assert.equal(attempts, 2);
+    assert.ok(waited >= 990 && waited < 20_000, `waited ${waited} ms`);
+    const waiting = flow.statuses().find(({ fill }) => fill === "yellow");
+    assert.equal(waiting?.text, 'seo-reports.status.waiting {"seconds":1,"queued":1}');
+  });
+
+  it("says so, to all that wait, when the service asks for longer than five minutes", async () => {
+    const patience = await patient();
+    server = patience.server;
+    await run({ concurrency: "1" });
+    const first = patience.arrival();
+    const sent = [flow.send("a"), flow.send("a"), flow.send("b")];
+    await first;
+    patience.held.shift()?.write(answer(429, '{"message":"Too Many Attempts."}', { "Retry-After": "301" }));
+    const failures = (await Promise.all(sent)).map(failure);
+    for (const [i, { error, seo }] of failures.entries()) {
+      assert.equal(error.code, "SEO_RATE_LIMITED");
+      assert.equal(
+        error.message,
+        "The service answered 429: Too Many Attempts. It asks to wait 301 s; at most 300 s are waited here.",
+      );
+      assert.equal(seo.error.retryAfter, 301);
+      assert.equal(seo.error.attempts, i === 0 ? 1 : 0);
+    }
+    assert.equal(server.requests.length, 1);
+  });
+
+  it("starts no more a minute than its rate", async () => {
+    server = await listen((socket) => socket.write(ok));
+    await run({ rate: "2" });
+    const ended: string[] = [];
+    const two = new Promise<void>((resolve) => {
+      for (const id of ["a", "b", "a"]) void flow.send(id).then(() => ended.push(id) === 2 && resolve());
+    });
+    await two;
+    await late(300);
+    assert.equal(ended.length, 2);
+    assert.equal(server.requests.length, 2);
+  });
+});

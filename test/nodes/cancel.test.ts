@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { createInterface } from "node:readline";
+import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
+import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { helper } from "../support/red.js";
+import { fine, ok } from "../support/scenarios.js";
+import { stopBackOff } from "../support/time.js";
+
+/** A server that answers nothing, and says when so many requests have come. */
+async function silent() {
+  const asked: Socket[] = [];
+  let enough = () => {};
+  let wanted = 0;
+  const server = await listen((socket) => {
+    asked.push(socket);
+    if (asked.length === wanted) enough();
+  });
+  const requests = (count: number) =>
+    new Promise<void>((resolve) => {
+      wanted = count;
+      enough = resolve;
+      if (asked.length >= count) resolve();
+    });
+  return { server, asked, requests };
+}
+
+describe("A redeploy", () => {
+  let flow: Flow;
+  let server: FaultyServer;
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+
+  beforeEach(() => {
+    warnings.length = 0;
+    process.on("warning", warned);
+  });
+
+  afterEach(async () => {
+    process.off("warning", warned);
+    await flow.stop();
+    await server.close();
+  });
+
+  const dropped = () => flow.warnings().filter(({ msg }) => /dropped/.test(String(msg)));
+
+  for (const type of ["nodes", "flows", "full"] as const) {
+    it(`of ${type} ends what runs, drops what waits, and nothing comes after`, async () => {
+      const { server: listening, asked, requests } = await silent();
+      server = listening;
+      const nodes = (name: string) => [
+        service("service", server.url, { concurrency: "3" }),
+        node("a", "seo-report-store", { name, url: "https://example.com", urlType: "str" }),
+      ];
+      flow = await startFlow(nodes("before"));
+      for (let i = 0; i < 5; i++) void flow.send("a", { payload: i });
+      await requests(3);
+      const closed = allClosed(server.open);
+      await flow.deploy(nodes("after"), type);
+      await closed;
+      assert.deepEqual(
+        dropped().map(({ id, msg }) => [id, msg]),
+        [["a", 'seo-reports.status.dropped {"count":2}']],
+      );
+      const cancelled = flow.of("caught").map((caught) => failure({ caught }));
+      assert.deepEqual(
+        cancelled.map(({ error, seo, payload }) => [payload, error.code, seo.error.attempts, seo.error.uncertain]),
+        // A full deploy closes the Catch node as well.
+        (type === "full" ? [] : [0, 1, 2]).map((payload) => [payload, "SEO_CANCELLED", 1, true]),
+      );
+      const told = () => flow.of("caught").length + flow.of("completed").length + flow.of("out").length;
+      const before = told();
+      const shown = flow.statuses().length;
+      const again = flow.send("a", { payload: "new" });
+      await requests(4);
+      asked[3]?.write(ok);
+      assert.equal((await again).outputs.length, 1);
+      assert.equal(server.requests.length, 4, "nothing more was sent for the old node");
+      assert.equal(told(), before + 2, "nothing more was told");
+      assert.ok(
+        flow
+          .statuses()
+          .slice(shown)
+          .every(({ fill }) => fill !== "red"),
+      );
+      assert.deepEqual(warnings, []);
+    });
+  }
+
+  it("of one node leaves the requests of the others alone", async () => {
+    const { server: listening, asked, requests } = await silent();
+    server = listening;
+    const common = [service("service", server.url), node("b", "seo-report-show", fixedReport)];
+    flow = await startFlow([...common, node("a", "seo-report-show", fixedReport)]);
+    const other = flow.send("b", {});
+    await requests(1);
+    void flow.send("a", {});
+    await requests(2);
+    await flow.deploy([...common, node("a", "seo-report-show", { ...fixedReport, name: "changed" })]);
+    asked[0]?.write(ok);
+    const { outputs } = await other;
+    assert.deepEqual(outputs[0]?.payload, fine);
+    assert.deepEqual(dropped(), []);
+    assert.equal(server.requests.length, 2);
+  });
+
+  it("ends a message that waits for another attempt, and tells that it was sent", async () => {
+    server = await listen((socket) => socket.write(answer(429, "{}", { "Retry-After": "200" })));
+    const nodes = (name: string) => [
+      service("service", server.url),
+      node("a", "seo-report-show", { ...fixedReport, name }),
+    ];
+    flow = await startFlow(nodes("before"));
+    const waits = flow.until(() => flow.statuses().some(({ fill }) => fill === "yellow"));
+    const sent = flow.send("a");
+    await waits;
+    await flow.deploy(nodes("after"));
+    const { error, seo } = failure(await sent);
+    assert.equal(error.code, "SEO_CANCELLED");
+    assert.deepEqual([seo.error.attempts, seo.error.uncertain], [1, false]);
+    assert.equal(server.requests.length, 1);
+  });
+
+  it("closes at once with 1 000 requests under way and 9 000 messages waiting, without a warning of Node's", async function () {
+    this.timeout(120_000);
+    const { server: listening, requests } = await silent();
+    server = listening;
+    flow = await startFlow([
+      service("service", server.url, { concurrency: "1000", timeout: "600" }),
+      node("a", "seo-report-show", fixedReport),
+    ]);
+    for (let i = 0; i < 10_000; i++) void flow.send("a");
+    await requests(1000);
+    const closed = allClosed(server.open);
+    const began = performance.now();
+    await helper.clearFlows();
+    const took = performance.now() - began;
+    await closed;
+    console.log(`      closed ${Math.round(took)} ms after the redeploy`);
+    assert.deepEqual(
+      dropped().map(({ msg }) => msg),
+      ['seo-reports.status.dropped {"count":9000}'],
+    );
+    assert.equal(server.requests.length, 1000);
+    assert.deepEqual(warnings, []);
+    assert.ok(took < 10_000, "Node-RED waits 15 s at most");
+  });
+});
+
+describe("A service that is killed", () => {
+  it("leaves every message answered, and no store sent twice", async function () {
+    this.timeout(120_000);
+    const child = spawn(process.execPath, [new URL("../support/victim.js", import.meta.url).pathname], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const lines = createInterface(child.stdout);
+    const [url] = (await once(lines, "line")) as [string];
+    const seen: string[] = [];
+    lines.on("line", (line) => {
+      if (seen.push(line) === 400) child.kill("SIGKILL");
+    });
+    const goOn = stopBackOff();
+    const flow = await startFlow([
+      service("service", url, { concurrency: "50", retries: "1" }),
+      node("a", "seo-report-store"),
+    ]);
+    try {
+      const sent = Array.from({ length: 1000 }, (_, i) => flow.send("a", { payload: `https://example.com/${i}` }));
+      const outcomes = await Promise.all(sent);
+      const stored = outcomes.filter(({ outputs }) => outputs.length === 1).length;
+      const failed = outcomes.filter(({ caught }) => caught).map((outcome) => failure(outcome).error.code);
+      assert.equal(stored + failed.length, 1000);
+      assert.deepEqual(new Set(failed), new Set(["SEO_NETWORK"]));
+      assert.ok(outcomes.every(({ ends }) => ends === 1));
+      assert.ok(stored > 0 && stored <= seen.length);
+      assert.equal(new Set(seen).size, seen.length, "stores that the service saw twice");
+    } finally {
+      goOn();
+      child.kill("SIGKILL");
+      await flow.stop();
+    }
+  });
+});

@@ -1,0 +1,414 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as late } from "node:timers/promises";
+import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { type Lists, latch, type Row, reports, type Shape, shapes, startLists } from "../support/lists.js";
+import { helper } from "../support/red.js";
+import { closeStores, openStores, storeOn } from "../support/stores.js";
+
+interface Told {
+  operation: string;
+  change: string;
+  previous?: Row;
+  fields?: string[];
+}
+
+const seo = ({ seo }: Message) => seo as Told;
+/** A change in short: its kind and the report's id. */
+const short = (msg: Message) => `${seo(msg).change} ${(msg.payload as Row).id}`;
+const context = () => helper.getNode("changes")?.context();
+const edit = (all: readonly Row[], id: number, news: Row) =>
+  all.map((row) => (row.id === id ? { ...row, ...news } : row));
+
+/** A store that is configured; without any, Node-RED forgets what a node kept as soon as the node is deployed anew. */
+const memory = { default: { module: "memory" } };
+
+describe("The changes node", () => {
+  let lists: Lists;
+  let flow: Flow;
+
+  beforeEach(async () => {
+    lists = await startLists({ all: reports(5) });
+  });
+
+  afterEach(async () => {
+    await closeStores();
+    await flow.stop();
+    await lists.close();
+  });
+
+  const nodes = (settings: object = {}, serviceId = "service") => [
+    service(serviceId, lists.url, { concurrency: "1", retries: "0" }),
+    node("changes", "seo-report-changes", { service: serviceId, ...settings }),
+  ];
+
+  /** Looks once, and resolves with what was told, in short. */
+  const look = async (msg: Message = {}) => {
+    const { length } = flow.of("out");
+    const { caught } = await flow.send("changes", msg);
+    assert.equal(caught, undefined, String((caught?.error as Error | undefined)?.message));
+    return flow.of("out").slice(length).map(short);
+  };
+
+  /** Looks once, which fails; nothing is told. */
+  const fail = async (msg: Message = {}) => {
+    const { length } = flow.of("out");
+    const { error } = failure(await flow.send("changes", msg));
+    assert.equal(flow.of("out").length, length);
+    return error;
+  };
+
+  const list = (all: readonly Row[]) => {
+    lists.options.all = all;
+  };
+
+  describe("tells", () => {
+    it("nothing the first time, and each change once from then on", async () => {
+      flow = await startFlow(nodes());
+      assert.deepEqual(await look(), []);
+      await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
+      assert.deepEqual(await look(), []);
+      list([...reports(1, 6), ...edit(reports(5), 3, { score: 99 }).filter(({ id }) => id !== 1)]);
+      assert.deepEqual(await look(), ["created 6", "changed 3", "deleted 1"]);
+      const counts = 'seo-reports.status.changes {"created":1,"changed":1,"deleted":1}';
+      await flow.until(() => flow.statuses("changes").at(-1)?.text === counts);
+      assert.deepEqual(await look(), []);
+      list(reports(5));
+      assert.deepEqual(await look(), ["changed 3", "created 1", "deleted 6"]);
+      assert.deepEqual(await look(), []);
+    });
+
+    it("every report as created the first time, if so set", async () => {
+      flow = await startFlow(nodes({ first: "created" }));
+      assert.deepEqual(await look(), ["created 5", "created 4", "created 3", "created 2", "created 1"]);
+      assert.deepEqual(await look(), []);
+    });
+
+    it("the record, what it was and the fields that differ, and leaves the rest of the message alone", async () => {
+      flow = await startFlow(nodes());
+      await look();
+      const now = edit(reports(5), 3, { score: 99, privacy: 1, results: { title: "long" } }).slice(0, 4);
+      list(now);
+      const [req, res] = [{ of: "http in" }, { end() {} }];
+      await look({ topic: "t", payload: { search: "" }, kept: { deep: 1 }, req, res });
+      const [changed, deleted] = flow.of("out") as [Message, Message];
+      assert.deepEqual(changed.payload, now[2]);
+      const figures = { id: 3, url: "example.com/3", score: 3, result: "good", privacy: 0, created_at: "2026-01-01" };
+      const previous = { ...figures, generated_at: null, updated_at: null };
+      const { operation, change, fields } = seo(changed);
+      assert.deepEqual([operation, change, fields], ["seo-report-changes", "changed", ["score", "privacy"]]);
+      assert.deepEqual(seo(changed).previous, previous);
+      assert.deepEqual(deleted.payload, { ...previous, id: 1, url: "example.com/1", score: 1 });
+      assert.deepEqual(Object.keys(seo(deleted)).includes("fields"), false);
+      for (const msg of [changed, deleted]) {
+        assert.deepEqual([msg.topic, msg.kept, msg.parts], ["t", { deep: 1 }, undefined]);
+        assert.ok(msg.req === req && msg.res === res);
+      }
+      assert.notEqual(changed.kept, deleted.kept);
+      assert.notEqual(changed.seo, deleted.seo);
+    });
+
+    it("only the changes that count; the others are not told later", async () => {
+      for (const kind of ["created", "changed", "deleted"]) {
+        flow = await startFlow(nodes({ changes: kind }));
+        list(reports(5));
+        await look();
+        list([...reports(1, 6), ...edit(reports(5), 3, { score: 99 }).filter(({ id }) => id !== 1)]);
+        const told = { created: "created 6", changed: "changed 3", deleted: "deleted 1" }[kind];
+        assert.deepEqual(await look(), [told]);
+        assert.deepEqual(await look(), []);
+        await flow.stop();
+      }
+    });
+
+    it("a score when it has moved by the threshold, in however many steps", async () => {
+      flow = await startFlow(nodes({ threshold: "10" }));
+      list(edit(reports(5), 3, { score: 50 }));
+      await look();
+      const told = [];
+      for (const score of [55, 59, 61, 60, 52, 51]) {
+        list(edit(reports(5), 3, { score }));
+        told.push(await look());
+      }
+      assert.deepEqual(told, [[], [], ["changed 3"], [], [], ["changed 3"]]);
+      assert.deepEqual(
+        flow.of("out").map((msg) => [seo(msg).previous?.score, (msg.payload as Row).score]),
+        [
+          [50, 61],
+          [61, 51],
+        ],
+      );
+    });
+
+    it("a change of a number in result, as older installations have it", async () => {
+      flow = await startFlow(nodes());
+      list([{ id: 1, result: 70 }]);
+      await look();
+      list([{ id: 1, result: "71" }]);
+      assert.deepEqual(await look(), ["changed 1"]);
+      list([{ id: "1", result: 71 }]);
+      assert.deepEqual(await look(), []);
+    });
+
+    it("of all pages, whichever paginator made them", async () => {
+      flow = await startFlow(nodes());
+      for (const shape of Object.values(shapes)) {
+        Object.assign(lists.options, { shape, all: reports(250) });
+        context()?.set("reports", undefined);
+        assert.deepEqual(await look(), []);
+        list(reports(250).filter(({ id }) => id !== 7));
+        assert.deepEqual(await look(), ["deleted 7"]);
+      }
+    });
+  });
+
+  describe("begins anew", () => {
+    it("with other filters", async () => {
+      flow = await startFlow(nodes());
+      await look({ payload: { result: "good" } });
+      list(reports(6));
+      assert.deepEqual(await look({ payload: { result: "bad" } }), []);
+      list(reports(7));
+      assert.deepEqual(await look({ payload: { result: "bad" } }), ["created 7"]);
+      assert.deepEqual(await look({ payload: { result: "bad", project: null, search: "" } }), []);
+      assert.deepEqual(lists.asked.at(-1)?.query.get("result"), "bad");
+    });
+
+    it("with another base URL", async () => {
+      const other = await startLists({ all: reports(2, 100) });
+      flow = await startFlow(nodes());
+      await openStores(memory);
+      await look();
+      await flow.deploy([service("service", other.url), ...nodes().slice(1)]);
+      assert.ok(context()?.get("reports"), "Node-RED has kept what was seen");
+      assert.deepEqual(await look(), []);
+      await other.close();
+    });
+
+    it("with another service", async () => {
+      flow = await startFlow(nodes());
+      await openStores(memory);
+      await look();
+      list(reports(6));
+      await flow.deploy(nodes({}, "other"));
+      assert.ok(context()?.get("reports"), "Node-RED has kept what was seen");
+      assert.deepEqual(await look(), []);
+      list(reports(7));
+      assert.deepEqual(await look(), ["created 7"]);
+    });
+
+    for (const rubbish of [
+      "text",
+      7,
+      [],
+      {},
+      null,
+      { of: 1, reports: {} },
+      { of: "x", reports: [] },
+      { of: "x", reports: { 1: null } },
+      { of: "x", reports: { 1: {} } },
+    ]) {
+      it(`and warns when somebody has overwritten what it kept: ${JSON.stringify(rubbish)}`, async () => {
+        flow = await startFlow(nodes());
+        await look();
+        context()?.set("reports", rubbish);
+        list(reports(6));
+        assert.deepEqual(await look(), []);
+        assert.deepEqual(
+          flow.warnings().map(({ id, msg }) => [id, msg]),
+          [["changes", "seo-reports.status.overwritten"]],
+        );
+        list(reports(7));
+        assert.deepEqual(await look(), ["created 7"]);
+      });
+    }
+  });
+
+  describe("loses nothing and claims no deletion", () => {
+    const later = [...reports(1, 251), ...edit(reports(250), 200, { score: 0 }).filter(({ id }) => id !== 240)];
+    const expected = ["created 251", "changed 200", "deleted 240"];
+
+    beforeEach(async () => {
+      list(reports(250));
+      flow = await startFlow(nodes());
+      await openStores(memory);
+      await look();
+      list(later);
+    });
+
+    it("when the list cannot be had", async () => {
+      lists.options.reply = () => ({ status: 401, body: { message: "Unauthenticated." } });
+      assert.equal((await fail()).code, "SEO_UNAUTHORIZED");
+      delete lists.options.reply;
+      assert.deepEqual(await look(), expected);
+    });
+
+    it("when a later page fails", async () => {
+      lists.options.reply = ({ query }) =>
+        query.get("page") === "3" ? { status: 500, body: { message: "Broken." } } : undefined;
+      assert.match((await fail()).message, /Broken\. 200 records of 2 pages had come\.$/);
+      delete lists.options.reply;
+      assert.deepEqual(await look(), expected);
+    });
+
+    it("when a record has no id", async () => {
+      list([...later, { url: "example.com" }]);
+      const { code, message } = await fail();
+      assert.equal(code, "SEO_RESPONSE");
+      assert.match(message, /a record without id/);
+      list(later);
+      assert.deepEqual(await look(), expected);
+    });
+
+    for (const name of ["length-aware", "simple"])
+      it(`when the limit cuts the list, ${name}`, async () => {
+        lists.options.shape = shapes[name] as Shape;
+        await flow.deploy(nodes({ limit: "100" }));
+        assert.deepEqual(await look(), ["created 251", "changed 200"]);
+        assert.deepEqual(await look(), []);
+        await flow.deploy(nodes());
+        assert.deepEqual(await look(), ["deleted 240"]);
+      });
+
+    it("when reports are deleted while it reads, so that others slip to a page that was read", async () => {
+      list(reports(250));
+      // The newest is deleted when the first page has come: what begins the second now was on neither.
+      lists.options.wait = async ({ query }) => {
+        if (query.get("page") === "2") list(reports(249));
+      };
+      assert.deepEqual(await look(), []);
+      delete lists.options.wait;
+      assert.deepEqual(await look(), ["deleted 250"]);
+    });
+
+    it("when the list ends before its total", async () => {
+      lists.options.reply = ({ query }) => {
+        const page = Number(query.get("page") ?? 1);
+        const data = page > 1 ? [] : later.slice(0, 100);
+        return { body: { data, meta: { current_page: page, last_page: 3, total: later.length } } };
+      };
+      assert.deepEqual(await look(), ["created 251", "changed 200"]);
+      delete lists.options.reply;
+      assert.deepEqual(await look(), ["deleted 240"]);
+    });
+
+    it("when a redeploy ends the reading", async () => {
+      const [hold, asked] = [latch(), latch()];
+      lists.options.wait = ({ query }) => {
+        if (query.get("page") !== "3") return undefined;
+        asked.open();
+        return hold.opened;
+      };
+      const failed = fail();
+      await asked.opened;
+      await flow.deploy(nodes({ name: "anew" }));
+      assert.equal((await failed).code, "SEO_CANCELLED");
+      hold.open();
+      delete lists.options.wait;
+      assert.deepEqual(await look(), expected);
+    });
+
+    it("when what it saw cannot be kept: all is told again", async () => {
+      const disk = { full: false };
+      await openStores({ default: { module: () => storeOn(disk) } });
+      list(reports(250));
+      assert.deepEqual(await look(), []);
+      list(later);
+      disk.full = true;
+      const { error } = failure(await flow.send("changes"));
+      assert.match(error.message, /^The node's context store cannot be used: /);
+      assert.deepEqual(flow.of("out").map(short), expected);
+      disk.full = false;
+      assert.deepEqual(await look(), expected);
+      assert.deepEqual(await look(), []);
+    });
+  });
+
+  it("tells a change once when two messages come at once", async () => {
+    flow = await startFlow(nodes());
+    await look();
+    list([...reports(2, 6), ...reports(4, 2)]);
+    await Promise.all([flow.send("changes"), flow.send("changes"), flow.send("changes")]);
+    assert.deepEqual(flow.of("out").map(short), ["created 7", "created 6", "deleted 1"]);
+  });
+
+  it("answers each of thousands of messages that come at once, one after the other", async function () {
+    this.timeout(60_000);
+    flow = await startFlow(nodes());
+    await look();
+    lists.asked.length = 0;
+    let most = 0;
+    let now = 0;
+    lists.options.wait = async () => {
+      most = Math.max(most, ++now);
+      await late(0);
+      now--;
+    };
+    list([...reports(1, 6), ...reports(5)]);
+    const outcomes = await Promise.all(Array.from({ length: 2500 }, () => flow.send("changes")));
+    assert.ok(outcomes.every(({ ends, caught }) => ends === 1 && !caught));
+    assert.deepEqual(flow.of("out").map(short), ["created 6"]);
+    assert.deepEqual([lists.asked.length, most], [2500, 1]);
+  });
+
+  it("has its messages wait in the service's queue, and takes its turn as any other does", async () => {
+    const hold = latch();
+    lists.options.wait = () => hold.opened;
+    flow = await startFlow([
+      service("service", lists.url, { concurrency: "4", queue: "2", rate: "3" }),
+      node("changes", "seo-report-changes"),
+    ]);
+    const sent = Array.from({ length: 5 }, () => flow.send("changes"));
+    for (const full of await Promise.all(sent.slice(3))) assert.equal(failure(full).error.code, "SEO_QUEUE_FULL");
+    const text = 'seo-reports.status.running {"running":1,"queued":2}';
+    await flow.until(() => flow.statuses("changes").some((status) => status.text === text));
+    hold.open();
+    for (const { caught } of await Promise.all(sent.slice(0, 3))) assert.equal(caught, undefined);
+    assert.equal(lists.asked.length, 3, "as many as the rate, each of which counts once");
+  });
+
+  it("goes on after a message that failed", async () => {
+    flow = await startFlow(nodes());
+    await look();
+    list(reports(6));
+    lists.options.reply = ({ nth }) => (nth === 2 ? { status: 403, body: { message: "No." } } : undefined);
+    const ends = await Promise.all([flow.send("changes"), flow.send("changes")]);
+    assert.deepEqual(
+      ends.map(({ caught }) => caught !== undefined),
+      [true, false],
+    );
+    assert.deepEqual(flow.of("out").map(short), ["created 6"]);
+  });
+
+  describe("keeps what it saw", () => {
+    it("over a restart, in a store that does", async () => {
+      const dir = await mkdtemp(join(tmpdir(), "seo-"));
+      const stores = { file: { module: "localfilesystem", config: { dir, flushInterval: 1 } } };
+      flow = await startFlow(nodes({ store: "file" }));
+      await openStores(stores);
+      await look();
+      await closeStores();
+      await flow.stop();
+      list(reports(6).filter(({ id }) => id !== 2));
+      flow = await startFlow(nodes({ store: "file" }));
+      await openStores(stores);
+      assert.deepEqual(await look(), ["created 6", "deleted 2"]);
+      await closeStores();
+      await rm(dir, { recursive: true });
+    });
+
+    it("in the store that the user chose, and in no other; figures only", async () => {
+      flow = await startFlow(nodes({ store: "second" }));
+      await openStores({ first: { module: "memory" }, second: { module: "memory" } });
+      list(reports(2).map((row) => ({ ...row, results: { title: "long" }, password: true })));
+      await look();
+      assert.deepEqual(context()?.keys("first"), []);
+      assert.deepEqual(context()?.keys("second"), ["reports"]);
+      const { reports: kept } = Object(context()?.get("reports", "second")) as { reports: Record<string, Row> };
+      const names = ["created_at", "generated_at", "id", "privacy", "result", "score", "updated_at", "url"];
+      assert.deepEqual(Object.keys(kept[1] ?? {}).toSorted(), names);
+    });
+  });
+});

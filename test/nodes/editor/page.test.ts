@@ -1,0 +1,537 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { type Node, parse } from "acorn";
+import fc from "fast-check";
+import { root } from "../../../dev/nodered.js";
+import { ask } from "../../../nodes/editor/ask.js";
+import { check } from "../../../nodes/editor/check.js";
+import { build, type Texts } from "../../../nodes/editor/forms.js";
+import { help } from "../../../nodes/editor/help.js";
+import { page } from "../../../nodes/editor/page.js";
+import { register } from "../../../nodes/editor/register.js";
+import { codes, stages } from "../../../src/errors.js";
+import { changes, type NodeType, operations, service } from "../../../src/operations.js";
+import { checker } from "../../../src/schema.js";
+import { type Any, createEditor } from "../../support/editor.js";
+
+const icons = new Set(readdirSync(join(root, "icons")));
+const { types, english } = build();
+const html = page(types, icons);
+const helps = help(types, english);
+const editor = () => createEditor(html, english);
+const table: Record<string, NodeType> = { ...operations, "seo-report-changes": changes };
+const at = (path: string) => path.split(".").reduce<Any>((texts, key) => texts?.[key], english);
+const helpOf = (all: string, type: string) =>
+  all.match(new RegExp(`data-help-name="${type}">([^]*?)</script>`))?.[1] ?? "";
+/** What an operation node has beside its parameters and options. */
+const COMMON = ["name", "service"];
+/** The editor's and the runtime's own. */
+const RESERVED =
+  /^(.|id|type|wires|inputs|outputs|info|status|dirty|changed|selected|users|valid|validationErrors|inputLabels|outputLabels|moved|send|error|warn|log|debug|trace|close|context|on|receive|metric|emit|credentials|_.*)$/;
+
+describe("the editor's page", () => {
+  for (const [type, row] of Object.entries(table)) {
+    describe(type, () => {
+      const params = Object.keys(row.params);
+      const fields = [...COMMON, ...params.flatMap((name) => [name, `${name}Type`]), ...Object.keys(row.options)];
+
+      it("has the same properties in the table, the definition and the dialog", () => {
+        const { definitions, template } = editor();
+        const ids = [...template(type).matchAll(/<(?:input|select)[^>]* id="node-input-(\w+)"/g)].map(([, id]) => id);
+        assert.deepEqual(Object.keys(definitions[type].defaults), fields);
+        assert.deepEqual(ids.sort(), [...fields].sort());
+        for (const name of fields) assert.doesNotMatch(name, RESERVED);
+      });
+
+      it("reads a new node's main parameter from the payload and every other from a property of it", () => {
+        const { defaults } = editor().definitions[type];
+        for (const [name, { wire }] of Object.entries(row.params)) {
+          assert.equal(defaults[name].value, name === row.main ? "payload" : `payload.${wire ?? name}`);
+          assert.equal(defaults[`${name}Type`].value, "msg");
+        }
+        for (const [name, option] of Object.entries(row.options))
+          assert.equal(defaults[name].value, option.default ?? "");
+      });
+
+      it("ties a label to every field, required ones before the fold", () => {
+        const template = editor().template(type);
+        for (const name of [...COMMON, ...params, ...Object.keys(row.options)])
+          assert.match(template, new RegExp(`<label\\s+for="node-input-${name}"`));
+        const fold = template.indexOf("<details>");
+        for (const [name, { required }] of Object.entries(row.params))
+          assert.equal(template.indexOf(`id="node-input-${name}"`) > fold && fold > -1, !required, name);
+      });
+
+      it("offers every value of a closed list, and nothing first where nothing is needed", () => {
+        const { add, open } = editor();
+        const $ = open(add(type));
+        for (const [name, { values, required }] of Object.entries(row.params)) {
+          const [fixed, ...others] = $(`#node-input-${name}`)[0].types;
+          assert.deepEqual([...others], ["msg", "flow", "global", "env", "jsonata"]);
+          if (!values) assert.equal(fixed, "str");
+          else {
+            assert.equal(fixed.value, "str");
+            const offered = fixed.options.map(({ value }: Any) => value);
+            assert.deepEqual([...offered], [...(required ? [] : [""]), ...Object.keys(values)]);
+            for (const { value, label } of fixed.options.slice(required ? 0 : 1))
+              assert.equal(
+                label,
+                values[value] === value || value === values[value]?.toLowerCase()
+                  ? values[value]
+                  : `${values[value]} (${value})`,
+              );
+          }
+        }
+        for (const [name, { values = {} }] of Object.entries(row.options)) {
+          const offered = $(`#node-input-${name} option`)
+            .toArray()
+            .map((option: Any) => option.attribs.value);
+          assert.deepEqual(offered, Object.keys(values));
+        }
+      });
+
+      it("tells in its help of every parameter, option and code, its first paragraph what it does", () => {
+        const text = helpOf(helps, type);
+        assert.ok(text.trim().startsWith(`<p>${row.help.replace(/'/g, "&#39;")}</p>`));
+        for (const [name, { wire }] of Object.entries(row.params))
+          assert.ok(
+            text.includes(`>${name === row.main ? "payload" : `payload.${wire ?? name}`} <span`) ||
+              text.includes(`payload.${name} <`),
+            name,
+          );
+        for (const name of [...Object.keys(row.options), ...Object.keys(codes), "payload", "seo"])
+          assert.match(text, new RegExp(`<dt[^>]*>${name} <span`));
+        for (const part of ["Inputs", "Outputs", "Errors", "Details", "References"])
+          assert.ok(text.includes(`<h3>${part}</h3>`));
+      });
+
+      it("accepts of fixed values what the schema accepts", () => {
+        const { add } = editor();
+        const plain = fc.oneof(
+          fc.string({ maxLength: 8 }),
+          fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)), maxLength: 4 }),
+          fc.constantFrom(
+            "",
+            " ",
+            ".",
+            "..",
+            "a/b",
+            "true",
+            "No",
+            "2",
+            "PASSWORD",
+            "1e3",
+            "-1",
+            "0.5",
+            "\ud800",
+            "x".repeat(256),
+            "x".repeat(8193),
+          ),
+          fc.constantFrom(
+            ...Object.values({ ...row.params, ...row.options }).flatMap(({ values = {} }) =>
+              Object.entries(values).flat(),
+            ),
+            "x",
+          ),
+        );
+        for (const [name, field] of Object.entries({ ...row.params, ...row.options })) {
+          const accepts = checker({ [name]: field });
+          const node = add(type, "n", { [`${name}Type`]: "str" });
+          fc.assert(
+            fc.property(plain, (value) => {
+              const verdict = node._def.defaults[name].validate.call(node, value, {});
+              if (/^\$[{(]/.test(value)) return;
+              let schema = true;
+              try {
+                accepts({ [name]: { value, from: "here" } });
+              } catch {
+                schema = false;
+              }
+              assert.equal(verdict === true, schema, `${name} ${JSON.stringify(value)}: ${verdict}`);
+              if (verdict !== true) assert.match(verdict, /^[^_]+ .*\.$/s);
+            }),
+          );
+        }
+      });
+
+      it("has an icon of its own", () => assert.ok(icons.has(`${type}.svg`)));
+    });
+  }
+
+  it("has the settings and the key in the dialog of the service", () => {
+    const { definitions, template } = editor();
+    const { defaults, credentials, category } = definitions["seo-service"];
+    const ids = [...template("seo-service").matchAll(/<(?:input|select)[^>]* id="node-config-input-(\w+)"/g)].map(
+      ([, id]) => id,
+    );
+    assert.equal(category, "config");
+    assert.deepEqual(Object.keys(defaults), ["name", ...Object.keys(service)]);
+    assert.deepEqual(Object.keys(credentials), ["apiKey"]);
+    assert.equal(credentials.apiKey.type, "password");
+    assert.deepEqual(ids.sort(), ["name", "apiKey", ...Object.keys(service)].sort());
+    for (const id of ids)
+      assert.ok(
+        template("seo-service").includes(`<label for="node-config-input-${id}"`) ||
+          new RegExp(`<label\\s+for="node-config-input-${id}"`).test(template("seo-service")),
+      );
+    assert.match(template("seo-service"), /type="password" id="node-config-input-apiKey"/);
+    for (const name of [...Object.keys(service), "apiKey"])
+      assert.match(helpOf(helps, "seo-service"), new RegExp(`<dt[^>]*>${name} <span`));
+    assert.deepEqual(
+      [defaults.tls.type, defaults.tls.required, defaults.proxy.type, defaults.proxy.required],
+      ["tls-config", false, "http proxy", false],
+    );
+  });
+
+  it("is read by the flow library's parser: literal types, inline defaults, literal facts", () => {
+    const seen: Record<string, Record<string, unknown>> = {};
+    const visit = (node: Any): void => {
+      if (node.type === "CallExpression" && node.callee.property?.name === "registerType") {
+        const [type, definition] = node.arguments;
+        assert.deepEqual([type.type, definition.type], ["Literal", "ObjectExpression"]);
+        const facts = definition.properties.map(({ key, value }: Any) => [
+          key.name,
+          value.type === "Literal" ? value.value : value.properties?.map((property: Any) => property.key.name),
+        ]);
+        seen[type.value] = Object.fromEntries(facts);
+      }
+      for (const child of Object.values(node)) if (child && typeof child === "object") visit(child);
+    };
+    for (const [, script] of html.matchAll(/<script.+?type=['"]text\/javascript['"].*?>([\S\s]*?)<\/script>/gi))
+      visit(parse(script ?? "", { ecmaVersion: "latest" }) as Node);
+    assert.deepEqual(Object.keys(seen).sort(), ["seo-service", ...Object.keys(table)].sort());
+    for (const [type, { color }] of Object.entries(table)) {
+      const { defaults, ...facts } = seen[type] ?? {};
+      assert.ok(Array.isArray(defaults) && defaults.every((name) => typeof name === "string"));
+      assert.deepEqual(
+        [facts.category, facts.color, facts.inputs, facts.outputs, facts.icon],
+        ["SEO reports", color, 1, 1, `${type}.svg`],
+      );
+    }
+    assert.deepEqual(seen["seo-service"]?.credentials, ["apiKey"]);
+  });
+
+  it("has every text that the dialogs and the browser code ask for", () => {
+    const code = [register, check, ask].join("\n");
+    for (const [, key] of html.matchAll(/data-i18n="(?:\[\w+\])?([\w.-]+)"/g))
+      assert.equal(typeof at(key ?? ""), "string", key);
+    for (const [, key] of code.matchAll(/text\("([\w.]+)"/g))
+      assert.equal(typeof at(`seo-reports.${key}`), "string", key);
+    const stand = editor();
+    for (const type of Object.keys(types)) {
+      const node = stand.add(type);
+      node._def.paletteLabel.call(node._def);
+      node._def.label.call(node);
+      for (const [name, { validate }] of Object.entries<Any>({ ...node._def.defaults, ...node._def.credentials })) {
+        if (types[type]?.rows[name]?.source) node[`${name}Type`] = "str";
+        for (const value of ["", "x", "/", "\n", "-1", "é", "x".repeat(9000)]) validate?.call(node, value, {});
+      }
+      stand.open(node);
+    }
+    assert.deepEqual(stand.missing, []);
+    for (const { done } of Object.values(operations))
+      if (done) assert.equal(typeof at(`seo-reports.status.${done}`), "string");
+    for (const code of Object.keys(codes)) assert.equal(typeof at(`seo-reports.error.${code}.status`), "string");
+    assert.equal(at("palette.label.SEO_reports"), "SEO reports");
+  });
+
+  it("has no colour of its own in dialogs, and no way from data to HTML", () => {
+    const dialogs = html.slice(0, html.indexOf('<script type="text/javascript">'));
+    assert.equal(dialogs.match(/#[0-9a-f]{3,8}\b|rgb|hsl|color:(?!\s*var\(--red-ui-)/i)?.[0], undefined);
+    assert.equal(
+      html.match(/innerHTML|outerHTML|insertAdjacent|\.html\(|RED\.notify|document\.write|\beval\b/)?.[0],
+      undefined,
+    );
+    const [open, close] = [html.match(/<script/g), html.match(/<\/script>/g)];
+    assert.equal(open?.length, close?.length);
+  });
+
+  it("says what the build wrote, beside the entry", () => {
+    const built = (file: string) => readFileSync(join(root, "dist/nodes", file), "utf8");
+    assert.equal(built("seo-reports.html"), html);
+    assert.deepEqual(JSON.parse(built("locales/en-US/seo-reports.json")), english);
+    assert.equal(built("locales/en-US/seo-reports.html"), help(types, english, english));
+    for (const icon of icons) assert.ok(existsSync(join(root, "dist/nodes/icons", icon)));
+  });
+
+  it("takes a translation where there is one, and English where there is none", () => {
+    const german: Texts = {
+      "seo-reports": { node: { "seo-report-show": { help: "Holt einen Bericht." } }, help: { inputs: "Eingaben" } },
+    };
+    const text = helpOf(help(types, german, english), "seo-report-show");
+    assert.match(text, /<p>Holt einen Bericht\.<\/p>\n<h3>Eingaben<\/h3>/);
+    assert.match(text, /<h3>Outputs<\/h3>/);
+  });
+
+  it("makes a dialog, help and texts of a row that is added to the table", () => {
+    const ping: NodeType = {
+      title: "ping <b>",
+      help: "Pings & waits.",
+      returns: "A pong.",
+      color: "#87A980",
+      main: "host",
+      params: {
+        host: { kind: "text", place: "query", label: "Host", help: "Whom.", required: true },
+        near: { kind: "text", place: "query", label: "Near", help: "Where.", wire: "by", example: "</script>" },
+        sort: { kind: "choice", place: "query", label: "Order", help: "Another order.", values: { up: "Upwards" } },
+      },
+      options: {},
+    };
+    const { types: more, english: texts } = build({ ...table, "seo-ping": ping });
+    const stand = createEditor(page(more, icons), texts);
+    const node = stand.add("seo-ping", "p", { host: "example.com", hostType: "str" });
+    const $ = stand.open(node);
+    assert.deepEqual(Object.keys(stand.definitions["seo-ping"].defaults), [
+      ...COMMON,
+      "host",
+      "hostType",
+      "near",
+      "nearType",
+      "sort",
+      "sortType",
+    ]);
+    assert.equal(stand.definitions["seo-ping"].defaults.near.value, "payload.by");
+    assert.equal(stand.definitions["seo-ping"].icon, "file.svg");
+    assert.equal(node._def.label.call(node), "ping <b> example.com");
+    assert.deepEqual(
+      [...$("#node-input-sort")[0].types[0].options].map(({ label }: Any) => label),
+      ["not sent", "Upwards (up)"],
+    );
+    assert.match(
+      helpOf(help(more, texts), "seo-ping"),
+      /<p>Pings &#38; waits\.<\/p>[\s\S]*Another order\. One of: <code>up<\/code> Upwards\./,
+    );
+    assert.match(helpOf(help(more, texts), "seo-report-list"), /The direction of sorting/);
+    assert.deepEqual(stand.missing, []);
+  });
+
+  describe("an open dialog", () => {
+    const tips = ($: Any) => $(".form-tips").text();
+
+    it("names on the canvas what is fixed, shortened, unless the node has a name", () => {
+      const { add } = editor();
+      const label = (more: object) => {
+        const node = add("seo-report-store", "n", { ...more });
+        return node._def.label.call(node);
+      };
+      assert.equal(label({}), "store report");
+      assert.equal(label({ url: "https://example.com", urlType: "str" }), "store report https://example.com");
+      assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report ${"x".repeat(39)}…`);
+      assert.equal(label({ name: "mine", url: "x", urlType: "str" }), "mine");
+      const home = add("seo-service", "s", { baseUrl: "https://a.example" });
+      assert.equal(home._def.label.call(home), "SEO service https://a.example");
+    });
+
+    it("warns where a password is given that has no effect", () => {
+      const { add, open, type } = editor();
+      const $ = open(add("seo-report-store", "n", { privacy: "0", privacyType: "str" }));
+      assert.equal(tips($), "");
+      type("#node-input-passwordType", "str");
+      type("#node-input-password", "s");
+      assert.equal(tips($), "Password takes effect only when Privacy is Password (2).");
+      type("#node-input-privacy", "2");
+      assert.equal(tips($), "");
+      type("#node-input-privacy", "");
+      assert.notEqual(tips($), "", "a store makes a public report");
+      type("#node-input-privacyType", "msg");
+      assert.equal(tips($), "");
+      assert.equal(
+        tips(
+          open(add("seo-report-update", "u", { privacy: "", privacyType: "str", password: "s", passwordType: "str" })),
+        ),
+        "",
+      );
+    });
+
+    it("shows the limit only with the outputs that use it", () => {
+      const { add, open, type } = editor();
+      const $ = open(add("seo-project-list"));
+      const shown = () => $("#node-input-limit").closest(".form-row").css("display") !== "none";
+      for (const output of Object.keys(operations["seo-project-list"]?.options.output?.values ?? {})) {
+        type("#node-input-output", output);
+        assert.equal(shown(), !["body", "data"].includes(output), output);
+      }
+    });
+
+    it("opens the fold when something in it is not as in a new node", () => {
+      const { add, open } = editor();
+      const isOpen = (more: object) => open(add("seo-report-list", "n", { ...more }))("details").prop("open");
+      assert.ok(!isOpen({}));
+      assert.ok(isOpen({ search: "x" }));
+      assert.ok(isOpen({ resultType: "str", result: "good" }));
+      assert.ok(!open(add("seo-service", "s"))("details").prop("open"));
+      assert.ok(open(add("seo-service", "s", { retries: "0" }))("details").prop("open"));
+    });
+
+    it("shows the defaults of what a node of an older version lacks, and calls them valid", () => {
+      const { add, open } = editor();
+      const node = add("seo-report-list", "n", { search: undefined, searchType: undefined, output: undefined });
+      const $ = open(node);
+      assert.deepEqual(
+        [$("#node-input-search").val(), $("#node-input-searchType").val(), $("#node-input-output").val()],
+        ["payload.search", "msg", "body"],
+      );
+      assert.equal(node._def.defaults.search.validate.call(node, undefined, {}), true);
+    });
+
+    it("keeps a fixed value that is in no list, and knows one by its name", () => {
+      const { add, open } = editor();
+      const fixed = (result: string) =>
+        open(add("seo-report-list", "n", { result, resultType: "str" }))("#node-input-result");
+      assert.equal(fixed("Good").val(), "good");
+      assert.equal(fixed("${RESULT}").val(), "${RESULT}");
+      assert.ok(fixed("odd")[0].types[0].options.some(({ value }: Any) => value === "odd"));
+    });
+
+    it("says in a sentence why a field is not valid, for every source", () => {
+      const { add, open, type } = editor();
+      const node = add("seo-report-delete", "n", { reportId: "a/b", reportIdType: "str" });
+      const $ = open(node);
+      const said = () => $("#node-input-reportId").closest(".form-row").find(".seo-reason").text();
+      assert.match(said(), /^Report may not be .* backslash\.$/);
+      type("#node-input-reportId", "");
+      assert.equal(said(), "Report is needed.");
+      type("#node-input-reportId", "$" + "{ID}");
+      assert.equal(said(), "");
+      type("#node-input-reportIdType", "jsonata");
+      type("#node-input-reportId", "x(");
+      assert.equal(said(), "not a jsonata");
+      assert.equal(node._def.defaults.reportId.validate.length, 2);
+      const home = add("seo-service", "s");
+      for (const good of ["https://a.example", "HTTP://a:8080/sub/", " https://[::1]/api/v1 ", "${URL}"])
+        assert.equal(home._def.defaults.baseUrl.validate.call(home, good, {}), true, good);
+      for (const bad of ["", "a.example", "ftp://a", "https://u:p@a", "https://a?b", "https://a#b", "https://"])
+        assert.equal(typeof home._def.defaults.baseUrl.validate.call(home, bad, {}), "string", bad);
+      for (const bad of ["", "a b", "a\nb", "schlüssel"])
+        assert.equal(typeof home._def.credentials.apiKey.validate.call(home, bad, {}), "string", bad);
+      assert.equal(home._def.credentials.apiKey.validate.call(home, "__PWRD__", {}), true);
+    });
+  });
+
+  describe("the connection test", () => {
+    const MARKUP = "<img src=x onerror=alert(1)>";
+    const start = () => {
+      const stand = editor();
+      const $ = stand.open(
+        stand.add("seo-service", "s", {
+          baseUrl: "https://old.example",
+          tls: "_ADD_",
+          credentials: { apiKey: "__PWRD__" },
+        }),
+      );
+      stand.type("#node-config-input-baseUrl", "https://new.example");
+      $(".seo-test").trigger("click");
+      return { ...stand, $, result: $("output"), button: $(".seo-test") };
+    };
+
+    it("sends what is typed, waits, and shows the answer as text", async () => {
+      const { requests, result, button } = start();
+      assert.deepEqual(requests[0]?.body, {
+        id: "s",
+        baseUrl: "https://new.example",
+        apiKey: "__PWRD__",
+        tls: "",
+        proxy: "",
+      });
+      assert.equal(requests[0]?.url, "seo-service/test");
+      assert.ok(button.prop("disabled"));
+      requests[0]?.answer(true, { ok: true, stage: "done", reason: "", count: MARKUP });
+      await pause(1);
+      assert.equal(result.text(), `Reports: ${MARKUP}. ${stages.done}`);
+      assert.equal(result.children().length, 0);
+      assert.ok(result.hasClass("seo-good") && !button.prop("disabled"));
+    });
+
+    it("shows a failure, a refusal and silence", async () => {
+      for (const [ok, answer, text] of [
+        [true, { ok: false, stage: "name", reason: "No such host." }, `No such host. ${stages.name}`],
+        [false, { status: 403, responseText: MARKUP }, `The test could not be run: ${MARKUP}`],
+        [false, { status: 0, statusText: "error" }, "The test could not be run: Node-RED does not answer."],
+      ] as const) {
+        const { requests, result } = start();
+        requests[0]?.answer(ok, answer);
+        await pause(1);
+        assert.equal(result.text(), text);
+        assert.ok(result.hasClass("seo-bad"));
+      }
+    });
+
+    it("leaves the next dialog alone when the answer comes late", async () => {
+      const { requests, open, add } = start();
+      const $ = open(add("seo-service", "t"));
+      requests[0]?.answer(true, { ok: true, stage: "done", reason: "late" });
+      await pause(1);
+      assert.equal($("output").text(), "");
+    });
+  });
+
+  describe("suggestions", () => {
+    const start = (more: object = {}) => {
+      const stand = editor();
+      stand.add("seo-service", "s", { baseUrl: "https://a.example", credentials: { apiKey: "typed" } });
+      const $ = stand.open(
+        stand.add("seo-report-show", "n", { service: "s", reportId: "", reportIdType: "str", ...more }),
+      );
+      const input = $(".red-ui-typedInput-input");
+      const write = async (text: string) => {
+        input.val(text).trigger("input");
+        await pause(300);
+      };
+      return { ...stand, $, input, write, options: () => $("datalist option") };
+    };
+
+    it("come from the service as the workspace has it, as text", async () => {
+      const { requests, write, options, input } = start();
+      await Promise.all([write("e"), write("ex")]);
+      assert.equal(requests.length, 1, "it waits for a pause");
+      assert.deepEqual(requests[0]?.body, {
+        id: "s",
+        baseUrl: "https://a.example",
+        apiKey: "typed",
+        tls: "",
+        proxy: "",
+        operation: "seo-report-list",
+        text: "ex",
+      });
+      const suggestions = [
+        { value: "27", label: "example.com/pricing", date: "2025-11-12T10:00:00.000000Z" },
+        { value: 28, label: "<img src=x onerror=alert(1)>", date: "never" },
+        ...Array.from({ length: 30 }, (_, value) => ({ value, label: "more" })),
+      ];
+      requests[0]?.answer(true, { suggestions });
+      await pause(1);
+      assert.equal(options().length, 20);
+      assert.deepEqual(
+        options()
+          .toArray()
+          .slice(0, 2)
+          .map((option: Any) => [option.attribs.value, option.children[0].data]),
+        [
+          ["27", "example.com/pricing · Nov 12"],
+          ["28", "<img src=x onerror=alert(1)>"],
+        ],
+      );
+      assert.equal(input.attr("list"), options().parent().attr("id"));
+      await write("ex");
+      assert.equal(requests.length, 1, "it is remembered");
+    });
+
+    it("are silent on failure, on nonsense, without a service, and where the value is not fixed", async () => {
+      const { requests, write, options } = start();
+      await write("ex");
+      requests[0]?.answer(false, { status: 500 });
+      await pause(1);
+      await write("ex");
+      requests[1]?.answer(true, "<html>");
+      await pause(1);
+      assert.deepEqual([requests.length, options().length], [2, 0]);
+      for (const more of [{ service: "" }, { reportIdType: "msg" }]) {
+        const other = start(more);
+        await other.write("ex");
+        assert.equal(other.requests.length, 0);
+      }
+    });
+  });
+});

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { type Case, cases } from "../support/cases.js";
+import { type FaultyServer, listen, tlsFile } from "../support/faulty.js";
+import { type Flow, failure, node, type Outcome, service, startFlow, tlsConfig } from "../support/flow.js";
+import type { FlowNode } from "../support/red.js";
+import { type Scenario, scenarios } from "../support/scenarios.js";
+import { expected, RETRIES, type Row, type Scene, seen, setUp } from "../support/scene.js";
+import { stopBackOff } from "../support/time.js";
+
+/** Where redirects lead: nothing may ever come there. */
+const other = await listen((socket) => socket.end());
+
+/** One scenario, and a node for each case. */
+interface Stage extends Scene {
+  scenario: Scenario;
+  nodes: FlowNode[];
+  outcomes: Map<Case, Promise<Outcome>>;
+}
+
+async function setStage(id: string, scenario: Scenario): Promise<Stage> {
+  const scene = await setUp(scenario);
+  const { baseUrl, proxyUrl } = scene;
+  const own = {
+    retries: String(RETRIES),
+    concurrency: "8",
+    timeout: "600",
+    ...scenario.settings,
+    ...(proxyUrl && { proxy: `${id}-proxy` }),
+  };
+  // Where the service asks to wait, each case has a service node of its own, so that none waits for another's sake.
+  const waits = scenario.status === 429 || scenario.status === 503;
+  const services = waits ? cases.map((_, i) => `${id}-service-${i}`) : [`${id}-service`];
+  const nodes = [
+    ...(proxyUrl ? [{ id: `${id}-proxy`, type: "http proxy", name: "", url: proxyUrl, noproxy: [] }] : []),
+    ...services.map((name) => service(name, baseUrl, own)),
+    ...cases.map(({ type, input }, i) => {
+      const fixed = Object.fromEntries(Object.keys(input).map((param) => [`${param}Type`, "str"]));
+      return node(`${id}-${i}`, type, { ...input, ...fixed, service: services[i] ?? services[0] });
+    }),
+  ];
+  return { ...scene, scenario, nodes, outcomes: new Map() };
+}
+
+function observed({ outputs, caught }: Outcome, one: Case, server: FaultyServer): Row {
+  const error = caught && failure({ caught }).seo.error;
+  const success = outputs[0]?.seo as { attempts: number } | undefined;
+  return {
+    code: error?.code,
+    statusCode: error?.statusCode,
+    uncertain: error?.uncertain,
+    attempts: error?.attempts ?? success?.attempts ?? 0,
+    requests: seen(server, one),
+    payloads: outputs.map(({ payload }) => payload),
+  };
+}
+
+/** Does all of it, `width` at a time. */
+async function inTurns(width: number, work: (() => Promise<unknown>)[]): Promise<void> {
+  const rest = work.values();
+  await Promise.all(
+    Array.from({ length: width }, async () => {
+      for (const one of rest) await one();
+    }),
+  );
+}
+
+describe("Faults of the service and of the network", () => {
+  const stages = new Map<string, Stage>();
+  const table = Object.entries(scenarios(other.url));
+  let goOn = () => {};
+  let flow: Flow;
+
+  before(async function () {
+    this.timeout(300_000);
+    // No back-off: how long it is, is another test's matter.
+    goOn = stopBackOff();
+    await Promise.all(table.map(async ([name, scenario], i) => stages.set(name, await setStage(`s${i}`, scenario))));
+    const nodes = [tlsConfig("trusting"), ...[...stages.values()].flatMap((stage) => stage.nodes)];
+    flow = await startFlow(nodes, { trusting: { cadata: tlsFile("ca") } });
+    // Some at a time, or the work for all the others would use up the seconds of those that time out.
+    await inTurns(
+      8,
+      table.map(([name], i) => () => {
+        const { outcomes } = stages.get(name) as Stage;
+        for (const [k, one] of cases.entries()) outcomes.set(one, flow.send(`s${i}-${k}`, { payload: "untouched" }));
+        return Promise.all(outcomes.values());
+      }),
+    );
+  });
+
+  after(async function () {
+    this.timeout(60_000);
+    goOn();
+    await flow.stop();
+    for (const stage of stages.values()) await stage.close();
+    await other.close();
+  });
+
+  for (const [name, scenario] of table) {
+    it(name, async () => {
+      const { server, outcomes } = stages.get(name) as Stage;
+      for (const one of cases) {
+        const outcome = await (outcomes.get(one) as Promise<Outcome>);
+        const { caught } = outcome;
+        const message = caught ? failure(outcome).error.message : "succeeded";
+        assert.deepEqual(observed(outcome, one, server), expected(scenario, one, name), `${one.name}: ${message}`);
+        assert.equal(outcome.ends, 1, `${one.name}: told once`);
+        if (caught) assert.deepEqual([caught.payload, caught.error === undefined], ["untouched", false]);
+        assert.match(message, /^The service\b.*\S$|^succeeded$/s);
+      }
+    });
+  }
+
+  it("never brings the key to another origin", () => {
+    assert.equal(other.connections, 0);
+  });
+
+  it("leaves no store and no making again behind that was sent twice", () => {
+    const twice = [...stages].flatMap(([name, { scenario, server }]) =>
+      cases.filter((one) => one.once && scenario.acted && seen(server, one) > 1).map((one) => `${name}: ${one.name}`),
+    );
+    assert.deepEqual(twice, []);
+  });
+});

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { operations } from "../../src/operations.js";
+import { answer, type FaultyServer, listen } from "../support/faulty.js";
+import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+
+const types = Object.keys(operations);
+const valid = { url: "https://example.com", id: 7, project: "p" };
+
+const nested = (levels: number) => {
+  let value: object = {};
+  for (let i = 0; i < levels; i++) value = { value };
+  return value;
+};
+/** What fast-check does not think of, or cannot print. */
+const hostile: Record<string, () => unknown> = {
+  "nested very deep": () => nested(20_000),
+  "a getter that throws": () => Object.defineProperty({}, "url", { enumerable: true, get: () => assert.fail("get") }),
+  "a proxy that throws": () => new Proxy({}, { get: () => assert.fail("get"), ownKeys: () => assert.fail("keys") }),
+  "without a text": () => ({ toString: null, valueOf: null }),
+  "a text that throws": () => ({ toString: () => assert.fail("text"), toJSON: () => assert.fail("JSON") }),
+  "a thrown symbol": () => Object.defineProperty({}, "url", { get: () => thrown(Symbol("thrown")) }),
+  "a symbol": () => Symbol("symbol"),
+  "a function": () => () => assert.fail("called"),
+  "a buffer": () => Buffer.from("https://example.com"),
+  "a number that is too large": () => 10n ** 40n,
+  "half a character": () => "\ud800",
+  "a megabyte": () => "x".repeat(1 << 20),
+  "a circle": () => {
+    const circle: Record<string, unknown> = {};
+    return Object.assign(circle, { url: circle, id: circle, value: circle });
+  },
+};
+
+const thrown = (value: unknown) => {
+  throw value;
+};
+
+const value = fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true });
+const names = [...new Set(Object.values(operations).flatMap(({ params }) => Object.keys(params)))];
+const payload = fc.oneof(value, fc.dictionary(fc.constantFrom("id", "page", ...names), value));
+
+describe("Whatever a message holds", function () {
+  this.timeout(120_000);
+  let server: FaultyServer;
+  let flow: Flow;
+
+  before(async () => {
+    server = await listen((socket) => socket.write(answer(200, '{"data":[],"status":200}')));
+    flow = await startFlow([
+      service("service", server.url, { retries: "0" }),
+      ...types.map((type) => node(type, type)),
+      node("two", "seo-report-store", { wires: [["out", "out"]] }),
+    ]);
+  });
+
+  after(async () => {
+    await flow.stop();
+    await server.close();
+  });
+
+  async function handle(type: string, msg: Message): Promise<void> {
+    const seen = server.requests.length;
+    const outcome = await flow.send(type, msg);
+    assert.equal(outcome.ends, 1);
+    if (!outcome.caught) return;
+    const { error } = failure(outcome).seo;
+    assert.equal(error.code, "SEO_INPUT", error.message);
+    assert.equal(server.requests.length, seen, error.message);
+    assert.match(error.message, /^\S/);
+  }
+
+  for (const type of types) {
+    it(`ends once, with an answer or a code: ${type}`, () =>
+      fc.assert(
+        fc.asyncProperty(payload, fc.dictionary(fc.string(), value, { maxKeys: 2 }), (payload, rest) =>
+          handle(type, { ...rest, payload }),
+        ),
+        { numRuns: 60 },
+      ));
+
+    for (const [name, make] of Object.entries(hostile))
+      it(`ends once, with an answer or a code: ${type}, ${name}`, async () => {
+        await handle(type, { payload: make() });
+        for (const param of ["id", ...names]) await handle(type, { payload: { ...valid, [param]: make() } });
+      });
+  }
+
+  it("says that the service has answered, where only the message cannot be passed on", async () => {
+    const msg: Message = { payload: { url: "https://example.com" }, deep: nested(20_000) };
+    const seen = server.requests.length;
+    const outcome = await flow.send("two", msg);
+    assert.equal(server.requests.length, seen + 1);
+    assert.equal(outcome.ends, 1);
+    const { seo } = failure(outcome);
+    assert.deepEqual([seo.error.code, seo.error.attempts, seo.error.uncertain], ["SEO_INPUT", 1, true]);
+    assert.match(seo.error.message, /^The service has answered, but the message cannot be passed on: /);
+  });
+});

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { inspect } from "node:util";
+import { operations } from "../../src/operations.js";
+import { answer, type Behaviour, listen } from "../support/faulty.js";
+import { failure, node, service, startFlow } from "../support/flow.js";
+import { helper } from "../support/red.js";
+import { scenarios } from "../support/scenarios.js";
+import { stopBackOff } from "../support/time.js";
+
+const KEY = "canary-key/5f0c1e";
+const PASSWORD = "canary-password 77!";
+const secret = /canary-(key|password)/;
+
+const types = Object.keys(operations);
+const payload = { url: "https://example.com", id: 7, project: "p", privacy: 2, password: PASSWORD };
+/** Those with a secret beside the key, and one that is sent again where they are not. */
+const keepers = types.filter((type) => operations[type]?.params.password || type === "seo-report-list");
+const nodes = (at: (type: string) => string, which = types) =>
+  which.map((type) => node(`${at("")}${type}`, type, { service: at("service") }));
+
+/** Answers with everything that was sent: in the body, as PHP writes it, and in a header. */
+const echo =
+  (status: number): Behaviour =>
+  (socket, { head, body }) => {
+    const said = JSON.stringify({
+      message: `${head} ${body} ${decodeURIComponent(body.replaceAll("+", " "))}`,
+      [KEY]: 1,
+    });
+    const key = /authorization: (.*)/i.exec(head)?.[1] ?? "";
+    socket.end(answer(status, said.replaceAll("/", "\\/"), { "X-Echo": key, Connection: "close" }));
+  };
+
+describe("Secrets", function () {
+  this.timeout(120_000);
+
+  for (const status of [200, 201, 401, 403, 404, 422, 500, 503]) {
+    it(`do not come back out of an answer of ${status} that holds them`, async () => {
+      const server = await listen(echo(status));
+      const flow = await startFlow([service("service", server.url, { retries: "0" }), ...nodes((id) => id)], {
+        service: { apiKey: KEY },
+      });
+      for (const type of types) {
+        const { outputs, caught } = await flow.send(type, { payload: { ...payload } });
+        const { payload: came, ...rest } = (outputs[0] ?? caught) as Record<string, unknown>;
+        assert.doesNotMatch(inspect(rest, { depth: 20 }), secret, type);
+        assert.doesNotMatch(inspect(outputs.length > 0 ? came : undefined, { depth: 20 }), /canary-key/, type);
+        if (outputs.length === 0) assert.deepEqual(came, payload, "a message keeps the password that it brought");
+      }
+      for (const id of ["service", ...types]) assert.doesNotMatch(inspect(helper.getNode(id), { depth: 4 }), secret);
+      assert.doesNotMatch(inspect([flow.log, flow.statuses()], { depth: 20 }), secret);
+      await flow.stop();
+      await server.close();
+    });
+  }
+
+  it("are in no error, status or line of the log, whatever goes wrong", async () => {
+    const goOn = stopBackOff();
+    const table = Object.values(scenarios("http://127.0.0.1:1")).filter(
+      ({ proxy, server, code }) => !proxy && !server && code !== "SEO_TIMEOUT",
+    );
+    const servers = await Promise.all(table.map(({ behave }) => listen(behave)));
+    const all = servers.flatMap(({ url }, i) => [
+      service(`s${i}-service`, url, { retries: "1", timeout: "5" }),
+      ...nodes((id) => `s${i}-${id}`, keepers),
+    ]);
+    const keys = Object.fromEntries(servers.map((_, i) => [`s${i}-service`, { apiKey: KEY }]));
+    const flow = await startFlow(all, keys);
+    await Promise.all(
+      servers.flatMap((_, i) =>
+        keepers.map(async (type) => {
+          const outcome = await flow.send(`s${i}-${type}`, { payload: { ...payload } });
+          if (!outcome.caught) return;
+          const { seo, error } = failure(outcome);
+          assert.doesNotMatch(inspect([seo, error], { depth: 20 }), secret);
+        }),
+      ),
+    );
+    assert.doesNotMatch(inspect([flow.log, flow.statuses()], { depth: 20 }), secret);
+    assert.ok(servers.length > 20);
+    await flow.stop();
+    await Promise.all(servers.map((server) => server.close()));
+    goOn();
+  });
+});

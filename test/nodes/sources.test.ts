@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { answer, type FaultyServer, listen } from "../support/faulty.js";
+import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { helper } from "../support/red.js";
+
+/** A source, what its field holds, and what comes of it when the message is `msg` and the context `context`. */
+type Row = [source: string, value: string, came: string];
+
+const msg = (): Message => ({
+  payload: { search: "of the payload", list: ["one", { "a b": "deep" }] },
+  topic: "list",
+  text: "x",
+  key: "search",
+});
+const context = { plain: "of the context", nested: { list: ["first", "second"] } };
+
+const rows: Row[] = [
+  ["str", "fixed", "fixed"],
+  ["str", "", ""],
+  ["msg", "payload.search", "of the payload"],
+  ["msg", "msg.payload.search", "of the payload"],
+  ["msg", "payload.list[0]", "one"],
+  ["msg", 'payload.list[1]["a b"]', "deep"],
+  ["msg", "payload[msg.topic][0]", "one"],
+  ["msg", "payload[msg.key]", "of the payload"],
+  ["msg", "payload.absent.deeper", ""],
+  ["msg", "absent", ""],
+  // A text's own function is no value.
+  ["msg", "text.search", ""],
+  ["flow", "plain", "of the context"],
+  ["flow", "nested.list[1]", "second"],
+  ["flow", "absent", ""],
+  ["global", "nested.list[0]", "first"],
+  ["env", "SEO_TEST_SOURCE", "of the environment"],
+  ["env", "SEO_TEST_ABSENT", ""],
+  ["jsonata", "payload.list[0] & '!'", "one!"],
+  ["jsonata", "$flowContext('plain')", "of the context"],
+  ["jsonata", "absent", ""],
+];
+
+const bad: [source: string, value: string, message: RegExp][] = [
+  ["msg", "payload[", /^search cannot be read from msg\.payload\[: ./],
+  ["msg", "payload[msg.absent]", /^search cannot be read from msg\.payload\[msg\.absent\]: ./],
+  ["flow", "a[", /^search cannot be read from flow\.a\[: ./],
+  ["jsonata", "payload.(", /^search cannot be read from the JSONata expression: .*expected/i],
+  ["jsonata", "$number('x')", /^search cannot be read from the JSONata expression: .*number: "x"/],
+];
+
+describe("Where a parameter comes from", () => {
+  let server: FaultyServer;
+  let flow: Flow;
+  const listing = ([searchType, search]: readonly [string, string, unknown], i: number) =>
+    node(`node-${i}`, "seo-report-list", { search, searchType, retries: "0" });
+
+  const secret = node("secret", "seo-report-store", { password: "$number(payload.pin)", passwordType: "jsonata" });
+
+  before(async () => {
+    process.env.SEO_TEST_SOURCE = "of the environment";
+    server = await listen((socket) => socket.write(answer(200, '{"data":[]}')));
+    flow = await startFlow([service("service", server.url), ...[...rows, ...bad].map(listing), secret]);
+    const own = helper.getNode("node-0")?.context();
+    for (const [name, value] of Object.entries(context))
+      for (const at of ["flow", "global"] as const) own?.[at].set(name, value);
+  });
+
+  after(async () => {
+    delete process.env.SEO_TEST_SOURCE;
+    await flow.stop();
+    await server.close();
+  });
+
+  for (const [i, [source, value, came]] of rows.entries())
+    it(`${source} ${value}`, async () => {
+      const sent = msg();
+      const { caught } = await flow.send(`node-${i}`, sent);
+      assert.equal(caught, undefined);
+      const query = new URL(server.requests.at(-1)?.path ?? "", server.url).searchParams;
+      assert.equal(query.get("search") ?? "", came);
+    });
+
+  for (const [i, [source, value, message]] of bad.entries())
+    it(`${source} ${value}, which cannot be read`, async () => {
+      const { length } = server.requests;
+      const outcome = await flow.send(`node-${rows.length + i}`, msg());
+      const { seo, error } = failure(outcome);
+      assert.equal(seo.error.code, "SEO_INPUT");
+      assert.match(error.message, message);
+      assert.deepEqual([outcome.ends, outcome.caught?.payload], [1, msg().payload]);
+      assert.equal(server.requests.length, length);
+    });
+
+  it("is not quoted of a secret that cannot be read", async () => {
+    const { error } = failure(await flow.send("secret", { payload: { url: "example.com", pin: "s3cret" } }));
+    assert.equal(error.message, "password cannot be read from the JSONata expression");
+  });
+
+  it("is said of a value that is not allowed", async () => {
+    const own = helper.getNode("node-0")?.context();
+    own?.flow.set("plain", {});
+    own?.global.set("nested", { list: [{}] });
+    for (const name of ["msg payload.search", "flow plain", "global nested.list[0]"]) {
+      const i = rows.findIndex(([source, value]) => `${source} ${value}` === name);
+      const { error } = failure(await flow.send(`node-${i}`, { payload: { search: {} } }));
+      assert.equal(error.message.replace(/^search must be .*; /, ""), `${name.replace(" ", ".")} is of type object.`);
+    }
+  });
+});

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { setTimeout as late } from "node:timers/promises";
+import { failure, node, startFlow } from "../support/flow.js";
+import { latch, reports, type Shape, shapes } from "../support/lists.js";
+import { outputs, parts, payloads, withLists } from "../support/outputs.js";
+import { helper } from "../support/red.js";
+
+const LIST = "seo-report-list";
+
+describe("Streams of a list", () => {
+  const suite = withLists();
+  const { serve, ask } = suite;
+
+  afterEach(() => suite.flow.stop());
+
+  describe("work with", () => {
+    const given = { payload: ["one", "two"], topic: "nested" };
+
+    it("parts that the message had: they are kept, and are back after join", async () => {
+      suite.flow = await startFlow([
+        suite.service(),
+        node("split", "split", { splt: "\\n", spltType: "str", arraySplt: 1, arraySpltType: "len", wires: [["list"]] }),
+        node("list", LIST, {
+          output: "records",
+          limit: "",
+          searchType: "msg",
+          search: "payload",
+          wires: [["out", "inner"]],
+        }),
+        node("inner", "join", { mode: "auto", wires: [["joined", "outer"]] }),
+        node("outer", "join", { mode: "auto", wires: [["whole"]] }),
+      ]);
+      serve({ all: reports(120) });
+      helper.getNode("split")?.receive(given as never);
+      const [whole] = await suite.flow.take("whole", 1);
+      assert.deepEqual(whole?.payload, [reports(120), reports(120)]);
+      assert.equal(whole?.parts, undefined);
+      const joined = suite.flow.of("joined").map(parts);
+      assert.deepEqual(joined.map(({ index, count }) => [index, count]).sort(), [
+        [0, 2],
+        [1, 2],
+      ]);
+      for (const msg of suite.flow.of("out")) assert.ok(joined.some(({ id }) => id === parts(msg).parts?.id));
+      assert.deepEqual(new Set(suite.lists.asked.map(({ query }) => query.get("search"))), new Set(["one", "two"]));
+    });
+
+    it("split, which makes records of pages, and two joins, which make all of them again", async () => {
+      suite.flow = await startFlow([
+        suite.service(),
+        node("list", LIST, { output: "pages", limit: "", wires: [["split"]] }),
+        node("split", "split", {
+          splt: "\\n",
+          spltType: "str",
+          arraySplt: 1,
+          arraySpltType: "len",
+          wires: [["single", "inner"]],
+        }),
+        node("inner", "join", { mode: "auto", wires: [["page", "outer"]] }),
+        node("outer", "join", { mode: "auto", wires: [["whole"]] }),
+      ]);
+      serve({ all: reports(250) });
+      await ask("list");
+      const [whole] = await suite.flow.take("whole", 1);
+      assert.deepEqual(whole?.payload, reports(250));
+      assert.deepEqual(payloads(suite.flow.of("single")), reports(250));
+      assert.equal(suite.flow.of("page").length, 3);
+    });
+
+    it("batch, which ends its last group with the last record", async () => {
+      suite.flow = await startFlow([
+        suite.service(),
+        node("list", LIST, { output: "records", limit: "", wires: [["batch"]] }),
+        node("batch", "batch", { mode: "count", count: 40, overlap: 0, honourParts: true, wires: [["join"]] }),
+        node("join", "join", { mode: "auto", wires: [["group"]] }),
+      ]);
+      serve({ all: reports(90) });
+      await ask("list");
+      const groups = payloads(await suite.flow.take("group", 3));
+      assert.deepEqual(groups, [reports(90).slice(0, 40), reports(90).slice(40, 80), reports(90).slice(80)]);
+    });
+  });
+
+  describe("that fail in the middle", () => {
+    const broken = (nth: number) =>
+      (suite.lists.options.reply = ({ query }) => {
+        return Number(query.get("page") ?? 1) < nth ? undefined : { status: 500, body: { message: "Broken." } };
+      });
+
+    beforeEach(async () => {
+      suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit: "" })]);
+      serve({ all: reports(450) });
+    });
+
+    for (const [output, count] of [
+      ["all", 0],
+      ["pages", 2],
+      ["records", 200],
+    ] as const) {
+      it(`keep what was sent and tell how much it was: ${output}`, async () => {
+        broken(3);
+        const caught = failure(await suite.flow.send(output, { payload: { sort: "asc" } }));
+        const { code, message } = caught.error;
+        assert.deepEqual(
+          [code, message],
+          ["SEO_SERVER", "The service answered 500: Broken. 200 records of 2 pages had come."],
+        );
+        const { error } = caught.seo;
+        assert.deepEqual([error.message, error.attempts, error.statusCode], [message, 3, 500]);
+        assert.deepEqual(caught.payload, { sort: "asc" });
+        const came = suite.flow.of(`${output}-out`);
+        assert.equal(came.length, count);
+        assert.deepEqual(payloads(came).flat(), reports(450).slice(0, count && 200));
+        assert.ok(came.every((one) => parts(one).count === undefined));
+        await late(20);
+        assert.equal(suite.flow.of("caught").length, 1);
+        assert.equal(suite.flow.of("completed").length, 0);
+      });
+
+      it(`tell of a record without an id, after what came before it: ${output}`, async () => {
+        const all = reports(450).map((row, i) => (i === 250 ? { url: row.url } : row));
+        serve({ all });
+        const { error } = failure(await suite.flow.send(output));
+        const { code, message } = error;
+        assert.equal(code, "SEO_RESPONSE");
+        assert.match(message, /a record without id.* 200 records of 2 pages had come\.$/);
+        assert.equal(suite.flow.of(`${output}-out`).length, count);
+      });
+    }
+
+    it("are no failure of the other outputs: records without an id", async () => {
+      const all = reports(5).map(({ url }) => ({ url }));
+      serve({ all });
+      await ask("data");
+      assert.deepEqual(payloads(await suite.flow.take("data-out", 1)), [all]);
+      await ask("body");
+      assert.deepEqual((suite.flow.of("body-out")[0] as { payload: { data: unknown } }).payload.data, all);
+    });
+
+    it("say nothing of pages when none had come", async () => {
+      broken(1);
+      const { error } = failure(await suite.flow.send("records"));
+      assert.equal(error.message, "The service answered 500: Broken.");
+    });
+  });
+
+  it("stop between pages when the node is deployed anew, and say so once", async () => {
+    const nodes = (name: string) => [suite.service(), node("list", LIST, { name, output: "pages", limit: "" })];
+    suite.flow = await startFlow(nodes("before"));
+    serve({ all: reports(20_000) });
+    const ended = suite.flow.send("list");
+    await suite.flow.take("out", 3);
+    await suite.flow.deploy(nodes("after"));
+    const { code, message } = failure(await ended).error;
+    const { length } = suite.lists.asked;
+    assert.equal(code, "SEO_CANCELLED");
+    const came = suite.flow.of("out").length;
+    assert.ok(came >= 3 && came < 200, `${came} pages`);
+    assert.match(message, new RegExp(` ${came * 100} records of ${came} pages had come\\.$`));
+    await late(50);
+    assert.equal(suite.lists.asked.length, length, "nothing more is asked for");
+    assert.equal(suite.flow.of("out").length, came);
+    assert.equal(suite.flow.of("caught").length, 1);
+  });
+
+  it("show how far they are", async () => {
+    suite.flow = await startFlow([suite.service({ concurrency: "1" }), ...outputs(LIST, { limit: "" })]);
+    for (const [shape, key] of [
+      ["length-aware", 'seo-reports.status.page {"page":2,"pages":5,"records":200}'],
+      ["simple", 'seo-reports.status.pageUnknown {"page":2,"pages":"","records":200}'],
+    ] as const) {
+      const hold = latch();
+      serve({
+        all: reports(450),
+        shape: shapes[shape] as Shape,
+        wait: ({ query }) => (query.get("page") === "3" ? hold.opened : undefined),
+      });
+      const ended = ask("records");
+      await suite.flow.until(() => suite.flow.statuses("records").some(({ text }) => text === key));
+      hold.open();
+      await ended;
+      const done = shape === "simple" ? "450" : 'seo-reports.status.of {"count":450,"total":450}';
+      await suite.flow.until(() => suite.flow.statuses("records").at(-1)?.text === done);
+    }
+  });
+
+  it("go on although the queue is full", async () => {
+    suite.flow = await startFlow([
+      suite.service({ concurrency: "2", queue: "1" }),
+      node("list", LIST, { output: "all", limit: "" }),
+    ]);
+    const hold = latch();
+    serve({ all: reports(450), wait: () => hold.opened });
+    const all = [ask("list"), ask("list"), ask("list")];
+    const { error } = failure(await suite.flow.send("list"));
+    assert.equal(error.code, "SEO_QUEUE_FULL");
+    hold.open();
+    await Promise.all(all);
+    assert.equal(suite.lists.asked.length, 15);
+  });
+
+  it("leave other nodes of the service their turn", async () => {
+    suite.flow = await startFlow([
+      suite.service({ concurrency: "2" }),
+      node("list", LIST, { output: "records", limit: "" }),
+      node("show", "seo-report-show", { reportId: "7", reportIdType: "str", wires: [["shown-out"]] }),
+    ]);
+    serve({
+      all: reports(4000),
+      wait: () => late(5),
+      reply: ({ path }) => (path.endsWith("/7") ? { body: { data: { id: 7 } } } : undefined),
+    });
+    const long = ask("list");
+    for (const after of [300, 900, 1500]) {
+      await suite.flow.take("out", after);
+      const { length } = suite.lists.asked;
+      await ask("show");
+      const place = suite.lists.asked.findIndex(({ path }, i) => i >= length && path.endsWith("/7"));
+      assert.ok(place - length <= 2, `${place - length} pages were asked for before it`);
+    }
+    await long;
+    assert.equal(suite.flow.of("out").length, 4000);
+  });
+});

@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CallExpression, type Node, parse } from "acorn";
+import { root } from "../../dev/nodered.js";
+import { nodeRedModule } from "../support/red.js";
+
+interface Manifest {
+  name: string;
+  license?: string;
+  bugs?: string;
+  repository?: object;
+  keywords: string[];
+  engines: { node: string };
+  dependencies: Record<string, string>;
+  "node-red": { version: string; nodes: Record<string, string> };
+}
+
+/** As node-red-dev 0.1.6 finds the scripts of a page. */
+const SCRIPT = /<script.+?type=['"]text\/javascript['"].*?>([\s\S]*?)<\/script>/g;
+/** The only dependency that may be behind its latest version: docs/decisions/undici-7.md. */
+const BEHIND = ["undici"];
+
+const semver = nodeRedModule<{
+  satisfies(version: string, range: string): boolean;
+  minVersion(range: string): { version: string };
+}>("semver");
+const json = <T>(path: string): T => JSON.parse(readFileSync(path, "utf8")) as T;
+
+/** The calls `RED.nodes.registerType("literal", { … })` in a script, with the properties of their definitions. */
+function registered(script: string): { type: string; properties: Record<string, Node> }[] {
+  const calls: CallExpression[] = [];
+  const walk = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    if ((value as Node).type === "CallExpression") calls.push(value as CallExpression);
+    Object.values(value).forEach(walk);
+  };
+  walk(parse(script, { ecmaVersion: "latest" }));
+  return calls.flatMap(({ callee, arguments: [type, definition] }) => {
+    if (callee.type !== "MemberExpression" || callee.property.type !== "Identifier") return [];
+    if (callee.property.name !== "registerType") return [];
+    assert.ok(
+      type?.type === "Literal" && definition?.type === "ObjectExpression",
+      "literals only, or nobody finds the type",
+    );
+    const properties = definition.properties.map((property) => {
+      assert.ok(property.type === "Property" && property.key.type === "Identifier", "no spread, no computed name");
+      return [property.key.name, property.value] as const;
+    });
+    return [{ type: String(type.value), properties: Object.fromEntries(properties) }];
+  });
+}
+
+describe("the flow library's scorecard", function () {
+  this.timeout(120_000);
+  const folder = mkdtempSync(join(tmpdir(), "seo-reports-"));
+  const packed = join(folder, "package");
+  let manifest: Manifest;
+  let types: ReturnType<typeof registered>;
+  let bytes: Buffer;
+
+  const pack = () => {
+    const args = ["pack", "--ignore-scripts", "--json", "--pack-destination", folder];
+    const [{ filename }] = JSON.parse(execFileSync("npm", args, { cwd: root, encoding: "utf8" })) as [
+      { filename: string },
+    ];
+    return join(folder, filename);
+  };
+
+  before(() => {
+    const file = pack();
+    bytes = readFileSync(file);
+    execFileSync("tar", ["-xzf", file, "-C", folder]);
+    manifest = json(join(packed, "package.json"));
+    const pages = Object.values(manifest["node-red"].nodes).map((path) => path.replace(".js", ".html"));
+    types = pages.flatMap((page) =>
+      [...readFileSync(join(packed, page), "utf8").matchAll(SCRIPT)].flatMap(([, script = ""]) => registered(script)),
+    );
+  });
+
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("P01, P03: a licence, and where to report a fault", () => {
+    assert.equal(manifest.license, "MIT");
+    assert.ok(manifest.repository && manifest.bugs);
+    assert.ok(readdirSync(packed).includes("LICENSE"));
+  });
+
+  it("P04, P05: a name with a scope, and the keyword", () => {
+    assert.match(manifest.name, /^@[a-z\d][\w-.]+\/[a-z\d][\w-.]*$/);
+    assert.ok(manifest.keywords.includes("node-red"));
+  });
+
+  it("P06, P07: versions of Node-RED and Node", () => {
+    const all = ["node-red", "node-red-4"].map((alias) =>
+      json<Manifest & { version: string }>(join(root, "node_modules", alias, "package.json")),
+    );
+    for (const { version } of all) assert.ok(semver.satisfies(version, manifest["node-red"].version), version);
+    const latest = all[0] as Manifest;
+    assert.ok(semver.satisfies(semver.minVersion(latest.engines.node).version, manifest.engines.node));
+  });
+
+  it("N01: every type can be read from the page, each with a prefix of its own", () => {
+    assert.deepEqual(new Set(types.map(({ type }) => type.split("-")[0])), new Set(["seo"]));
+    assert.equal(types.length, new Set(types.map(({ type }) => type)).size);
+    for (const { type, properties } of types) {
+      const literals = type === "seo-service" ? ["category"] : ["category", "color", "icon", "inputs", "outputs"];
+      for (const name of literals) assert.equal(properties[name]?.type, "Literal", `${type}: ${name}`);
+      assert.equal(properties.defaults?.type, "ObjectExpression", `${type}: defaults`);
+    }
+  });
+
+  it("N02: every type occurs in an example", () => {
+    const folder = join(packed, "examples");
+    const used = readdirSync(folder).flatMap((file) =>
+      json<{ type: string }[]>(join(folder, file)).map(({ type }) => type),
+    );
+    const missing = types.filter(({ type }) => !used.includes(type)).map(({ type }) => type);
+    assert.deepEqual(missing, []);
+    assert.ok(types.length > 8);
+  });
+
+  it("D01, D02: six dependencies at most, and no old agent-base", () => {
+    assert.ok(Object.keys(manifest.dependencies).length <= 6);
+    const { packages } = json<{ packages: Record<string, { dev?: boolean; devOptional?: boolean }> }>(
+      join(root, "package-lock.json"),
+    );
+    const shipped = Object.entries(packages).filter(
+      ([path, { dev, devOptional }]) => path !== "" && !dev && !devOptional,
+    );
+    assert.deepEqual(
+      shipped.map(([path]) => path.replace("node_modules/", "")).sort(),
+      Object.keys(manifest.dependencies).sort(),
+    );
+  });
+
+  it("D03: what is compatible is taken, and why undici is kept behind is written down", () => {
+    const reasons = readFileSync(join(root, "docs/decisions/undici-7.md"), "utf8");
+    assert.match(reasons, /D03/);
+    for (const [name, range] of Object.entries(manifest.dependencies)) {
+      assert.match(range, /^\^\d/, `${name}: a caret takes what is compatible`);
+      const { version } = json<{ version: string }>(join(root, "node_modules", name, "package.json"));
+      assert.ok(semver.satisfies(version, range), `${name} ${version}`);
+    }
+    assert.deepEqual(
+      BEHIND.filter((name) => !manifest.dependencies[name]),
+      [],
+    );
+  });
+
+  it("comes with no dependency whose licence is not written down", () => {
+    const text = readFileSync(join(root, "docs/decisions/dependencies.md"), "utf8");
+    for (const name of Object.keys(manifest.dependencies)) {
+      const { license } = json<Manifest>(join(root, "node_modules", name, "package.json"));
+      assert.match(text, new RegExp(`^\\| \`${name}\` +\\| ${license} +\\|`, "m"));
+    }
+  });
+
+  it("is packed to the same bytes each time", () => {
+    assert.ok(readFileSync(pack()).equals(bytes));
+  });
+});

@@ -1,0 +1,631 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { request } from "node:http";
+import { connect } from "node:net";
+import { json } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
+
+type Row = Record<string, unknown> & { id: number; url: string; project: string; score: number; result: string };
+type Body = {
+  data: Row & Row[];
+  meta: Record<string, unknown>;
+  links: Record<string, string | null>;
+  message: unknown;
+};
+type Reply = { status: number; headers: Headers; body: Body };
+type Headed = Record<string, string>;
+
+const NOW = Date.UTC(2026, 10, 12, 9, 30);
+const REPORTS = "/api/v1/reports";
+const PROJECTS = "/api/v1/projects";
+const BIN = fileURLToPath(new URL("../../sandbox/bin.js", import.meta.url));
+const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
+const HEADERS = { accept: "application/json", authorization: "Bearer sandbox-key" };
+const PIECES = ["&", "=", "%", "+", "ü", "%C3", "%BC", "__proto__", "url", "page", "sort", "asc", "privacy", "2", "[]"];
+const FORM = "application/x-www-form-urlencoded";
+
+describe("the sandbox", () => {
+  let sandbox: Sandbox;
+
+  async function start(options: SandboxOptions = {}): Promise<void> {
+    await sandbox?.close();
+    sandbox = await startSandbox({ now: () => NOW, ...options });
+  }
+
+  async function ask(method: string, path: string, form?: Headed, headers: Headed = HEADERS): Promise<Reply> {
+    const body = form ? new URLSearchParams(form) : null;
+    const response = await fetch(sandbox.url + path, { method, headers, body, redirect: "manual" });
+    return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+  }
+
+  /** Sends exactly these headers and bytes, where fetch adds its own or refuses. */
+  async function askRaw(method: string, path: string, headers: Headed, body = ""): Promise<[number, Body]> {
+    const asking = request({ host: "127.0.0.1", port: sandbox.port, method, path, headers }).end(body);
+    const [response] = await once(asking, "response");
+    return [response.statusCode, (await json(response)) as Body];
+  }
+
+  async function allPages(query: Headed): Promise<Row[]> {
+    const rows: Row[] = [];
+    for (let page = 1; ; page++) {
+      const { status, body } = await ask("GET", `${REPORTS}?${new URLSearchParams({ ...query, page: String(page) })}`);
+      assert.equal(status, 200);
+      rows.push(...body.data);
+      if (body.links.next === null) return rows;
+    }
+  }
+
+  beforeEach(() => start());
+  afterEach(() => sandbox.close());
+
+  it("begins with believable reports of the last 90 days, the same in every run", async () => {
+    const rows = await allPages({ per_page: "100" });
+    assert.equal(rows.length, 36);
+    let passed = 0;
+    for (const row of rows) {
+      assert.equal(row.project, row.url.split("/")[0]);
+      assert.equal(row.result, row.score >= 80 ? "good" : row.score >= 50 ? "decent" : "bad");
+      const { note, ...checks } = row.results as Record<string, unknown>;
+      assert.equal(note, "invented by the sandbox");
+      passed += Object.values(checks as Record<string, { passed: boolean }>).filter((check) => check.passed).length;
+      assert.equal(row.password, row.privacy === 2);
+      for (const name of ["created_at", "generated_at", "updated_at"]) {
+        assert.match(String(row[name]), DATE);
+        const age = NOW - Date.parse(String(row[name]));
+        assert.ok(age >= 0 && age <= 90 * 24 * 3600 * 1000, `${name} is ${age} ms ago`);
+      }
+      assert.ok(String(row.generated_at) >= String(row.created_at));
+    }
+    const mean = rows.reduce((sum, { score }) => sum + score, 0) / rows.length;
+    assert.ok(Math.abs((100 * passed) / (7 * rows.length) - mean) < 10, "as many checks pass as the scores say");
+    const values = (name: string) => new Set(rows.map((row) => row[name]));
+    assert.deepEqual([...values("result")].sort(), ["bad", "decent", "good"]);
+    assert.deepEqual([...values("privacy")].sort(), [0, 1, 2]);
+    assert.equal(values("project").size, 6);
+    assert.equal(values("url").size, 36);
+    await start();
+    assert.deepEqual(await allPages({ per_page: "100" }), rows);
+  });
+
+  it("wraps a list as the service does", async () => {
+    const list = sandbox.url + REPORTS;
+    const { body, headers } = await ask("GET", `${REPORTS}?sort=asc&page=2`);
+    const { data, links, meta } = body;
+    assert.deepEqual(
+      data.map(({ id }) => id),
+      [11, 12, 13, 14, 15, 16, 17, 18, 19, 20],
+    );
+    assert.deepEqual(links, {
+      first: `${list}?sort=asc&page=1`,
+      last: `${list}?sort=asc&page=4`,
+      prev: `${list}?sort=asc&page=1`,
+      next: `${list}?sort=asc&page=3`,
+    });
+    const { links: pageLinks, ...counts } = meta;
+    assert.deepEqual(counts, { current_page: 2, from: 11, last_page: 4, path: list, per_page: 10, to: 20, total: 36 });
+    assert.equal((pageLinks as unknown[]).length, 3);
+    assert.equal(headers.get("content-type"), "application/json");
+    assert.ok(Number(headers.get("x-ratelimit-remaining")) < Number(headers.get("x-ratelimit-limit")));
+  });
+
+  it("answers the last page, a page beyond the end, and an empty list, with no records", async () => {
+    const last = await ask("GET", `${REPORTS}?page=4`);
+    assert.deepEqual([last.body.data.length, last.body.meta.to, last.body.links.next], [6, 36, null]);
+    const beyond = await ask("GET", `${REPORTS}?page=99`);
+    assert.deepEqual([beyond.status, beyond.body.data, beyond.body.meta.total], [200, [], 36]);
+    const empty = await ask("GET", `${REPORTS}?search=nowhere`);
+    const { from, to, total, last_page } = empty.body.meta;
+    assert.deepEqual([empty.body.data, from, to, total, last_page], [[], null, null, 0, 1]);
+  });
+
+  it("gives each record that fits once, in order, whatever is filtered, sorted and paged", async () => {
+    await start({ reports: 130 });
+    const all = await allPages({ per_page: "100" });
+    const query = fc.record(
+      {
+        search: fc.constantFrom("shop", "EXAMPLE.ORG/", "e/1", "nowhere"),
+        search_by: fc.constant("url"),
+        project: fc.constantFrom("shop.example.com", "example.com", "none.example"),
+        result: fc.constantFrom("good", "decent", "bad"),
+        sort_by: fc.constantFrom("id", "generated_at", "url", "score"),
+        sort: fc.constantFrom("asc", "desc"),
+        per_page: fc.constantFrom("10", "25", "50", "100"),
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(query, async ({ ...query }) => {
+        const rows = await allPages(query as Headed);
+        const { search = "", project, result, sort_by = "id", sort = "desc" } = query;
+        const expected = all.filter(
+          (row) =>
+            row.url.toLowerCase().includes(search.toLowerCase()) &&
+            (project ?? row.project) === row.project &&
+            (result ?? row.result) === row.result,
+        );
+        const ids = (list: Row[]) => list.map(({ id }) => id).sort((a, b) => a - b);
+        assert.deepEqual(ids(rows), ids(expected));
+        for (const [i, row] of rows.slice(1).entries()) {
+          const [before, after] = [rows[i]?.[sort_by] as string, row[sort_by] as string];
+          assert.ok(sort === "asc" ? before <= after : before >= after, `${before} stands before ${after}`);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("keeps the sorted rows of a list until something changes", () => {
+    const query = { sort_by: "url" };
+    const changes = {
+      store: () => sandbox.reports.store({ url: "example.com" }),
+      update: () => sandbox.reports.update(1, { privacy: "1" }),
+      remove: () => sandbox.reports.remove(1),
+    };
+    for (const [name, change] of Object.entries(changes)) {
+      const rows = sandbox.reports.list({ ...query, per_page: "100" });
+      assert.equal(sandbox.reports.list({ ...query, page: "7" }), rows);
+      change();
+      assert.notEqual(sandbox.reports.list(query), rows, name);
+    }
+    assert.notEqual(sandbox.reports.list(query), sandbox.reports.list({ sort_by: "score" }));
+  });
+
+  it("holds 100 000 reports", async () => {
+    await start({ reports: 100_000 });
+    const { body } = await ask("GET", `${REPORTS}?sort_by=score&per_page=100&page=1000`);
+    assert.deepEqual([body.meta.total, body.meta.last_page, body.data.length], [100_000, 1000, 100]);
+    assert.equal(new Set(sandbox.reports.list({}).map(({ url }) => url)).size, 100_000);
+  });
+
+  it("stores a report, shows it, and deletes it", async () => {
+    const stored = await ask("POST", REPORTS, { url: "https://www.example.com/" });
+    assert.equal(stored.status, 201);
+    const { data, ...rest } = stored.body;
+    assert.deepEqual(rest, { status: 200 });
+    assert.deepEqual(
+      [data.id, data.url, data.project, data.privacy, data.password],
+      [37, "example.com", "example.com", 0, false],
+    );
+    assert.equal(data.created_at, "2026-11-12T09:30:00.000000Z");
+    const again = await ask("POST", REPORTS, { url: "https://www.example.com/" });
+    assert.deepEqual([again.body.data.id, again.body.data.score], [38, data.score]);
+    assert.deepEqual((await ask("GET", `${REPORTS}/37`)).body, stored.body);
+    const gone = await ask("DELETE", `${REPORTS}/37`);
+    assert.deepEqual([gone.status, gone.body], [200, { id: 37, object: "report", deleted: true, status: 200 }]);
+    assert.equal((await ask("GET", `${REPORTS}/37`)).status, 404);
+    assert.equal((await ask("GET", REPORTS)).body.meta.total, 37);
+  });
+
+  const addresses: [sent: string, url: string, project: string][] = [
+    ["https://www.Example.com", "example.com", "example.com"],
+    ["example.com/a/", "example.com/a/", "example.com"],
+    ["http://shop.example.com:8080/a?b=ü&c=%26#d", "shop.example.com:8080/a?b=%C3%BC&c=%26", "shop.example.com"],
+    ["example.com/?via=https://example.org", "example.com/?via=https://example.org", "example.com"],
+    ["https://example.com/?q=1", "example.com/?q=1", "example.com"],
+    ["http://localhost", "localhost", "localhost"],
+    ["https://müller.example", "xn--mller-kva.example", "xn--mller-kva.example"],
+  ];
+  for (const [sent, url, project] of addresses) {
+    it(`keeps ${sent} as ${url}`, async () => {
+      const { body } = await ask("POST", REPORTS, { url: sent });
+      assert.deepEqual([body.data.url, body.data.project], [url, project]);
+    });
+  }
+
+  const protections: [what: string, before: Headed, after: Headed, privacy: number, password: string | null][] = [
+    ["sets a password", {}, { privacy: "2", password: "s" }, 2, "s"],
+    ["ignores a password without privacy 2", {}, { privacy: "1", password: "s" }, 1, null],
+    ["ignores a password while the report is public", {}, { password: "s" }, 0, null],
+    ["keeps what is not sent", { privacy: "2", password: "s" }, { update: "0" }, 2, "s"],
+    ["changes the password alone", { privacy: "2", password: "s" }, { password: "t" }, 2, "t"],
+    ["forgets the password with privacy 0", { privacy: "2", password: "s" }, { privacy: "0" }, 0, null],
+  ];
+  for (const method of ["PUT", "PATCH"]) {
+    for (const [what, before, after, privacy, password] of protections) {
+      it(`${method} ${what}`, async () => {
+        const stored = await ask("POST", REPORTS, { url: "https://example.com", ...before });
+        const { status, body } = await ask(method, `${REPORTS}/37`, after);
+        assert.equal(status, 200);
+        assert.deepEqual([body.data.privacy, body.data.password], [privacy, password !== null]);
+        assert.equal(sandbox.reports.get(37)?.password, password);
+        assert.equal(body.data.generated_at, stored.body.data.generated_at);
+        assert.equal(body.data.score, stored.body.data.score);
+        assert.ok(String(body.data.updated_at) > String(stored.body.data.updated_at));
+      });
+    }
+
+    it(`${method} regenerates with update=1`, async () => {
+      const { data: before } = (await ask("POST", REPORTS, { url: "https://example.com" })).body;
+      const { data: after } = (await ask(method, `${REPORTS}/37`, { update: "1" })).body;
+      assert.ok(String(after.generated_at) > String(before.generated_at));
+      assert.equal(after.created_at, before.created_at);
+      assert.notEqual(after.score, before.score);
+    });
+  }
+
+  it("updates nothing when an update says nothing", async () => {
+    const { data: before } = (await ask("GET", `${REPORTS}/1`)).body;
+    const { status, body } = await ask("PUT", `${REPORTS}/1`);
+    assert.equal(status, 200);
+    assert.deepEqual({ ...body.data, updated_at: before.updated_at }, before);
+  });
+
+  it("lists projects, and deletes one with its reports", async () => {
+    const { body } = await ask(
+      "GET",
+      `${PROJECTS}?search=EXAMPLE.com&search_by=project&sort_by=project&sort=asc&per_page=10`,
+    );
+    assert.deepEqual(
+      body.data.map(({ project }) => project),
+      ["example.com", "shop.example.com"],
+    );
+    for (const { project, reports, score, created_at, ...rest } of body.data) {
+      const members = await allPages({ project, per_page: "100", sort: "asc" });
+      const mean = members.reduce((sum, member) => sum + member.score, 0) / members.length;
+      assert.deepEqual([reports, score, created_at], [members.length, Math.round(mean), members[0]?.created_at]);
+      assert.deepEqual(rest, {});
+    }
+    const newest = (await ask("GET", PROJECTS)).body.data.map((project) => String(project.created_at));
+    assert.equal(newest.length, 6);
+    assert.deepEqual(newest, newest.toSorted().reverse());
+
+    const others = (await ask("GET", `${REPORTS}?project=shop.example.com`)).body.meta.total;
+    const gone = await ask("DELETE", `${PROJECTS}/example.com`);
+    const told = { project: "example.com", object: "project", deleted: true, status: 200 };
+    assert.deepEqual([gone.status, gone.body], [200, told]);
+    assert.equal((await ask("GET", `${REPORTS}?project=example.com`)).body.meta.total, 0);
+    assert.equal((await ask("GET", `${REPORTS}?project=shop.example.com`)).body.meta.total, others);
+    assert.equal((await ask("GET", PROJECTS)).body.meta.total, 5);
+    assert.equal((await ask("DELETE", `${PROJECTS}/example.com`)).status, 404);
+  });
+
+  const unauthorized: Headed[] = [{}, { authorization: "Bearer wrong" }, { authorization: "sandbox-key" }];
+  for (const headers of unauthorized) {
+    it(`refuses the key of ${JSON.stringify(headers)}`, async () => {
+      const { status, body } = await ask("DELETE", `${REPORTS}/1`, undefined, {
+        accept: "application/json",
+        ...headers,
+      });
+      assert.deepEqual([status, body], [401, { message: "Unauthenticated." }]);
+      assert.ok(sandbox.reports.get(1));
+    });
+  }
+
+  const missing: [method: string, path: string][] = [
+    ["GET", "/"],
+    ["GET", "/api/v1/nothing"],
+    ["GET", "/api/v2/reports"],
+    ["GET", `${REPORTS}/999`],
+    ["GET", `${REPORTS}/0`],
+    ["GET", `${REPORTS}/1e0`],
+    ["PATCH", `${REPORTS}/999`],
+    ["DELETE", `${REPORTS}/999`],
+    ["DELETE", `${PROJECTS}/none.example`],
+    ["DELETE", `${PROJECTS}/example.com%2Fa`],
+    ["DELETE", `${PROJECTS}/example.com/a`],
+  ];
+  for (const [method, path] of missing) {
+    it(`finds nothing at ${method} ${path}`, async () => {
+      const { status, body } = await ask(method, path);
+      assert.deepEqual([status, body], [404, { message: "Resource not found.", status: 404 }]);
+    });
+  }
+
+  const notAllowed: [method: string, path: string, allowed: string][] = [
+    ["DELETE", REPORTS, "GET, POST"],
+    ["POST", `${REPORTS}/1`, "GET, PUT, PATCH, DELETE"],
+    ["POST", PROJECTS, "GET"],
+    ["GET", `${PROJECTS}/example.com`, "DELETE"],
+  ];
+  for (const [method, path, allowed] of notAllowed) {
+    it(`does not allow ${method} ${path}`, async () => {
+      const { status, headers } = await ask(method, path);
+      assert.deepEqual([status, headers.get("allow")], [405, allowed]);
+    });
+  }
+
+  it("moves a path with a slash at its end", async () => {
+    const { status, headers } = await ask("POST", `${REPORTS}/?a=b`, { url: "https://example.com" });
+    assert.deepEqual([status, headers.get("location")], [301, `${sandbox.url}${REPORTS}?a=b`]);
+    assert.equal(sandbox.reports.list({}).length, 36);
+  });
+
+  const { accept, authorization } = HEADERS;
+  const form = { ...HEADERS, "content-type": FORM };
+  const strictness: [why: string, method: string, path: string, headers: Headed, body: string, message: RegExp][] = [
+    ["no Accept", "GET", REPORTS, { authorization }, "", /Accept must be application\/json; it is missing/],
+    ["another Accept", "GET", REPORTS, { authorization, accept: "*/*" }, "", /Accept .*it is \*\/\*/],
+    ["no Accept and no key", "GET", REPORTS, {}, "", /Accept/],
+    [
+      "an unknown query parameter",
+      "GET",
+      `${REPORTS}?limit=5`,
+      HEADERS,
+      "",
+      /Unknown query parameter "limit"; allowed here: search, /,
+    ],
+    [
+      "a parameter of reports on projects",
+      "GET",
+      `${PROJECTS}?result=bad`,
+      HEADERS,
+      "",
+      /Unknown query parameter "result"/,
+    ],
+    ["__proto__", "GET", `${REPORTS}?__proto__=1`, HEADERS, "", /Unknown query parameter "__proto__"/],
+    [
+      "a query on a show",
+      "GET",
+      `${REPORTS}/1?page=1`,
+      HEADERS,
+      "",
+      /Unknown query parameter "page"; allowed here: none/,
+    ],
+    [
+      "a query on a store",
+      "POST",
+      `${REPORTS}?url=example.com`,
+      form,
+      "url=example.com",
+      /Unknown query parameter "url"/,
+    ],
+    ["an empty query parameter", "GET", `${REPORTS}?search=`, HEADERS, "", /query parameter "search" is empty/],
+    [
+      "a doubled query parameter",
+      "GET",
+      `${REPORTS}?page=1&page=2`,
+      HEADERS,
+      "",
+      /query parameter "page" was sent twice/,
+    ],
+    [
+      "an unknown form field",
+      "POST",
+      REPORTS,
+      form,
+      "url=example.com&update=1",
+      /Unknown form field "update"; allowed here: url, privacy, password/,
+    ],
+    ["the url in an update", "PUT", `${REPORTS}/1`, form, "url=example.com", /Unknown form field "url"/],
+    ["an empty field", "PUT", `${REPORTS}/1`, form, "privacy=2&password=", /form field "password" is empty/],
+    ["a doubled field", "PUT", `${REPORTS}/1`, form, "privacy=2&privacy=1", /form field "privacy" was sent twice/],
+    ["a field without a value", "PUT", `${REPORTS}/1`, form, "privacy", /Malformed form field "privacy"/],
+    ["an unencoded =", "PUT", `${REPORTS}/1`, form, "password=a=b", /Malformed form field/],
+    ["a dangling &", "PUT", `${REPORTS}/1`, form, "privacy=1&", /Malformed form field ""/],
+    ["a broken percent code", "PUT", `${REPORTS}/1`, form, "password=%E0%A4", /not percent-encoded UTF-8/],
+    ["raw non-ASCII text", "PUT", `${REPORTS}/1`, form, "password=ü", /not percent-encoded UTF-8/],
+    ["a raw space", "PUT", `${REPORTS}/1`, form, "password=a b", /not percent-encoded UTF-8/],
+    [
+      "JSON",
+      "POST",
+      REPORTS,
+      { ...HEADERS, "content-type": "application/json" },
+      '{"url":"example.com"}',
+      /Content-Type must be .* it is application\/json/,
+    ],
+    [
+      "a form that is not said to be one",
+      "POST",
+      REPORTS,
+      HEADERS,
+      "url=example.com",
+      /Content-Type must be .* it is missing/,
+    ],
+    ["a body on a list", "GET", REPORTS, { ...form, "content-length": "6" }, "page=1", /A GET here takes no body/],
+    [
+      "a body on a delete",
+      "DELETE",
+      `${REPORTS}/1`,
+      { ...form, "content-length": "6" },
+      "page=1",
+      /A DELETE here takes no body/,
+    ],
+    ["a broken percent code in the path", "DELETE", `${PROJECTS}/%E0%A4`, HEADERS, "", /Malformed path/],
+  ];
+  for (const [why, method, path, headers, sent, message] of strictness) {
+    it(`refuses ${why}`, async () => {
+      const before = JSON.stringify(sandbox.reports.list({}));
+      const [status, body] = await askRaw(method, path, headers, sent);
+      assert.equal(status, 400);
+      assert.match(String(body.message), message);
+      assert.equal(JSON.stringify(sandbox.reports.list({})), before);
+    });
+  }
+
+  it("takes a form with and without a charset", async () => {
+    for (const type of [FORM, `${FORM};charset=UTF-8`, `${FORM}; charset=utf-8`]) {
+      const [status] = await askRaw(
+        "POST",
+        REPORTS,
+        { accept, authorization, "content-type": type },
+        "url=example.com",
+      );
+      assert.equal(status, 201, type);
+    }
+  });
+
+  const longest = `https://example.com/${"a".repeat(2048)}`;
+  const rejected: [method: string, path: string, form: Headed | undefined, fields: string[]][] = [
+    ["GET", `${REPORTS}?per_page=20`, undefined, ["per_page"]],
+    ["GET", `${REPORTS}?page=0`, undefined, ["page"]],
+    ["GET", `${REPORTS}?page=1.5`, undefined, ["page"]],
+    ["GET", `${REPORTS}?search_by=project&sort_by=project`, undefined, ["search_by", "sort_by"]],
+    ["GET", `${REPORTS}?result=Good&sort=up`, undefined, ["result", "sort"]],
+    ["GET", `${PROJECTS}?search_by=url&sort_by=id`, undefined, ["search_by", "sort_by"]],
+    ["GET", `${PROJECTS}?per_page=1000`, undefined, ["per_page"]],
+    ["POST", REPORTS, undefined, ["url"]],
+    ["POST", REPORTS, { privacy: "3" }, ["url", "privacy"]],
+    ...[
+      "example",
+      "ftp://example.com",
+      "https://",
+      "https://example.com/a b",
+      "https://exa\tmple.com",
+      "https://u:p@example.com",
+      "mailto:a@b.example",
+      longest,
+    ].map((url): [string, string, Headed, string[]] => ["POST", REPORTS, { url }, ["url"]]),
+    ["PUT", `${REPORTS}/1`, { update: "true", privacy: "private" }, ["privacy", "update"]],
+    ["PATCH", `${REPORTS}/1`, { password: "a".repeat(2049) }, ["password"]],
+  ];
+  for (const [method, path, form, fields] of rejected) {
+    it(`rejects ${method} ${path} ${form ? new URLSearchParams(form).toString().slice(0, 60) : ""}`, async () => {
+      const { status, body } = await ask(method, path, form);
+      assert.equal(status, 422);
+      assert.deepEqual(Object.keys(body.message as object).sort(), fields.toSorted());
+      for (const messages of Object.values(body.message as object)) assert.match(messages[0], /^The \w+ .+\.$/);
+      assert.deepEqual({ ...body, message: "" }, { message: "", status: 422 });
+    });
+  }
+
+  it("says which message belongs to which field", async () => {
+    const { body } = await ask("POST", REPORTS, { privacy: "3" });
+    assert.deepEqual(body.message, {
+      url: ["The url field is required."],
+      privacy: ["The privacy must be one of: 0, 1, 2."],
+    });
+  });
+
+  it("has an answer to any body and any query", async () => {
+    const anything = fc.string({ unit: fc.constantFrom(...PIECES) });
+    await fc.assert(
+      fc.asyncProperty(anything, anything, async (body, query) => {
+        const store = askRaw("POST", REPORTS, form, body);
+        const [listed] = await askRaw("GET", `${REPORTS}?${query.replaceAll("ü", "~")}`, HEADERS);
+        const [stored] = await store;
+        assert.ok([400, 422].includes(stored), `${stored}`);
+        assert.ok([200, 400, 422].includes(listed), `${listed}`);
+      }),
+    );
+  });
+
+  it("remembers what was asked and answered", async () => {
+    await ask("GET", `${REPORTS}?page=2`);
+    await ask("POST", REPORTS, {});
+    assert.deepEqual(sandbox.requests, [
+      { method: "GET", path: REPORTS, query: "page=2", status: 200 },
+      { method: "POST", path: REPORTS, query: "", status: 422 },
+    ]);
+  });
+
+  it("throttles when told so, before anything is done", async () => {
+    await start({ rateLimit: 2 });
+    assert.equal((await ask("GET", REPORTS)).headers.get("x-ratelimit-remaining"), "1");
+    assert.equal((await ask("GET", REPORTS)).status, 200);
+    const { status, headers, body } = await ask("POST", REPORTS, { url: "https://example.com" });
+    assert.deepEqual([status, body], [429, { message: "Too Many Attempts." }]);
+    assert.deepEqual([headers.get("x-ratelimit-limit"), headers.get("x-ratelimit-remaining")], ["2", "0"]);
+    const wait = Number(headers.get("retry-after"));
+    assert.ok(wait > 50 && wait <= 60, `${wait} s`);
+    assert.ok(Math.abs(Number(headers.get("x-ratelimit-reset")) - Date.now() / 1000 - wait) < 2);
+    assert.equal(sandbox.reports.list({}).length, 36);
+  });
+
+  it("answers late when told so, and has acted by then", async () => {
+    await start({ latency: ({ method }) => (method === "POST" ? 1000 : 0) });
+    const before = performance.now();
+    let answered = false;
+    const storing = ask("POST", REPORTS, { url: "https://example.com" }).finally(() => {
+      answered = true;
+    });
+    while (sandbox.requests.length === 0) await sleep(5);
+    assert.equal((await ask("GET", `${REPORTS}/37`)).status, 200);
+    assert.ok(!answered, "the show did not wait for the store");
+    assert.equal((await storing).status, 201);
+    assert.ok(performance.now() - before >= 999);
+  });
+
+  it("says that a port is taken", async () => {
+    const message = `Port ${sandbox.port} on 127.0.0.1 is taken.`;
+    await assert.rejects(startSandbox({ port: sandbox.port }), { code: "EADDRINUSE", message });
+  });
+
+  it("closes at once, with idle and waiting connections, and twice", async () => {
+    await start({ latency: 60_000 });
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const timersBefore = timers();
+    const idle = connect(sandbox.port, "127.0.0.1");
+    await once(idle, "connect");
+    const waiting = assert.rejects(ask("GET", REPORTS));
+    while (sandbox.requests.length === 0) await sleep(5);
+    const before = performance.now();
+    await sandbox.close();
+    await sandbox.close();
+    assert.ok(performance.now() - before < 1000);
+    await waiting;
+    if (!idle.closed) await once(idle, "close");
+    assert.equal(timers(), timersBefore, "nothing keeps the process alive");
+  });
+
+  it("changes by itself when live, until it is closed", async () => {
+    await start({ live: true, liveInterval: 5 });
+    const score = new Map(sandbox.reports.list({}).map((report) => [report.id, report.score]));
+    const seen = { created: false, changed: false, deleted: false };
+    while (!(seen.created && seen.changed && seen.deleted)) {
+      await sleep(5);
+      const now = new Map(sandbox.reports.list({}).map((report) => [report.id, report.score]));
+      seen.created ||= [...now.keys()].some((id) => !score.has(id));
+      seen.changed ||= [...now].some(([id, value]) => score.has(id) && score.get(id) !== value);
+      seen.deleted ||= [...score.keys()].some((id) => !now.has(id));
+    }
+    await sandbox.close();
+    const rest = sandbox.reports.list({});
+    await sleep(50);
+    assert.equal(sandbox.reports.list({}), rest);
+  });
+
+  describe("as a command", () => {
+    async function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+      const child = spawn(process.execPath, [BIN, ...args]);
+      const told = { code: 0, stdout: "", stderr: "" };
+      child.stderr.on("data", (chunk) => (told.stderr += chunk));
+      child.stdout.on("data", (chunk) => {
+        told.stdout += chunk;
+        if (told.stdout.includes("Ctrl-C")) child.kill("SIGINT");
+      });
+      [told.code] = await once(child, "close");
+      return told;
+    }
+
+    it("prints what to put into the config node, takes the next port if one is taken, and stops on SIGINT", async () => {
+      const { code, stdout, stderr } = await run(
+        "--port",
+        String(sandbox.port),
+        "--key",
+        "k3y",
+        "--reports",
+        "5",
+        "--live",
+      );
+      assert.deepEqual([code, stderr], [0, ""]);
+      assert.match(stdout, new RegExp(`Port ${sandbox.port} is taken; trying ${sandbox.port + 1}`));
+      assert.match(stdout, /Base URL {2}http:\/\/127\.0\.0\.1:\d+\n {2}API key {3}k3y/);
+      assert.match(stdout, /invented/);
+    });
+
+    it("explains itself", async () => {
+      const { code, stdout } = await run("--help");
+      assert.equal(code, 0);
+      for (const said of ["--port", "--key", "--reports", "--live", "invented"]) assert.ok(stdout.includes(said), said);
+    });
+
+    const mistakes: [args: string[], said: RegExp][] = [
+      [["--port", "70000"], /--port must be 0 to 65535/],
+      [["--reports", "-1"], /--reports/],
+      [["--key", "a b"], /--key must be visible ASCII/],
+      [["--bogus"], /--bogus/],
+      [["extra"], /extra/],
+    ];
+    for (const [args, said] of mistakes) {
+      it(`refuses ${args.join(" ")}`, async () => {
+        const { code, stdout, stderr } = await run(...args);
+        assert.deepEqual([code, stdout], [1, ""]);
+        assert.match(stderr, said);
+      });
+    }
+  });
+});

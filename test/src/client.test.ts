@@ -1,0 +1,390 @@
+import assert from "node:assert/strict";
+import { type AddressInfo, createServer, connect as reach, type Server } from "node:net";
+import { setTimeout as late } from "node:timers/promises";
+import { type Client, createClient, type Place } from "../../src/client.js";
+import type { SeoError } from "../../src/errors.js";
+import { createLane, type Lane } from "../../src/queue.js";
+import { cases } from "../support/cases.js";
+import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
+import { fine, ok } from "../support/scenarios.js";
+import { stopBackOff } from "../support/time.js";
+
+const KEY = "key/of-tests";
+const SHOW = ["seo-report-show", { reportId: "7" }] as const;
+const LONG = 200;
+
+const failed = (status: number, headers = {}) => answer(status, '{"message":"Said so."}', headers);
+/** The code and the rest of what a rejection tells. */
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => assert.fail("It did not fail."),
+    (error: SeoError) => error.toJSON(),
+  );
+
+describe("A client", () => {
+  let server: FaultyServer;
+  let client: Client;
+  let behave: Behaviour;
+  const { random } = Math;
+
+  const open = (settings: object = {}) => {
+    client = createClient({ baseUrl: server.url, apiKey: KEY, ...settings });
+  };
+
+  beforeEach(async () => {
+    behave = (socket) => socket.write(ok);
+    server = await listen((socket, request, nth) => behave(socket, request, nth));
+  });
+
+  afterEach(async () => {
+    Math.random = random;
+    await client.close();
+    await server.close();
+  });
+
+  /** Resolves when so many requests have come. */
+  const requests = async (count: number) => {
+    while (server.requests.length < count) await late(5);
+  };
+
+  /** Sends a request by way of `lane`; its failure is not unhandled. */
+  const show = (lane?: Lane) => {
+    const sent = client.call(...SHOW, { lane });
+    sent.catch(() => {});
+    return sent;
+  };
+
+  describe("between attempts", () => {
+    it("waits for up to half a second, twice as long each time, and for ten seconds at most", async () => {
+      const SHARE = 0.05;
+      Math.random = () => SHARE;
+      behave = (socket) => socket.write(failed(500));
+      open({ retries: "7" });
+      const waits: number[] = [];
+      const lane = createLane();
+      let until = 0;
+      lane.changed = () => {
+        if (lane.until === until) return;
+        ({ until } = lane);
+        waits.push((until - performance.now()) / SHARE);
+      };
+      await failure(client.call(...SHOW, { lane }));
+      const most = [500, 1000, 2000, 4000, 8000, 10_000, 10_000];
+      assert.equal(waits.length, most.length);
+      for (const [i, wait] of waits.entries())
+        assert.ok(wait <= (most[i] ?? 0) && wait > (most[i] ?? 0) / 2, `${wait} of ${most[i]} ms`);
+    });
+
+    for (const [status, headers, own, all] of [
+      [500, {}, 250, 0],
+      [503, {}, 250, 0],
+      [429, {}, 250, 250],
+      [429, { "Retry-After": String(LONG) }, LONG * 1000, LONG * 1000],
+      [503, { "Retry-After": String(LONG) }, LONG * 1000, LONG * 1000],
+      [429, { "Retry-After": "300" }, 300_000, 300_000],
+    ] as const)
+      it(`waits as it was told, and has the others wait who are meant: ${status} ${JSON.stringify(headers)}`, async () => {
+        Math.random = () => 0.5;
+        behave = (socket) => socket.write(failed(status, headers));
+        open({ retries: "1" });
+        const lane = createLane();
+        show(lane);
+        while (lane.waiting === 0) await late(1);
+        const near = (wait: number, wanted: number) => wait <= wanted && wait >= wanted - 200;
+        const [mine, others] = [client.waitingFor(lane), client.waitingFor(createLane())];
+        assert.ok(near(mine, own), `${mine} of ${own} ms`);
+        assert.ok(near(others, all), `others ${others} of ${all} ms`);
+        assert.equal(others === 0, all === 0);
+      });
+
+    it("asks again when the seconds are over that it was told, and tells how long it waited", async () => {
+      const came: number[] = [];
+      behave = (socket, _request, nth) => {
+        came.push(performance.now());
+        socket.write(nth === 1 ? failed(429, { "Retry-After": "1" }) : ok);
+      };
+      open();
+      const { attempts, waited, duration } = await show();
+      const [first = 0, second = 0] = came;
+      assert.ok(second - first >= 990, `${second - first} ms`);
+      assert.ok(attempts === 2 && waited >= 990 && duration >= waited);
+    });
+
+    it("does not take an attempt's own time for waiting", async () => {
+      Math.random = () => 0;
+      behave = (socket, _request, nth) => setTimeout(() => socket.write(nth === 1 ? failed(500) : ok), 300);
+      open();
+      const { waited, duration } = await show();
+      assert.ok(duration >= 590 && waited < 290, `waited ${waited} of ${duration} ms`);
+    });
+
+    it("refuses what waits when it is told to wait for more than five minutes", async () => {
+      behave = (socket) => setTimeout(() => socket.write(failed(429, { "Retry-After": "301" })), 50);
+      open({ concurrency: "1" });
+      const all = await Promise.all([failure(show()), failure(show())]);
+      for (const [i, { code, retryAfter, attempts, uncertain }] of all.entries())
+        assert.deepEqual([code, retryAfter, attempts, uncertain], ["SEO_RATE_LIMITED", 301, 1 - i, false]);
+      assert.equal(server.requests.length, 1);
+    });
+
+    it("sends nothing more for a lane that is cancelled, and tells what was sent", async () => {
+      Math.random = () => 0;
+      behave = (socket) => socket.write(failed(500));
+      open();
+      const lane = createLane();
+      // The attempt has failed, and the next is not in the queue yet.
+      lane.changed = () => {
+        if (server.requests.length === 1 && lane.running === 0) client.cancel(lane);
+      };
+      const sent = client.call("seo-report-update", { reportId: "7" }, { lane });
+      const { code, attempts, uncertain } = await failure(sent);
+      assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 1, true]);
+      const { code: later, attempts: none } = await failure(show(lane));
+      assert.deepEqual([later, none], ["SEO_CANCELLED", 0]);
+      assert.equal(server.requests.length, 1);
+    });
+
+    it("is ended while it waits, and tells what was sent", async () => {
+      behave = (socket) => socket.write(failed(503, { "Retry-After": String(LONG) }));
+      open();
+      const lane = createLane();
+      const sent = show(lane);
+      while (lane.waiting === 0) await late(1);
+      client.cancel(lane);
+      const { code, attempts, uncertain } = await failure(sent);
+      assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 1, false]);
+    });
+  });
+
+  for (const [first, found] of [
+    ["was lost", true],
+    ["was refused", false],
+  ] as const)
+    it(`takes a report for deleted that is not there any more, if an attempt may have done it: the first ${first}`, async () => {
+      const goOn = stopBackOff();
+      behave = (socket, _request, nth) => {
+        if (nth > 1) socket.write(failed(404));
+        else if (found) socket.destroy();
+        else socket.write(failed(429, { "Retry-After": "0" }));
+      };
+      open();
+      const sent = client.call("seo-report-delete", { reportId: "7" });
+      if (found) {
+        const { duration, waited, ...rest } = await sent;
+        assert.deepEqual(rest, { body: null, statusCode: 404, headers: {}, attempts: 2, alreadyDeleted: true });
+        assert.ok(duration >= waited);
+      } else {
+        const { code, attempts } = await failure(sent);
+        assert.deepEqual([code, attempts], ["SEO_NOT_FOUND", 2]);
+      }
+      goOn();
+    });
+
+  describe("gives each message its turn, and", () => {
+    /** A turn of `lane` that notes what became of it. */
+    const enter = (lane = createLane()) => {
+      const place: Place & { started: boolean; refused?: string } = { lane, since: 0, used: false, started: false };
+      client.enter({
+        lane,
+        since: 0,
+        begins: true,
+        start: () => {
+          place.started = true;
+        },
+        refuse: ({ code }) => {
+          place.refused = code;
+        },
+      });
+      return place;
+    };
+
+    it("takes a place for the first request alone, or frees it once", async () => {
+      open({ concurrency: "1" });
+      const [first, second, third] = [enter(), enter(), enter()];
+      assert.deepEqual([first.started, second.started], [true, false]);
+      await client.call(...SHOW, { place: first, lane: first.lane });
+      assert.deepEqual([first.used, second.started, third.started], [true, true, false]);
+      client.end(first);
+      assert.equal(third.started, false, "a place that was used is not freed again");
+      const again = client.call(...SHOW, { place: first, lane: first.lane });
+      await late(20);
+      assert.equal(server.requests.length, 1, "a second request waits like any other");
+      client.end(second);
+      client.end(second);
+      client.end(third);
+      assert.deepEqual((await again).body, fine);
+    });
+
+    it("begins the next of a lane that takes one at a time when the first has ended", () => {
+      open();
+      const lane = createLane(1);
+      const [first, second] = [enter(lane), enter(lane)];
+      assert.deepEqual([first.started, second.started], [true, false]);
+      client.end(first);
+      assert.equal(second.started, true);
+    });
+
+    it("refuses one whose lane or client is closed, without asking", async () => {
+      open();
+      const lane = createLane();
+      client.cancel(lane);
+      assert.deepEqual([enter(lane).refused, enter(lane).started], ["SEO_CANCELLED", false]);
+      await client.close();
+      assert.equal(enter().refused, "SEO_CANCELLED");
+      assert.equal((await failure(show())).code, "SEO_CANCELLED");
+      assert.equal(server.requests.length, 0);
+    });
+
+    it("ends what a lane runs and what of it waits, and nothing else", async () => {
+      behave = () => {};
+      open({ concurrency: "2" });
+      const [gone, stays] = [createLane(), createLane()];
+      const sent = [show(gone), show(stays), show(gone), show(stays)];
+      await requests(2);
+      behave = (socket) => socket.write(ok);
+      client.cancel(gone);
+      const ended = await Promise.all([sent[0], sent[2]].map((one) => failure(one as Promise<unknown>)));
+      assert.deepEqual(
+        ended.map(({ code, attempts, uncertain }) => [code, attempts, uncertain]),
+        [
+          ["SEO_CANCELLED", 1, false],
+          ["SEO_CANCELLED", 0, false],
+        ],
+      );
+      assert.deepEqual((await sent[3])?.body, fine);
+      assert.equal(stays.running, 1);
+    });
+
+    it("refuses what finds the queue full", async () => {
+      behave = () => {};
+      open({ concurrency: "1", queue: "1" });
+      show();
+      show();
+      const { code, attempts } = await failure(show());
+      assert.deepEqual([code, attempts], ["SEO_QUEUE_FULL", 0]);
+    });
+  });
+
+  describe("sends", () => {
+    for (const { name, type, input, request } of cases)
+      it(`the key, what it takes, and a form's type with a form alone: ${name}`, async () => {
+        open();
+        await client.call(type, input);
+        const [{ head, method, body } = { head: "", method: "", body: "" }] = server.requests;
+        const headers = Object.fromEntries(
+          head
+            .split("\r\n")
+            .slice(1)
+            .map((line) => line.toLowerCase().split(": ")),
+        );
+        const form = request.body !== undefined;
+        assert.deepEqual([method, body], [request.method, request.body ?? ""]);
+        assert.equal(headers.authorization, `bearer ${KEY}`);
+        assert.equal(headers.accept, "application/json");
+        assert.equal(headers["accept-encoding"], "gzip, br");
+        assert.match(headers["user-agent"] ?? "", /^@seo-reports\/node-red\/\d+\.\d+\.\d+$/);
+        assert.equal(headers["content-type"], form ? "application/x-www-form-urlencoded" : undefined);
+      });
+
+    for (const payload of [{}, { url: "x" }, { data: { url: "x" } }, { data: null }, new Date()])
+      it(`nothing where the main parameter is not in a record: ${JSON.stringify(payload)}`, async () => {
+        open();
+        const from = { reportId: "msg.payload" };
+        const { code, message } = await failure(client.call("seo-report-show", { reportId: payload }, { from }));
+        assert.deepEqual([code, message], ["SEO_INPUT", "reportId is missing: msg.payload.id is blank."]);
+        assert.equal(server.requests.length, 0);
+      });
+
+    it("nothing for an operation that there is not", async () => {
+      open();
+      const { code, message } = await failure(client.call("seo-nothing", {}));
+      assert.deepEqual([code, message], ["SEO_INPUT", "There is no operation seo-nothing."]);
+      assert.equal(server.requests.length, 0);
+    });
+
+    it("nothing that was cancelled before its connection was there", async () => {
+      const secure = await listen((socket) => socket.write(ok), { certificate: "cert" });
+      const relay: Server = createServer((socket) => {
+        setTimeout(() => socket.pipe(reach(secure.port, "127.0.0.1")).pipe(socket), 200);
+      }).listen(0, "127.0.0.1");
+      await late(20);
+      const baseUrl = `https://127.0.0.1:${(relay.address() as AddressInfo).port}`;
+      open({ baseUrl, tls: { ca: tlsFile("ca") } });
+      const lane = createLane();
+      const sent = show(lane);
+      await late(50);
+      client.cancel(lane);
+      const { code, uncertain } = await failure(sent);
+      assert.deepEqual([code, uncertain], ["SEO_CANCELLED", false]);
+      assert.deepEqual((await show()).body, fine);
+      assert.equal(secure.requests.length, 1);
+      relay.close();
+      await secure.close();
+    });
+  });
+
+  it("tells where it asks", () => {
+    open({ baseUrl: `${server.url}/tools/seo/` });
+    assert.equal(client.base, `${server.url}/tools/seo`);
+  });
+
+  it("says what did not answer, and within how many seconds", async () => {
+    behave = () => {};
+    open({ timeout: "1", retries: "0" });
+    const { message } = await failure(show());
+    assert.equal(message, `The service at ${server.url} did not answer within 1 s.`);
+  });
+
+  describe("keeps its key out of an answer", () => {
+    const odd = 'ab"cd\\ef/gh+ij';
+    for (const [where, text, headers] of [
+      ["JSON in a text", JSON.stringify({ said: JSON.stringify({ odd }) }), {}],
+      ["a form", JSON.stringify({ said: new URLSearchParams({ token: odd }).toString() }), {}],
+      ["a URL's header", "{}", { Link: `</?token=${encodeURIComponent(odd)}>; rel=next` }],
+    ] as const)
+      it(`that has one of odd letters, as it stands in ${where}`, async () => {
+        behave = (socket) => socket.write(answer(200, text, headers));
+        open({ apiKey: odd });
+        const { body, headers: came } = await show();
+        assert.match(JSON.stringify([body, came]), /\*\*\*/);
+        assert.doesNotMatch(JSON.stringify([body, came]), /ab|cd|ef|gh|ij/);
+      });
+
+    for (const [where, text, headers] of [
+      ["a header", "{}", { "X-One": "1", "X-Echo": `Bearer ${KEY}` }],
+      ["a text", JSON.stringify({ [KEY]: [`Bearer ${KEY}`] }), {}],
+      ["a text of PHP's", JSON.stringify({ said: KEY }).replaceAll("/", "\\/"), {}],
+      ["both", JSON.stringify(KEY), { "X-Echo": KEY }],
+    ] as const)
+      it(`that has it in ${where}`, async () => {
+        behave = (socket) => socket.write(answer(200, text, headers));
+        open();
+        const { body, headers: came } = await show();
+        assert.deepEqual(JSON.stringify(body), JSON.stringify(JSON.parse(text)).replaceAll(KEY, "***"));
+        for (const [name, value] of Object.entries(headers))
+          assert.equal(came[name.toLowerCase()], String(value).replaceAll(KEY, "***"));
+      });
+
+    it("that has a key without a letter", async () => {
+      behave = (socket) => socket.write(answer(200, '"--!!--!!--"'));
+      open({ apiKey: "--!!--!!--" });
+      assert.equal((await show()).body, "***");
+    });
+
+    it("that is a failure, and the page's password with it", async () => {
+      behave = (socket) =>
+        socket.write(answer(422, JSON.stringify({ message: `${KEY} ${KEY}s a password of example.com`, errors: {} })));
+      open();
+      const sent = client.call("seo-report-store", { url: "example.com", privacy: 2, password: "a password" });
+      const { message, body } = await failure(sent);
+      assert.equal(message, "The service answered 422: *** ***s *** of example.com");
+      assert.deepEqual(body, { message: "*** ***s *** of example.com", errors: {} });
+    });
+
+    it("but leaves words alone that are as short as a key", async () => {
+      behave = (socket) => socket.write(answer(200, '"of tests"'));
+      open({ apiKey: "tests" });
+      assert.equal((await show()).body, "of tests");
+    });
+  });
+});

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { createClient } from "../../src/client.js";
+import { diagnose, explain } from "../../src/diagnose.js";
+import { SeoError, type Stage, stages } from "../../src/errors.js";
+import { answer, deadUrl, type ListenOptions, listen } from "../support/faulty.js";
+
+const page = (status: number, text = "<!doctype html><title>Welcome</title>", headers = {}) =>
+  answer(status, text, { "Content-Type": "text/html", ...headers });
+
+/** What stands in the way, by what the server answers or how it listens, and the stage that it is found at. */
+const rows: Record<
+  string,
+  { says?: Buffer; server?: ListenOptions; baseUrl?: string; settings?: object; stage: Stage; reason?: string }
+> = {
+  "an unknown host": { baseUrl: "http://no-such-host.invalid", stage: "name" },
+  "a port where nothing listens": { baseUrl: deadUrl, stage: "connect" },
+  "http where TLS is asked for": {
+    server: { scheme: "https", connected: (socket) => socket.once("data", () => socket.end(page(400))) },
+    stage: "tls",
+  },
+  "a certificate that nobody knows": { server: { certificate: "cert" }, stage: "tls" },
+  "a proxy that is down": { settings: { proxy: { url: deadUrl, except: [] } }, stage: "proxy" },
+  "no answer": { server: { connected: (socket) => socket.pause() }, settings: { timeout: "1" }, stage: "time" },
+  "a redirect to https": { says: page(301, "", { Location: "https://127.0.0.1/" }), stage: "redirect" },
+  "a redirect to the login page": { says: page(302, "", { Location: "/login" }), stage: "redirect" },
+  "a key that is not known": { says: answer(401, '{"message":"Unauthenticated."}'), stage: "key" },
+  "a plan without the API": { says: answer(403, '{"message":"Forbidden."}'), stage: "key" },
+  "another path": { says: page(404), stage: "path" },
+  "HTML with 200": { says: page(200), stage: "answer" },
+  "a megabyte of HTML": { says: page(200, `<p>${"x".repeat(1 << 20)}`), stage: "answer" },
+  "JSON of something else": {
+    says: answer(200, '{"hello":"world"}'),
+    stage: "answer",
+    reason: "What answers there speaks JSON, but lists no reports.",
+  },
+  "a server that fails": { says: page(500), stage: "service" },
+  maintenance: { says: page(503), stage: "service" },
+  "a limit": { says: answer(429, '{"message":"Too Many Attempts."}', { "Retry-After": "3600" }), stage: "service" },
+  nothing: {
+    says: answer(200, '{"data":[{"id":1}],"meta":{"total":37,"current_page":1,"last_page":4}}'),
+    stage: "done",
+    reason: "Reports: 37.",
+  },
+};
+
+describe("A test of the connection", () => {
+  for (const [name, { says = page(200), server: options, baseUrl, settings, stage, reason }] of Object.entries(rows))
+    it(`says where it stops and what to do: ${name}`, async () => {
+      const server = await listen((socket) => {
+        if (stage !== "time") socket.write(says);
+      }, options);
+      const client = createClient({ baseUrl: baseUrl ?? server.url, apiKey: "canary-key", retries: "0", ...settings });
+      const found = await diagnose(client);
+      await client.close();
+      await server.close();
+      assert.equal(found.stage, stage, found.message);
+      assert.equal(found.ok, stage === "done");
+      assert.equal(found.message, `${found.reason} ${stages[stage]}`);
+      if (reason) assert.equal(found.reason, reason);
+      assert.equal(found.count, stage === "done" ? 37 : undefined);
+      assert.ok(found.message.length < 400 && !found.message.includes("canary-key"), found.message);
+    });
+
+  it("explains what is not a failure of the service's", () => {
+    assert.equal(explain(new SeoError("SEO_CONFIG", "No key.")).message, `No key. ${stages.config}`);
+    assert.equal(explain(new Error("secret")).message, `The service cannot be asked. ${stages.config}`);
+  });
+});

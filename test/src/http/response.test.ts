@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import fc from "fast-check";
+import { type Code, SeoError } from "../../../src/errors.js";
+import { decode, readAnswer } from "../../../src/http/response.js";
+import { type Operation, operations } from "../../../src/operations.js";
+
+const show = operations["seo-report-show"] as Operation;
+const remove = operations["seo-report-delete"] as Operation;
+const HTML = "<!doctype html><title>Log in</title>";
+
+/** The error that an answer is read as. */
+function failure(status: number, body: unknown, headers: Record<string, string> = {}, row = show): SeoError {
+  try {
+    readAnswer(row, status, headers, typeof body === "string" ? body : JSON.stringify(body));
+  } catch (error) {
+    return error as SeoError;
+  }
+  return assert.fail("It is a success.");
+}
+
+describe("The service's words are taken from", () => {
+  const nothing = "it gave no reason.";
+  const rows: [name: string, body: unknown, said: string, fields?: Record<string, string[]>][] = [
+    ["message", { message: "No.", status: 422 }, "No."],
+    [
+      "messages by field",
+      { message: { url: ["Bad.", "Worse."], x: "One." } },
+      "Bad. Worse. One.",
+      { url: ["Bad.", "Worse."], x: ["One."] },
+    ],
+    ["message and errors by field", { message: "Both.", errors: { url: ["Bad."] } }, "Both.", { url: ["Bad."] }],
+    [
+      "errors by field",
+      { errors: { url: ["Bad."], x: [7, null, "Two."] } },
+      "Bad. Two.",
+      { url: ["Bad."], x: ["Two."] },
+    ],
+    ["errors before messages by field", { message: { a: ["A."] }, errors: { b: ["B."] } }, "B.", { b: ["B."] }],
+    ["messages by field, where errors is null", { errors: null, message: { a: ["A."] } }, "A.", { a: ["A."] }],
+    ["error", { error: "Forbidden" }, "Forbidden"],
+    ["error, where message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
+    ["no list", { message: ["A."], errors: ["B."] }, nothing],
+    ["no number", { message: 7, errors: 8, error: 9 }, nothing],
+    ["nothing", {}, nothing],
+    ["no words", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
+    ["null", null, nothing],
+    ["no JSON", HTML, "no JSON, so the answer is not the API's own."],
+  ];
+  for (const [name, body, said, fields] of rows)
+    it(name, () => {
+      const { message, details } = failure(422, body);
+      assert.equal(message, `The service answered 422: ${said}`);
+      assert.deepEqual(details.fields, fields);
+      assert.deepEqual(details.body, body);
+    });
+
+  it("an answer that is no JSON, of which the beginning is kept", () => {
+    const most = 1 << 16;
+    for (const status of [500, 200]) assert.equal(failure(status, "x".repeat(most + 1)).details.body, "x".repeat(most));
+  });
+});
+
+describe("The seconds to wait are read", () => {
+  const unix = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
+  const date = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
+  const rows: [name: string, headers: () => Record<string, string>, seconds: number | undefined][] = [
+    ["as a number", () => ({ "retry-after": "20" }), 20],
+    ["as none", () => ({ "retry-after": "0" }), 0],
+    ["among blanks", () => ({ "retry-after": " 20 " }), 20],
+    ["as a date", () => ({ "retry-after": date(20) }), 20],
+    ["as a past date", () => ({ "retry-after": date(-20) }), 0],
+    ["from the reset", () => ({ "x-ratelimit-reset": ` ${unix(20)} ` }), 20],
+    ["from a past reset", () => ({ "x-ratelimit-reset": unix(-20) }), 0],
+    ["before the reset's", () => ({ "retry-after": "20", "x-ratelimit-reset": unix(90) }), 20],
+    [
+      "of the reset, where there is nothing else that can be read",
+      () => ({ "retry-after": "soon", "x-ratelimit-reset": unix(20) }),
+      20,
+    ],
+    ["not below zero", () => ({ "retry-after": "-20" }), undefined],
+    ["not in parts", () => ({ "retry-after": "1.5" }), undefined],
+    ["not beyond nine digits", () => ({ "retry-after": "1234567890" }), undefined],
+    ["not with a unit", () => ({ "retry-after": "20s" }), undefined],
+    ["not after a word", () => ({ "retry-after": "in 20" }), undefined],
+    ["not as a date that is none", () => ({ "retry-after": "soon GMT" }), undefined],
+    ["not as a date of another zone", () => ({ "retry-after": `${date(20)}+0200` }), undefined],
+    ["not as a date of no zone", () => ({ "retry-after": "Fri, 20 Nov 2026 10:00:00" }), undefined],
+    ["not from a reset in seconds from now", () => ({ "x-ratelimit-reset": "20" }), undefined],
+    ["not from a reset in milliseconds", () => ({ "x-ratelimit-reset": `${unix(20)}000` }), undefined],
+    ["not from a reset with a sign", () => ({ "x-ratelimit-reset": `-${unix(20)}` }), undefined],
+    ["not where there is nothing", () => ({}), undefined],
+  ];
+  for (const [name, headers, seconds] of rows)
+    it(name, () => {
+      for (const status of [429, 503]) {
+        const { retryAfter } = failure(status, HTML, headers()).details;
+        if (seconds === undefined || retryAfter === undefined) assert.equal(retryAfter, seconds);
+        else assert.ok(Math.abs(retryAfter - seconds) <= 1, `${retryAfter} of ${seconds} s`);
+      }
+      assert.equal(failure(500, HTML, headers()).details.retryAfter, undefined);
+    });
+});
+
+describe("A status says", () => {
+  const rows: [statuses: number[], code: Code, stage: string, transient: boolean, uncertain: boolean][] = [
+    [[401], "SEO_UNAUTHORIZED", "key", false, false],
+    [[403], "SEO_FORBIDDEN", "key", false, false],
+    [[404], "SEO_NOT_FOUND", "path", false, false],
+    [[405], "SEO_REJECTED", "path", false, false],
+    [[407], "SEO_NETWORK", "proxy", false, false],
+    [[400, 402, 409, 422, 499], "SEO_REJECTED", "service", false, false],
+    [[408], "SEO_REJECTED", "service", true, true],
+    [[429], "SEO_RATE_LIMITED", "service", true, false],
+    [[500, 502, 503, 504], "SEO_SERVER", "service", true, true],
+    [[501, 505, 520, 599], "SEO_SERVER", "service", false, true],
+  ];
+  for (const [statuses, code, stage, transient, uncertain] of rows)
+    for (const status of statuses)
+      it(`what went wrong, and whether to try again: ${status}`, () => {
+        const { code: found, details } = failure(status, { message: "No." });
+        assert.deepEqual(
+          [found, details.statusCode, details.stage, details.transient, details.uncertain],
+          [code, status, stage, transient, uncertain],
+        );
+      });
+
+  it("that nothing was done, with 503 and a time to come again", () => {
+    assert.equal(failure(503, HTML, { "retry-after": "1" }).details.uncertain, false);
+    assert.equal(failure(500, HTML, { "retry-after": "1" }).details.uncertain, true);
+  });
+
+  for (const [location, to] of [
+    ["https://other.example.com/login?secret=1", " to https://other.example.com"],
+    ["/login", ""],
+    [undefined, ""],
+  ] as const)
+    it(`where a redirect leads, and no more: ${location}`, () => {
+      for (const status of [100, 199, 300, 302, 399]) {
+        const { code, message, details } = failure(status, HTML, location ? { location } : {});
+        assert.deepEqual([code, details], ["SEO_RESPONSE", { statusCode: status, stage: "redirect" }]);
+        assert.ok(
+          message.startsWith(`The service answered ${status} and pointed elsewhere${to}; no redirect`),
+          message,
+        );
+      }
+    });
+});
+
+describe("A successful answer", () => {
+  it("is its JSON, with every status from 200 to 299", () => {
+    for (const status of [200, 201, 299]) assert.deepEqual(readAnswer(show, status, {}, '{"data":[1]}'), { data: [1] });
+  });
+
+  it("may be empty where something is deleted, and nowhere else", () => {
+    for (const text of ["", " \r\n"]) {
+      assert.equal(readAnswer(remove, 200, {}, text), null);
+      assert.equal(failure(204, text).code, "SEO_RESPONSE");
+    }
+    const { message, details } = failure(200, HTML, {}, remove);
+    assert.equal(message, "The service answered 200, but what came is no JSON. Check the base URL.");
+    assert.deepEqual(details, { statusCode: 200, body: HTML, stage: "answer", uncertain: true });
+  });
+
+  const levels = (value: unknown): number =>
+    typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(levels)) : 0;
+  const text = fc.stringMatching(/^[[\]{}"\\a]{0,80}$/);
+  const wrap = (value: unknown, how: string[]) =>
+    how.reduce<unknown>((inner, key) => (key ? { [key]: inner, "]": "}" } : [inner, "["]), value);
+
+  it("may be 64 levels deep, whatever its texts hold", () => {
+    fc.assert(
+      fc.property(
+        text,
+        fc.array(fc.oneof(fc.constant(""), text), { minLength: 50, maxLength: 70 }),
+        fc.boolean(),
+        (inner, how, spaced) => {
+          const value = wrap(inner, how);
+          const said = JSON.stringify(value, null, spaced ? 1 : undefined);
+          if (levels(value) <= 64) assert.deepEqual(readAnswer(show, 200, {}, said), value);
+          else assert.match(failure(200, said).message, /what came is nested too deep/);
+        },
+      ),
+    );
+    const [deepest, deeper] = [64, 65].map((count) => "[".repeat(count) + "]".repeat(count)) as [string, string];
+    assert.equal(levels(readAnswer(show, 200, {}, deepest)), 64);
+    assert.match(failure(200, deeper).message, /nested too deep/);
+    assert.match(failure(422, deeper).message, /no JSON/);
+    assert.ok(readAnswer(show, 200, {}, `[${"[],".repeat(100)}{}]`), "as many side by side as there are");
+  });
+
+  it("is freed of what would change the prototype of others", () => {
+    const said = '{"__proto__":{"a":1},"constructor":{"prototype":{"a":1}},"id":7}';
+    assert.deepEqual(readAnswer(show, 200, {}, said), { id: 7 });
+  });
+});
+
+describe("A content coding", () => {
+  const bytes = Buffer.from('\ufeff{"é":"\u{1f600}"}');
+  const said = '{"é":"\u{1f600}"}';
+  for (const [name, coded] of [
+    ["identity", bytes],
+    ["gzip", gzipSync(bytes)],
+    [" X-GZIP ", gzipSync(bytes)],
+    ["deflate", deflateSync(bytes)],
+    ["br", brotliCompressSync(bytes)],
+  ] as const)
+    it(`is undone: ${name}`, async () => assert.equal(await decode(coded, { "content-encoding": name }), said));
+
+  it("is not needed", async () => assert.equal(await decode(bytes, {}), said));
+
+  it("that was not asked for is refused", async () => {
+    const refused = new SeoError("SEO_RESPONSE", "The service's answer has a content coding that was not asked for.", {
+      stage: "answer",
+      uncertain: true,
+    });
+    for (const name of ["zstd", "gzip, gzip", "", "__proto__", "constructor"])
+      await assert.rejects(decode(bytes, { "content-encoding": name }), (error: SeoError) => {
+        assert.deepEqual([error.code, error.message, error.details], [refused.code, refused.message, refused.details]);
+        return true;
+      });
+  });
+});

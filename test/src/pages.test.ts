@@ -1,0 +1,452 @@
+import assert from "node:assert/strict";
+import { setTimeout as late } from "node:timers/promises";
+import fc from "fast-check";
+import type { Answer } from "../../src/client.js";
+import { type Page, readPages, readShape } from "../../src/pages.js";
+import { type Lists, latch, listed, reports, type Shape, shapes, startLists } from "../support/lists.js";
+import { closeClients, readAll } from "../support/reading.js";
+
+const REPORTS = "seo-report-list";
+const table = Object.entries(shapes);
+/** Those that do not say whether more follows. */
+const silent = new Set(["plain array", "plain data", "plain array of the whole list", "the whole list in data"]);
+/** An answer that is not asked for over the wire. */
+const answered = (body: unknown): Answer => ({
+  body,
+  statusCode: 200,
+  headers: {},
+  attempts: 1,
+  duration: 0,
+  waited: 0,
+});
+/** Reads a list whose pages are given, by what is asked beyond the query: `page=2`. */
+async function readGiven(pages: Record<string, unknown>, limit = 0) {
+  const asked: string[] = [];
+  const read: Page[] = [];
+  const ask = async (extra: Record<string, string>) => {
+    const what = String(new URLSearchParams(extra));
+    asked.push(what);
+    if (what in pages) return answered(pages[what]);
+    throw new Error(`${what} cannot be had`);
+  };
+  for await (const page of readPages(ask, { id: "id", limit, ahead: 4 })) read.push(page);
+  return {
+    asked,
+    ids: read.flatMap(({ records }) => records).map((row) => (row as { id: number }).id),
+    last: read.at(-1),
+  };
+}
+const pagesAsked = ({ asked }: Lists) => asked.map(({ query }) => Number(query.get("page") ?? 1));
+
+describe("An answer's place in its list", () => {
+  const nothing = { page: undefined, pages: undefined, total: undefined, more: undefined, cursor: undefined };
+  const data = [{ id: 1 }];
+  for (const [body, found] of [
+    [data, {}],
+    [{ data }, {}],
+    [
+      { data, meta: { total: 1, current_page: "2", last_page: 3 } },
+      { page: 2, pages: 3, total: 1 },
+    ],
+    [{ data, meta: { total: null, current_page: "", last_page: "many" } }, {}],
+    [{ data, total: 1.5 }, {}],
+    [{ data, links: { next: "https://other.example/?page=2" } }, { more: true }],
+    [{ data, links: { next: null } }, { more: false }],
+    [{ data, links: {} }, {}],
+    [{ data, next_page_url: "/?page=2" }, { more: true }],
+    [{ data, next_page_url: null }, { more: false }],
+    [{ data, meta: { next_page_url: null } }, { more: false }],
+    [
+      { data, meta: { next_cursor: "c" } },
+      { more: true, cursor: "c" },
+    ],
+    [
+      { data, meta: { next_cursor: 7 } },
+      { more: true, cursor: "7" },
+    ],
+    [{ data, meta: { next_cursor: null } }, { more: false }],
+    [{ data, meta: { next_cursor: {} } }, { more: false }],
+    [
+      { data, links: { next: "/api/v1/reports?cursor=a%26b&per_page=10" } },
+      { more: true, cursor: "a&b" },
+    ],
+    [{ data, links: { next: 7 } }, { more: true }],
+  ] as const)
+    it(`is read: ${JSON.stringify(body)}`, () => {
+      assert.deepEqual(readShape(body), { records: data, ...nothing, ...found });
+    });
+});
+
+describe("Pages of a list", () => {
+  let lists: Lists;
+
+  before(async () => {
+    lists = await startLists({ all: [] });
+  });
+
+  after(async () => {
+    await closeClients();
+    await lists.close();
+  });
+
+  /** From here on the service has this list, and answers so. */
+  const serve = (options: Lists["options"]) => {
+    lists.asked.length = 0;
+    lists.busiest = 0;
+    lists.options = options;
+  };
+
+  for (const [type, make] of Object.entries(listed)) {
+    for (const [name, shape] of table) {
+      it(`reads all of ${type}, ${name}`, async () => {
+        for (const count of [0, 1, 99, 100, 101, 350]) {
+          serve({ all: make(count), shape });
+          const { records } = await readAll(lists.url, type);
+          assert.deepEqual(records, make(count), `${count} records`);
+        }
+        assert.deepEqual(lists.strayed, [], "nothing may be asked of the host that the links name");
+      });
+
+      it(`cuts ${type} at the limit, ${name}`, async () => {
+        for (const [count, limit] of [
+          [350, 150],
+          [350, 100],
+          [350, 350],
+          [300, 300],
+          [300, 299],
+          [300, 301],
+          [100, 100],
+          [0, 1],
+        ] as const) {
+          serve({ all: make(count), shape });
+          const { records, truncated } = await readAll(lists.url, type, { limit: String(limit) });
+          assert.deepEqual(records, make(count).slice(0, limit), `${limit} of ${count}`);
+          const needed = Math.max(1, Math.ceil(Math.min(limit, count) / 100));
+          const probe = silent.has(name) ? 1 : 0;
+          assert.ok(lists.asked.length <= needed + probe, `${limit} of ${count}: ${lists.asked.length} requests`);
+          assert.equal(truncated, limit < count, `truncated, ${limit} of ${count}`);
+        }
+      });
+    }
+  }
+
+  it("tells the pages and the total where the service does", async () => {
+    serve({ all: reports(350) });
+    const { page, pages, total, truncated } = await readAll(lists.url, REPORTS);
+    assert.deepEqual({ page, pages, total, truncated }, { page: 4, pages: 4, total: 350, truncated: false });
+    serve({ all: reports(350), shape: shapes.simple as Shape });
+    const simple = await readAll(lists.url, REPORTS);
+    assert.deepEqual([simple.page, simple.pages, simple.total], [4, undefined, undefined]);
+  });
+
+  describe("ends", () => {
+    for (const [why, shape, count, expected] of [
+      ["at last_page", "length-aware", 300, [1, 2, 3]],
+      ["at last_page, of a page without a number", "length-aware, without its own number", 300, [1, 2, 3]],
+      ["where there is no next link", "simple", 300, [1, 2, 3]],
+      ["where there is no next_page_url", "bare, simple", 300, [1, 2, 3]],
+      ["at an empty page", "plain data", 300, [1, 2, 3, 4]],
+      ["at a page that brings nothing new", "plain array of the whole list", 300, [1, 2]],
+    ] as const) {
+      it(why, async () => {
+        serve({ all: reports(count), shape: shapes[shape] as Shape });
+        await readAll(lists.url, REPORTS);
+        assert.deepEqual(pagesAsked(lists), expected);
+      });
+    }
+
+    for (const [what, body] of [
+      ["next in its links", { data: reports(100), links: { next: "https://other.example/?page=2" } }],
+      ["the same cursor", { data: reports(100), meta: { next_cursor: "again" } }],
+      ["a last_page that is far", { data: reports(100), meta: { current_page: 1, last_page: 1e6, total: 1e8 } }],
+    ] as const) {
+      it(`although the service always gives ${what}`, async () => {
+        serve({ all: [], reply: () => ({ body }) });
+        const { records } = await readAll(lists.url, REPORTS);
+        assert.deepEqual(records, reports(100));
+        assert.ok(lists.asked.length <= 5, `${lists.asked.length} requests`);
+      });
+    }
+
+    it("at an empty page before last_page, whatever was asked for ahead", async () => {
+      serve({
+        all: [],
+        reply: ({ query }) => {
+          const page = Number(query.get("page") ?? 1);
+          const data = page > 3 ? [] : reports(100, page * 1000);
+          return { body: { data, meta: { current_page: page, last_page: 9, total: 900 } } };
+        },
+      });
+      const { records } = await readAll(lists.url, REPORTS);
+      assert.equal(records.length, 300);
+    });
+
+    it("with a list of no records", async () => {
+      serve({ all: [] });
+      assert.deepEqual(await readAll(lists.url, REPORTS), {
+        records: [],
+        page: 1,
+        pages: 1,
+        total: 0,
+        truncated: false,
+      });
+      assert.equal(lists.asked.length, 1);
+    });
+  });
+
+  describe("of a list that changes while it is read", () => {
+    /** Changes the list after its second page was asked for. */
+    const changing = (change: (all: Lists["options"]["all"]) => Lists["options"]["all"]) => {
+      serve({
+        all: reports(350),
+        wait: async ({ nth }) => {
+          if (nth === 3) lists.options.all = change(lists.options.all);
+        },
+      });
+      return readAll(lists.url, REPORTS, { concurrency: 1 });
+    };
+
+    it("come without doubles when records were added", async () => {
+      const { records } = await changing((all) => [...reports(50, 351), ...all]);
+      assert.deepEqual(records, reports(350));
+    });
+
+    it("come without doubles when an id has become text", async () => {
+      const { records } = await changing((all) => [
+        ...reports(50, 351),
+        ...all.map((row) => ({ ...row, id: String(row.id) })),
+      ]);
+      assert.deepEqual(
+        records.map((row) => Number((row as { id: unknown }).id)),
+        reports(350).map(({ id }) => id),
+      );
+    });
+
+    it("come to an end when records were deleted, and pages with them", async () => {
+      const { records, pages } = await changing((all) => all.slice(0, 250));
+      assert.deepEqual(records, reports(350).slice(0, 250));
+      assert.equal(pages, 3);
+    });
+  });
+
+  describe("asked for", () => {
+    it("are as large as they can be, unless the user set it", async () => {
+      for (const [per_page, expected] of [
+        [undefined, "100"],
+        ["", "100"],
+        ["25", "25"],
+        [10, "10"],
+      ]) {
+        serve({ all: reports(120) });
+        await readAll(lists.url, REPORTS, { input: { per_page } });
+        assert.deepEqual([...new Set(lists.asked.map(({ query }) => query.get("per_page")))], [expected]);
+      }
+      await assert.rejects(readAll(lists.url, REPORTS, { input: { per_page: 0 } }), {
+        code: "SEO_INPUT",
+        message: /^per_page must be one of 10, 25, 50, 100;/,
+      });
+    });
+
+    it("keep the user's query, which the links have lost", async () => {
+      serve({ all: reports(350) });
+      const input = {
+        search: "a&b=c",
+        search_by: "url",
+        project: "x y",
+        result: "good",
+        sort_by: "score",
+        sort: "asc",
+      };
+      await readAll(lists.url, REPORTS, { input });
+      for (const { path, query } of lists.asked) {
+        assert.equal(path, "/api/v1/reports");
+        const { page: _, per_page, ...rest } = Object.fromEntries(query);
+        assert.deepEqual({ ...rest, per_page }, { ...input, per_page: "100" });
+      }
+      assert.deepEqual(pagesAsked(lists), [1, 2, 3, 4]);
+    });
+
+    it("are counted by the service's own size when it gives smaller ones", async () => {
+      serve({ all: reports(130), most: 25 });
+      assert.deepEqual((await readAll(lists.url, REPORTS)).records, reports(130));
+    });
+
+    it("are no more than the limit needs", async () => {
+      serve({ all: reports(2000), wait: () => late(5) });
+      await readAll(lists.url, REPORTS, { limit: "250" });
+      assert.deepEqual(pagesAsked(lists), [1, 2, 3]);
+    });
+  });
+
+  describe("with a limit", () => {
+    for (const limit of ["", "0", 0, null]) {
+      it(`of ${JSON.stringify(limit)} are all of them`, async () => {
+        serve({ all: reports(1250) });
+        const { records, truncated } = await readAll(lists.url, REPORTS, { limit });
+        assert.equal(records.length, 1250);
+        assert.equal(truncated, false);
+      });
+    }
+
+    it("that is not set are 1 000 records", async () => {
+      serve({ all: reports(1250) });
+      const { readSettings } = await import("../../src/schema.js");
+      const { operations } = await import("../../src/operations.js");
+      assert.equal(readSettings(operations[REPORTS]?.options ?? {}, {}).limit, "1000");
+    });
+
+    for (const limit of ["-1", "2.5", "many", "1,000", "Infinity"]) {
+      it(`of ${limit} are refused`, async () => {
+        await assert.rejects(readAll(lists.url, REPORTS, { limit }), {
+          code: "SEO_INPUT",
+          message: `limit must be a whole number from 0; the node's limit is "${limit}".`,
+        });
+        assert.equal(lists.asked.length, 0);
+      });
+    }
+  });
+
+  describe("read ahead", () => {
+    it("are within the service's concurrency, and come in order", async () => {
+      for (const concurrency of [1, 2, 5]) {
+        // The pages that are asked for together come back in the reverse order.
+        serve({ all: reports(2000), wait: ({ nth }) => late((concurrency - (nth % concurrency)) * 5) });
+        const { records } = await readAll(lists.url, REPORTS, { concurrency });
+        assert.deepEqual(records, reports(2000));
+        assert.equal(lists.busiest, concurrency);
+      }
+    });
+
+    it("are no more than may be on their way, whether somebody takes them or not", async () => {
+      const asked: number[] = [];
+      const ask = async ({ page = "1" }: Record<string, string>) => {
+        asked.push(Number(page));
+        const body = { data: reports(10, Number(page) * 10), meta: { current_page: page, last_page: 20 } };
+        return answered(body);
+      };
+      let taken = 0;
+      for await (const { page } of readPages(ask, { id: "id", limit: 0, ahead: 3 })) {
+        assert.equal(page, ++taken);
+        assert.equal(asked.length, Math.min(20, taken + 3), `when ${taken} were taken`);
+      }
+      assert.deepEqual(
+        asked,
+        Array.from({ length: 20 }, (_, i) => i + 1),
+      );
+    });
+
+    it("wait for the first, which tells how many there are", async () => {
+      const first = latch();
+      const asked = latch();
+      serve({
+        all: reports(500),
+        wait: ({ nth }) => {
+          asked.open();
+          return nth === 1 ? first.opened : undefined;
+        },
+      });
+      const reading = readAll(lists.url, REPORTS);
+      await asked.opened;
+      await late(20);
+      assert.equal(lists.asked.length, 1);
+      first.open();
+      assert.deepEqual((await reading).records, reports(500));
+    });
+  });
+
+  it("give exactly the records, whatever the list, its shape, the limit and the latencies", async () => {
+    const property = fc.asyncProperty(
+      fc.constantFrom(...Object.entries(listed)),
+      fc.constantFrom(...table),
+      fc.nat(320),
+      fc.constantFrom("10", "25", "50", "100"),
+      fc.nat(340),
+      fc.integer({ min: 1, max: 6 }),
+      fc.array(fc.nat(4), { minLength: 1, maxLength: 5 }),
+      async ([type, make], [, shape], count, per_page, limit, concurrency, latencies) => {
+        serve({ all: make(count), shape, wait: ({ nth }) => late(latencies[nth % latencies.length] ?? 0) });
+        const { records, truncated } = await readAll(lists.url, type, { limit, concurrency, input: { per_page } });
+        assert.deepEqual(records, make(count).slice(0, limit || undefined));
+        assert.equal(truncated, limit > 0 && limit < count);
+      },
+    );
+    await fc.assert(property, { numRuns: 100 });
+  });
+});
+
+describe("A list that goes on", () => {
+  const rows = (...ids: number[]) => ids.map((id) => ({ id }));
+
+  it("by cursor, is not asked for by number, though it tells of numbers", async () => {
+    const meta = { current_page: 1, last_page: 3 };
+    const { asked, ids } = await readGiven({
+      "": { data: rows(1, 2), meta: { ...meta, next_cursor: "b" } },
+      "cursor=b": { data: rows(3, 4), meta: { ...meta, next_cursor: "c" } },
+      "cursor=c": { data: rows(5), meta: { ...meta, next_cursor: null } },
+    });
+    assert.deepEqual(
+      [asked, ids],
+      [
+        ["", "cursor=b", "cursor=c"],
+        [1, 2, 3, 4, 5],
+      ],
+    );
+  });
+
+  it("is taken for cut where the limit is reached, and the next page, which would tell, cannot be had", async () => {
+    const { asked, last } = await readGiven({ "": rows(1, 2) }, 2);
+    assert.deepEqual([asked, last?.truncated], [["", "page=2"], true]);
+  });
+
+  it("is not cut where the next page has nothing new", async () => {
+    for (const next of [[], rows(1, 2)]) {
+      const { last } = await readGiven({ "": rows(1, 2), "page=2": next }, 2);
+      assert.equal(last?.truncated, false);
+    }
+    assert.equal((await readGiven({ "": rows(1, 2), "page=2": rows(2, 3) }, 2)).last?.truncated, true);
+  });
+
+  it("fails when its turn comes and not before, where a page that was asked for ahead fails", async () => {
+    const ask = async ({ page }: Record<string, string>) => {
+      if (page === "2") throw new Error("lost");
+      return answered({ data: rows(Number(page ?? 1)), meta: { current_page: page, last_page: 3 } });
+    };
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    const reading = readPages(ask, { id: "id", limit: 0, ahead: 3 });
+    assert.deepEqual((await reading.next()).value?.records, rows(1));
+    await late(20);
+    await assert.rejects(reading.next(), /lost/);
+    process.off("unhandledRejection", note);
+    assert.deepEqual(unhandled, []);
+  });
+});
+
+describe("A list whose records cannot be told apart", () => {
+  for (const [what, data] of [
+    ["without an id", [{ id: 1 }, { url: "example.com" }]],
+    ["that are null", [null]],
+    ["that are text", ["one"]],
+  ] as const) {
+    it(`is refused: records ${what}`, async () => {
+      const lists = await startLists({ all: [], reply: () => ({ body: { data } }) });
+      await assert.rejects(readAll(lists.url, REPORTS), { code: "SEO_RESPONSE", message: /without id/ });
+      await closeClients();
+      await lists.close();
+    });
+  }
+
+  for (const body of [{}, { data: {} }, { data: null }, "text", 7, null]) {
+    it(`is refused: ${JSON.stringify(body)} is no list`, async () => {
+      const lists = await startLists({ all: [], reply: () => ({ body }) });
+      await assert.rejects(readAll(lists.url, REPORTS), {
+        code: "SEO_RESPONSE",
+        message: "The service answered a list without records: neither an array nor one in data.",
+        details: { body, attempts: 0 },
+      });
+      await closeClients();
+      await lists.close();
+    });
+  }
+});

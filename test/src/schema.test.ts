@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { SeoError } from "../../src/errors.js";
+import { changes, type Field, operations, service } from "../../src/operations.js";
+import { checker, readSettings } from "../../src/schema.js";
+
+const FROM = "msg.payload.x";
+const params = [
+  ...new Map(
+    Object.values(operations).flatMap(({ params }) =>
+      Object.entries(params).map(([name, one]) => [`${name} (${one.kind})`, { name, one }]),
+    ),
+  ).values(),
+];
+
+const check = (name: string, field: Field, value: unknown) =>
+  checker({ [name]: field })({ [name]: { value, from: FROM } })[name];
+
+/** The sentence of a refusal: what, what it may be, where it came from. */
+function refusal(name: string, field: Field, value: unknown): string {
+  try {
+    const sent = check(name, field, value);
+    throw new Error(`${name} took ${JSON.stringify(value)} and would send ${JSON.stringify(sent)}.`);
+  } catch (error) {
+    assert.ok(error instanceof SeoError, String(error));
+    assert.equal(error.code, "SEO_INPUT");
+    assert.ok(error.message.startsWith(`${name} `), error.message);
+    assert.ok(error.message.includes(FROM), error.message);
+    return error.message;
+  }
+}
+
+const circular: Record<string, unknown> = {};
+circular.self = circular;
+const never: Record<string, unknown> = {
+  object: {},
+  array: ["x"],
+  "circular object": circular,
+  NaN: Number.NaN,
+  Infinity: Number.POSITIVE_INFINITY,
+  "huge text": "x".repeat(100_000),
+  "control character": "a\u0007b",
+  "line break": "a\nb",
+  "lone surrogate": "a\ud800b",
+  "object with __proto__": JSON.parse('{"__proto__":{"x":1}}'),
+  symbol: Symbol("x"),
+  function: () => "x",
+  bigint: 1n,
+};
+
+describe("bad input", () => {
+  for (const { name, one } of params) {
+    for (const [what, value] of Object.entries(never)) {
+      it(`${name} refuses ${what}`, () => {
+        const sentence = refusal(name, one, value);
+        assert.match(sentence, / must be .+; /);
+        for (const allowed of Object.keys(one.values ?? {})) assert.ok(sentence.includes(allowed), sentence);
+        assert.ok(sentence.length < 400);
+      });
+    }
+
+    it(`${name} has an answer to any value: something to send, nothing, or a sentence`, () => {
+      fc.assert(
+        fc.property(
+          fc.anything({
+            withBigInt: true,
+            withDate: true,
+            withMap: true,
+            withNullPrototype: true,
+            withSparseArray: true,
+          }),
+          (value) => {
+            try {
+              const sent = check(name, one, value);
+              assert.ok(
+                sent === undefined || (typeof sent === "string" && sent !== "" && !/[\p{Cc}\p{Cs}]/u.test(sent)),
+              );
+              if (one.values && sent !== undefined) assert.ok(Object.hasOwn(one.values, sent));
+            } catch (error) {
+              assert.ok(error instanceof SeoError, String(error));
+            }
+          },
+        ),
+      );
+    });
+
+    it(`${name} takes a blank as not sent${one.required ? ", and says that it is missing" : ""}`, () => {
+      for (const blank of [undefined, null, "", ...(one.kind === "secret" ? [true, false] : ["  "])]) {
+        if (one.required) assert.match(refusal(name, one, blank), /is missing/);
+        else assert.equal(check(name, one, blank), undefined);
+      }
+    });
+  }
+
+  it("never quotes a secret", () => {
+    const { password } = operations["seo-report-store"]?.params ?? {};
+    assert.ok(!refusal("password", password as Field, "hidden\u0000").includes("hidden"));
+  });
+});
+
+describe("forgiving input", () => {
+  const accepted: [type: string, param: string, value: unknown, sent: string][] = [
+    ["seo-report-store", "privacy", "password", "2"],
+    ["seo-report-store", "privacy", "2", "2"],
+    ["seo-report-store", "privacy", 2, "2"],
+    ["seo-report-store", "privacy", 0, "0"],
+    ["seo-report-store", "password", " kept as it is ", " kept as it is "],
+    ["seo-report-store", "url", " https://example.com \n", "https://example.com"],
+    ["seo-report-update", "update", true, "1"],
+    ["seo-report-update", "update", false, "0"],
+    ["seo-report-update", "update", "yes", "1"],
+    ["seo-report-update", "update", "FALSE", "0"],
+    ["seo-report-update", "update", 1, "1"],
+    ["seo-report-list", "result", "Good", "good"],
+    ["seo-report-list", "per_page", 25, "25"],
+    ["seo-report-list", "sort_by", "Date generated", "generated_at"],
+    ["seo-report-list", "search", 404, "404"],
+    ["seo-report-show", "reportId", 7, "7"],
+    ["seo-project-delete", "project", "a b%c", "a b%c"],
+  ];
+  for (const [type, param, value, sent] of accepted) {
+    it(`${type} sends ${param} ${JSON.stringify(value)} as ${JSON.stringify(sent)}`, () => {
+      assert.equal(check(param, operations[type]?.params[param] as Field, value), sent);
+    });
+  }
+
+  for (const value of ["..", ".", "a/b", "a\\b", " / "]) {
+    it(`a path refuses ${value}`, () =>
+      void refusal("reportId", operations["seo-report-show"]?.params.reportId as Field, value));
+  }
+});
+
+describe("settings", () => {
+  const defaults = (fields: Record<string, Field>) =>
+    Object.fromEntries(
+      Object.entries(fields).flatMap(([name, { default: preset }]) => (preset ? [[name, preset]] : [])),
+    );
+  const base = { baseUrl: "https://a.example" };
+
+  it("have the table's defaults where an older flow lacks them, and where they are blank", () => {
+    const blank = Object.fromEntries(Object.keys(service).map((name) => [name, ""]));
+    for (const config of [base, { ...blank, ...base }])
+      assert.deepEqual(readSettings(service, config), { ...defaults(service), ...base });
+    for (const row of [...Object.values(operations), changes])
+      assert.deepEqual(readSettings(row.options, {}), defaults(row.options));
+  });
+
+  it("take a blank limit for none", () => {
+    const { options } = operations["seo-report-list"] ?? { options: {} };
+    assert.equal(readSettings(options, { limit: "" }).limit, undefined);
+  });
+
+  for (const [name, values] of Object.entries({
+    concurrency: [0, -1, "many", "1.5", Number.NaN],
+    rate: [0.5, 0, "fast"],
+    queue: [-1, "long"],
+    retries: ["x", -1, 1.5],
+    timeout: [0, -3, "soon"],
+    limit: [-1, 1.5, "all", {}],
+    threshold: [-1, "much"],
+  })) {
+    for (const value of values as unknown[]) {
+      it(`refuse ${name} ${JSON.stringify(value)} in a sentence`, () => {
+        const fields =
+          [service, ...Object.values(operations).map(({ options }) => options), changes.options].find(
+            (all) => name in all,
+          ) ?? {};
+        assert.throws(
+          () => readSettings(fields, { ...base, [name]: value }, "SEO_CONFIG"),
+          (error: SeoError) => error.message.startsWith(`${name} must be a whole number from`),
+        );
+      });
+    }
+  }
+});
+
+describe("What is refused", () => {
+  const values = { 0: "Public", 1: "Private", good: "Good" };
+  const field = (kind: Field["kind"]): Field => ({ kind, label: "x", help: "x", values });
+  const long = "y".repeat(61);
+  for (const [kind, value, sentence] of [
+    ["choice", "none", 'x must be one of 0 (Public), 1 (Private), good; msg.payload.x is "none".'],
+    ["choice", ["good"], "x must be one of 0 (Public), 1 (Private), good; msg.payload.x is an array."],
+    ["choice", {}, "x must be one of 0 (Public), 1 (Private), good; msg.payload.x is of type object."],
+    ["choice", () => {}, "x must be one of 0 (Public), 1 (Private), good; msg.payload.x is of type function."],
+    ["choice", long, `x must be one of 0 (Public), 1 (Private), good; msg.payload.x is "${long.slice(0, 60)}…".`],
+    ["flag", "maybe", 'x must be 0 (no) or 1 (yes); msg.payload.x is "maybe".'],
+    ["count", "-1", 'x must be a whole number from 0; msg.payload.x is "-1".'],
+    [
+      "secret",
+      { a: "s3cret" },
+      "x must be text, at most 8192 characters without control characters; msg.payload.x is of type object.",
+    ],
+    [
+      "secret",
+      "s3cret\n",
+      "x must be text, at most 8192 characters without control characters; msg.payload.x is of type string.",
+    ],
+  ] as const)
+    it(`is said in a sentence: ${kind} ${typeof value} ${String(value).slice(0, 8)}`, () => {
+      assert.throws(() => checker({ x: field(kind) })({ x: { value, from: FROM } }), { message: sentence });
+    });
+
+  it("is no word for yes or no", () => {
+    const check = checker({ x: field("flag") });
+    const said = (value: unknown) => check({ x: { value, from: FROM } }).x;
+    for (const value of [true, 1, "1", "yes", "Yes", "TRUE"]) assert.equal(said(value), "1");
+    for (const value of [false, 0, "0", "no", "NO", "false"]) assert.equal(said(value), "0");
+  });
+});

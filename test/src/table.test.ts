@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { root } from "../../dev/nodered.js";
+import { build } from "../../nodes/editor/forms.js";
+import { page } from "../../nodes/editor/page.js";
+import { tables, withTables } from "../../nodes/editor/readme.js";
+import { createClient } from "../../src/client.js";
+import { codes } from "../../src/errors.js";
+import { changes, type Operation, operations } from "../../src/operations.js";
+
+/** A row as somebody would add it: all that one more operation costs. */
+const added: Operation = {
+  title: "list audits",
+  help: "Lists the audits of a report.",
+  returns: "A page of audits.",
+  color: "#87A980",
+  method: "GET",
+  path: "/api/v1/reports/{id}/audits",
+  list: "id",
+  main: "reportId",
+  options: operations["seo-report-list"]?.options ?? {},
+  params: {
+    reportId: { kind: "segment", place: "path", wire: "id", label: "Report", required: true, help: "The report's id." },
+    since: { kind: "text", place: "query", label: "Since", help: "Only audits after this date." },
+  },
+};
+
+describe("the table", () => {
+  for (const [type, row] of Object.entries(operations)) {
+    it(`${type} is complete and agrees with itself`, () => {
+      const wires = Object.entries(row.params).map(([param, { wire = param }]) => wire);
+      assert.equal(new Set(wires).size, wires.length);
+      const segments = [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const inPath = Object.entries(row.params).filter(([, { place }]) => place === "path");
+      assert.deepEqual(
+        inPath.map(([param, { wire = param }]) => wire),
+        segments,
+      );
+      for (const [, one] of inPath) assert.ok(one.required && one.kind === "segment");
+      assert.ok(row.main === undefined || row.params[row.main]?.required);
+      assert.ok(row.list || row.done, "what is no list has a word for the status, `done`");
+      for (const [param, { default: preset, values, when = {} }] of Object.entries(row.params)) {
+        const known = preset === undefined || Object.hasOwn(values ?? {}, preset);
+        assert.ok(known, `${param}: a parameter's default is one of its values`);
+        for (const [other, value] of Object.entries(when))
+          assert.ok(Object.hasOwn(row.params[other]?.values ?? {}, value));
+      }
+      const places = Object.values(row.params).map(({ place }) => place);
+      assert.ok(!(places.includes("query") && places.includes("form")));
+    });
+  }
+
+  it("says every status in at most 40 characters", () => {
+    for (const { status } of Object.values(codes)) assert.ok(status.length <= 40, status);
+  });
+
+  it("makes the tables of the README", () => {
+    const readme = readFileSync(`${root}/README.md`, "utf8");
+    assert.equal(withTables(readme), readme);
+    for (const [name, text] of Object.entries(tables)) assert.ok(readme.includes(text), name);
+  });
+
+  describe("with one more row", () => {
+    const TYPE = "seo-audit-list";
+    const seen: string[] = [];
+    const server = createServer((request, response) => {
+      seen.push(`${request.method} ${request.url}`);
+      response.end('{"data":[{"id":1}]}');
+    });
+    before((done) => {
+      operations[TYPE] = added;
+      server.listen(0, "127.0.0.1", done);
+    });
+    after(() => {
+      delete operations[TYPE];
+      server.close();
+    });
+
+    it("has its dialog, definition, help and texts", () => {
+      const { types, english } = build({ ...operations, "seo-report-changes": changes });
+      const html = page(types);
+      assert.ok(html.includes(`registerType("${TYPE}"`) && html.includes(`data-template-name="${TYPE}"`));
+      assert.ok(html.includes('value: "payload.since"'));
+      assert.ok(
+        JSON.stringify(english).includes(added.title) &&
+          JSON.stringify(english).includes("Only audits after this date."),
+      );
+    });
+
+    it("sends its request", async () => {
+      const { port } = server.address() as AddressInfo;
+      const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "key" });
+      const { body } = await client.call(TYPE, { reportId: { data: { id: 7 } }, since: "2026-11-01" });
+      await client.close();
+      assert.deepEqual(body, { data: [{ id: 1 }] });
+      assert.deepEqual(seen, ["GET /api/v1/reports/7/audits?since=2026-11-01"]);
+    });
+  });
+});
