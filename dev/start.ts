@@ -11,7 +11,7 @@ const say = (line: string) => console.log(line);
 const { SEO_BASE_URL, SEO_API_KEY } = process.env;
 const real = SEO_BASE_URL !== undefined && SEO_API_KEY !== undefined;
 if (!real && (SEO_BASE_URL || SEO_API_KEY))
-  say("Only one of SEO_BASE_URL and SEO_API_KEY is set, so the sandbox is used.");
+  say("Using the sandbox. To use a real service, set both SEO_BASE_URL and SEO_API_KEY.");
 
 const { version } = nodeRed();
 say(`Installing the package into .sandbox, as Node-RED's palette would…`);
@@ -32,10 +32,10 @@ const running = await startNodeRed(userDir, {
 });
 say(`
 Node-RED ${version} with the SEO report nodes: open ${running.url}
-Click the button of an inject node; the answers are in the debug sidebar.
+Click the button of an Inject node. The response appears in the debug sidebar.
 
-${sandbox ? `The service is the sandbox at ${sandbox.url} (API key ${sandbox.apiKey}); all that it reports is invented.` : `The service is ${SEO_BASE_URL}.`}
-Your flow is kept in .sandbox; without that folder all begins anew. Ctrl-C stops everything.`);
+${sandbox ? `Service: sandbox at ${sandbox.url} (API key ${sandbox.apiKey}). All reports are made up.` : `The service is ${SEO_BASE_URL}.`}
+Your flow is saved in .sandbox. Delete that folder to start over. Press Ctrl+C to stop.`);
 
 let stopping = false;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {

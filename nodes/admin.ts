@@ -43,7 +43,7 @@ async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
       expand(RED, node, draft.apiKey),
     );
   }
-  if (!node?.open) throw refuse("The key is not stored yet; type it again, or deploy first.");
+  if (!node?.open) throw refuse("The API key has not been deployed yet. Enter it again, or deploy first.");
   const { baseUrl: stored, tls = "", proxy = "" } = node.settings;
   if (
     String(stored ?? "").trim() !== String(baseUrl).trim() ||
@@ -51,7 +51,7 @@ async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
     proxy !== (draft.proxy ?? "")
   ) {
     throw refuse(
-      "The stored key belongs to the stored base URL, TLS configuration and proxy; type the key again, or deploy first.",
+      "The base URL, TLS configuration or proxy has changed since the API key was deployed. Enter the key again, or deploy first.",
     );
   }
   return node.open(settings);

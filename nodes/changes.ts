@@ -33,7 +33,7 @@ function createMemory(node: Node, store: string | undefined) {
   const use = (how: (done: (error: unknown, value?: unknown) => void) => void) =>
     new Promise<unknown>((resolve, reject) => how((error, value) => (error ? reject(error) : resolve(value)))).catch(
       (cause) => {
-        throw new SeoError("SEO_INPUT", `The node's context store cannot be used: ${reasonOf(cause)}`);
+        throw new SeoError("SEO_INPUT", `The context store could not be accessed: ${reasonOf(cause)}`);
       },
     );
   return {

@@ -59,7 +59,7 @@ export async function* collect(
     }
   } catch (cause) {
     if (!(cause instanceof SeoError)) throw cause;
-    const came = last > 0 ? ` ${count} records of ${last} ${last === 1 ? "page" : "pages"} had come.` : "";
+    const came = last > 0 ? ` ${count} records (${last} ${last === 1 ? "page" : "pages"}) had been received.` : "";
     const details = { ...cause.details, attempts: attempts + (cause.details.attempts ?? 0) };
     throw new SeoError(cause.code, cause.message + came, details);
   }

@@ -88,7 +88,7 @@ export function handleInput(
   }
 
   async function enter(msg: Message, pass: Pass, done: Done): Promise<void> {
-    if (!service?.client) throw new SeoError("SEO_CONFIG", "The node has no service, or its service is disabled.");
+    if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
     const { input, from } = await read(msg);
     tools ??= load(service);
     const found = await tools;
@@ -103,7 +103,7 @@ export function handleInput(
         if (!closed) pass(out);
       } catch (cause) {
         const { attempts } = Object(out.seo) as { attempts?: number };
-        const sentence = `The service has answered, but the message cannot be passed on: ${reasonOf(cause)}`;
+        const sentence = `The service responded, but the message could not be sent: ${reasonOf(cause)}`;
         const { method = "GET" } = row as Partial<Operation>;
         throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
       }
@@ -125,7 +125,7 @@ export function handleInput(
     const error =
       cause instanceof SeoError
         ? cause
-        : new SeoError("SEO_INPUT", `The message cannot be handled: ${reasonOf(cause)}`);
+        : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
     if (lane.closed && error.details.attempts === 0) return;
     const seo = { operation: type, error: error.toJSON() };
     tell({ _msgid: msg._msgid, seo }, () => {
@@ -145,7 +145,7 @@ export function handleInput(
     try {
       how();
     } catch (cause) {
-      node.error(`The message cannot be passed on: ${reasonOf(cause)}`, left as never);
+      node.error(`The message could not be sent: ${reasonOf(cause)}`, left as never);
     }
   }
 

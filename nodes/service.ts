@@ -40,20 +40,20 @@ export const variableIn = (value: unknown) => /^\$[{(]([^\s})]+)[})]$/.exec(Stri
 /** Node-RED leaves the name of a variable that is not set as it stands. */
 function resolved(value: unknown, what: string): unknown {
   const name = variableIn(value);
-  if (name) throw incomplete(`The environment variable ${name}, which holds the service's ${what}, is not set.`);
+  if (name) throw incomplete(`The environment variable ${name} (${what}) is not set.`);
   return value;
 }
 
 function chosen<T extends Node>(RED: NodeAPI, id: string | undefined, what: string): T | undefined {
   if (!id) return undefined;
   const node = RED.nodes.getNode(id) as T | null | undefined;
-  if (!node) throw incomplete(`The service's ${what} configuration is missing or disabled.`);
+  if (!node) throw incomplete(`The ${what} configuration node is missing or disabled.`);
   return node;
 }
 
 function proxyOptions(node: ProxyNode | undefined): ProxyOptions | undefined {
   if (!node) return undefined;
-  if (!URL.canParse(node.url)) throw incomplete("The URL of the service's proxy is not a URL.");
+  if (!URL.canParse(node.url)) throw incomplete("The proxy URL is not valid.");
   const url = new URL(node.url);
   const { username = "", password = "" } = node.credentials ?? {};
   if (username) Object.assign(url, { username: encodeURIComponent(username), password: encodeURIComponent(password) });
@@ -65,7 +65,7 @@ export async function openClient(RED: NodeAPI, config: ServiceConfig, apiKey: un
   const baseUrl = resolved(config.baseUrl, "base URL");
   const key = resolved(apiKey, "API key");
   const tlsNode = chosen<TlsNode>(RED, config.tls, "TLS");
-  if (tlsNode && !tlsNode.valid) throw incomplete("The service's TLS configuration names a file that cannot be read.");
+  if (tlsNode && !tlsNode.valid) throw incomplete("The TLS configuration is not valid. See the Node-RED log.");
   const tls = tlsNode?.addTLSOptions({});
   const proxy = proxyOptions(chosen<ProxyNode>(RED, config.proxy, "proxy"));
   const { createClient } = await import("../src/client.js");

@@ -71,7 +71,7 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     // The reason may quote the value.
     const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "" : `: ${reasonOf(cause)}`);
     const refuse = (cause: unknown) =>
-      new SeoError("SEO_INPUT", `${param} cannot be read from ${from[param]}${reason(cause)}`);
+      new SeoError("SEO_INPUT", `Could not read ${param} from ${from[param]}${reason(cause)}`);
     try {
       const read = reader(RED, node, type, value);
       return { param, read, refuse };

@@ -6,18 +6,19 @@ const PORTS_TO_TRY = 20;
 
 const HELP = `Usage: seo-reports-sandbox [options]
 
-A stand-in of the SEO reporting service, on this machine only, with everything in memory.
-It fetches no page: reports, scores and results are invented by the sandbox.
+A local stand-in for the SEO reporting service. It listens on 127.0.0.1, keeps all data in memory,
+and does not fetch any pages: all reports and scores are made up.
 
-  --port <number>     port to listen on, or the next free one (default 8787; 0 = any free one)
-  --key <text>        API key that it takes (default sandbox-key)
-  --reports <number>  how many reports there are to begin with (default 36)
-  --live              let reports come, change and go by themselves
+  --port <number>     port to listen on; if it is in use, the next free one (default 8787; 0 = any)
+  --key <text>        API key to accept (default sandbox-key)
+  --reports <number>  number of reports to start with (default 36)
+  --live              create, regenerate and delete reports every few seconds
   --help              show this text
 `;
 
 function wholeNumber(name: string, text: string, largest: number): number {
-  if (!/^\d+$/.test(text) || Number(text) > largest) throw new TypeError(`--${name} must be 0 to ${largest}.`);
+  if (!/^\d+$/.test(text) || Number(text) > largest)
+    throw new TypeError(`--${name} must be a whole number from 0 to ${largest}.`);
   return Number(text);
 }
 
@@ -33,7 +34,8 @@ function readOptions(): (SandboxOptions & { port: number }) | undefined {
     },
   });
   if (values.help) return undefined;
-  if (!/^[\x21-\x7e]+$/.test(values.key)) throw new TypeError("--key must be visible ASCII characters, at least one.");
+  if (!/^[\x21-\x7e]+$/.test(values.key))
+    throw new TypeError("--key must be printable ASCII characters, without spaces.");
   return {
     port: wholeNumber("port", values.port, 65_535),
     apiKey: values.key,
@@ -49,7 +51,7 @@ async function startOnFreePort(options: SandboxOptions & { port: number }): Prom
       return await startSandbox({ ...options, port });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE" || port >= last) throw error;
-      console.log(`Port ${port} is taken; trying ${port + 1}.`);
+      console.log(`Port ${port} is in use; trying ${port + 1}.`);
     }
   }
 }
@@ -59,16 +61,16 @@ try {
   if (options) {
     const sandbox = await startOnFreePort(options);
     for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void sandbox.close());
-    console.log(`The sandbox of the SEO reporting service is running; all that it reports is invented.
+    console.log(`The sandbox is running. All reports are made up.
 
   Base URL  ${sandbox.url}
   API key   ${sandbox.apiKey}
 
-Put both into the config node. Ctrl-C stops it.`);
+Enter both in the SEO service node. Press Ctrl+C to stop.`);
   } else {
     console.log(HELP);
   }
 } catch (error) {
-  console.error(`${error instanceof Error ? error.message : error}\nTry --help.`);
+  console.error(`${error instanceof Error ? error.message : error}\nRun with --help for usage.`);
   process.exitCode = 1;
 }

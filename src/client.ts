@@ -63,7 +63,7 @@ const backoff = (attempts: number) => Math.random() * Math.min(RETRY_MOST, RETRY
 
 function rowOf(type: string): Operation {
   const row = operations[type];
-  if (!row) throw new SeoError("SEO_INPUT", `There is no operation ${type}.`);
+  if (!row) throw new SeoError("SEO_INPUT", `Unknown operation: ${type}.`);
   return row;
 }
 

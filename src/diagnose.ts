@@ -22,9 +22,9 @@ export async function diagnose(client: Client): Promise<Diagnosis> {
     const { body } = await client.call("seo-report-list", {});
     const shape = readShape(body);
     if (!shape)
-      throw new SeoError("SEO_RESPONSE", "What answers there speaks JSON, but lists no reports.", { stage: "answer" });
+      throw new SeoError("SEO_RESPONSE", "The server returned JSON, but not a list of reports.", { stage: "answer" });
     const count = shape.total ?? shape.records.length;
-    return { ok: true, ...told("done", `Reports: ${count}.`), count };
+    return { ok: true, ...told("done", `Connected. Reports found: ${count}.`), count };
   } catch (cause) {
     return explain(cause);
   }
@@ -33,6 +33,6 @@ export async function diagnose(client: Client): Promise<Diagnosis> {
 /** The diagnosis of a failure. */
 export function explain(cause: unknown): Diagnosis {
   const { message, details } =
-    cause instanceof SeoError ? cause : new SeoError("SEO_CONFIG", "The service cannot be asked.");
+    cause instanceof SeoError ? cause : new SeoError("SEO_CONFIG", "The connection could not be tested.");
   return { ok: false, ...told(details.stage ?? "config", message) };
 }

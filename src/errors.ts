@@ -1,56 +1,56 @@
 /** Every code that a failure can have, with the status (remedy first, at most 40 characters) and what it means. */
 export const codes = {
   SEO_CONFIG: {
-    status: "complete the service node",
-    help: "The service node is missing or incomplete: no base URL, no API key, an environment variable that is not set, or a value that is not allowed.",
+    status: "configure the SEO service node",
+    help: "The SEO service node is missing or incomplete: no base URL, no API key, an environment variable that is not set, or an invalid value.",
   },
   SEO_INPUT: {
-    status: "check the message",
-    help: "A parameter, or the message itself, cannot be used. If attempts is 0, nothing was sent.",
+    status: "invalid input",
+    help: "A parameter or the message is invalid. If attempts is 0, no request was sent.",
   },
   SEO_UNAUTHORIZED: {
-    status: "check the API key",
-    help: "The service does not know the API key (401). Copy it again from the account, or see whether a proxy drops the Authorization header.",
+    status: "invalid API key",
+    help: "The service rejected the API key (401). Copy the key from your account again, or check whether a proxy removes the Authorization header.",
   },
   SEO_FORBIDDEN: {
-    status: "check the plan and the owner",
-    help: "The account may not do this (403): its plan has no API, or the report is not its own.",
+    status: "not allowed, check plan and ownership",
+    help: "The account is not allowed to do this (403): its plan does not include the API, or the report belongs to another account.",
   },
   SEO_NOT_FOUND: {
-    status: "check the id and the base URL",
-    help: "There is no such report or project (404), or the base URL is not the service's.",
+    status: "not found, check ID and base URL",
+    help: "The report or project does not exist (404), or the base URL is wrong.",
   },
   SEO_REJECTED: {
-    status: "see msg.seo.error",
-    help: "The service refused the request (422 or another 4xx); fields holds its messages by field. It also says so when the account's quota is used up.",
+    status: "rejected, see msg.seo.error",
+    help: "The service rejected the request (422 or another 4xx). fields holds its messages by field. A used-up account quota is reported this way, too.",
   },
   SEO_RATE_LIMITED: {
-    status: "wait, or lower the rate",
-    help: "Too many requests (429). retryAfter is the number of seconds that the service asked to wait.",
+    status: "too many requests, retry later",
+    help: "Too many requests (429). retryAfter is the number of seconds to wait, if the service gave one.",
   },
   SEO_SERVER: {
-    status: "try later, the service failed",
-    help: "The service or a server in front of it failed (5xx). Storing a report may fail so because its page could not be fetched.",
+    status: "service error, retry later",
+    help: "The service, or a server in front of it, failed (5xx). Creating a report can fail this way if the service could not fetch the page.",
   },
   SEO_NETWORK: {
-    status: "check the network and the base URL",
-    help: "The service could not be reached, or the connection broke. The cause is its name, the network, TLS or a proxy.",
+    status: "connection failed",
+    help: "The service could not be reached, or the connection was lost. Possible causes: DNS, the network, TLS or a proxy.",
   },
   SEO_TIMEOUT: {
-    status: "raise the time-out or try later",
-    help: "An attempt took longer than the time-out allows. If uncertain is true, look before you send it again.",
+    status: "timed out",
+    help: "The service did not respond in time. If uncertain is true, check whether the request took effect before you send it again.",
   },
   SEO_RESPONSE: {
-    status: "check the base URL",
-    help: "The answer is not what the service gives: no JSON, a redirect, too large, or too deep.",
+    status: "unexpected response, check base URL",
+    help: "The response is not valid: not JSON, a redirect, too large, or nested too deeply.",
   },
   SEO_QUEUE_FULL: {
-    status: "send slower, the queue is full",
-    help: "More messages wait than the service node's queue allows. Nothing was sent.",
+    status: "queue full",
+    help: "The queue of the SEO service node is full. No request was sent.",
   },
   SEO_CANCELLED: {
     status: "cancelled",
-    help: "A redeploy ended the request while it was running.",
+    help: "A redeploy stopped the request. If uncertain is true, it may still have taken effect.",
   },
 } as const satisfies Record<string, { status: string; help: string }>;
 
@@ -58,18 +58,18 @@ export type Code = keyof typeof codes;
 
 /** Where a request can stop, each with what to do about it. */
 export const stages = {
-  config: "Complete the service's node.",
+  config: "Fill in the base URL and the API key.",
   name: "Check the host name in the base URL.",
-  connect: "Check the host and the port in the base URL, and whether the service runs.",
-  tls: "Check https and http in the base URL, or choose a TLS configuration that knows the certificate.",
+  connect: "Check the host and port in the base URL, and that the service is running.",
+  tls: "Check whether the base URL should start with https or http, or choose a TLS configuration that trusts the certificate.",
   proxy: "Check the proxy's address, user name and password.",
-  time: "Try again later, or raise the time-out.",
-  redirect: "Write the base URL as the service wants it: https, host and path.",
-  key: "Check the API key, and whether the account's plan includes the API.",
-  path: "Check the path in the base URL: it is what comes before /api/v1.",
-  answer: "Check the base URL: what answers there is not the service.",
-  service: "Try again later: the address and the key are not the cause.",
-  done: "The service answers, and knows the key.",
+  time: "Try again later, or increase the timeout.",
+  redirect: "Use the redirect target as the base URL. If it is a login page, check the API key.",
+  key: "Check the API key, and that your plan includes the API.",
+  path: "Check the path in the base URL: the part before /api/v1.",
+  answer: "Check the base URL: the server there is not the SEO service.",
+  service: "Try again later. The base URL and the API key are not the cause.",
+  done: "The API key is valid.",
 } as const;
 
 export type Stage = keyof typeof stages;
@@ -126,53 +126,49 @@ export const cancelled = new SeoError("SEO_CANCELLED", "The request was cancelle
 type Fault = [code: Code, sentence: string, details: Details];
 
 const notSent = { transient: true, uncertain: false };
-const broken: Fault = ["SEO_NETWORK", "the connection broke", { stage: "connect", transient: true, uncertain: true }];
-const unreachable: Fault = ["SEO_NETWORK", "no way leads there", { stage: "connect", ...notSent }];
-const unknownName: Fault = ["SEO_NETWORK", "its name cannot be looked up", { stage: "name", ...notSent }];
+const broken: Fault = [
+  "SEO_NETWORK",
+  "the connection was lost",
+  { stage: "connect", transient: true, uncertain: true },
+];
+const unreachable: Fault = ["SEO_NETWORK", "the host is unreachable", { stage: "connect", ...notSent }];
+const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", ...notSent }];
 const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
 
 /** What undici and Node call a fault, and what it means: whether it was sent, and whether to try again. */
 const faults = new Map<unknown, Fault>(
   Object.entries({
-    ECONNREFUSED: ["SEO_NETWORK", "nothing listens there", { stage: "connect", ...notSent }],
+    ECONNREFUSED: ["SEO_NETWORK", "connection refused", { stage: "connect", ...notSent }],
     ENOTFOUND: unknownName,
     EAI_AGAIN: unknownName,
     ENETUNREACH: unreachable,
     EHOSTUNREACH: unreachable,
     EADDRNOTAVAIL: unreachable,
-    UND_ERR_CONNECT_TIMEOUT: [
-      "SEO_TIMEOUT",
-      "it did not accept a connection in time",
-      { stage: "connect", ...notSent },
-    ],
-    UND_ERR_PRX_CONN: ["SEO_NETWORK", "the proxy does not connect to it", { stage: "proxy", ...notSent }],
+    UND_ERR_CONNECT_TIMEOUT: ["SEO_TIMEOUT", "timed out while connecting", { stage: "connect", ...notSent }],
+    UND_ERR_PRX_CONN: ["SEO_NETWORK", "could not connect through the proxy", { stage: "proxy", ...notSent }],
     ECONNRESET: broken,
     EPIPE: broken,
     ETIMEDOUT: broken,
     UND_ERR_SOCKET: broken,
     UND_ERR_HEADERS_TIMEOUT: [
       "SEO_TIMEOUT",
-      "it did not answer in time",
+      "timed out while waiting for the response",
       { stage: "time", transient: true, uncertain: true },
     ],
-    UND_ERR_HEADERS_OVERFLOW: malformed("its answer's headers are too large"),
-    UND_ERR_RES_EXCEEDED_MAX_SIZE: malformed("its answer is larger than 16 MiB"),
-    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: malformed("its answer has another length than it says"),
-    ERR_BUFFER_TOO_LARGE: malformed("its answer is larger than 64 MiB when decoded"),
+    UND_ERR_HEADERS_OVERFLOW: malformed("the response headers are too large"),
+    UND_ERR_RES_EXCEEDED_MAX_SIZE: malformed("the response is larger than 16 MiB"),
+    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: malformed("the length of the response does not match its Content-Length"),
+    ERR_BUFFER_TOO_LARGE: malformed("the decompressed response is larger than 64 MiB"),
   } satisfies Record<string, Fault>),
 );
 
 /** The same where there are more names than can be listed: by the error's name and code. */
 const patterns: [pattern: RegExp, fault: Fault][] = [
-  [/^HTTPParserError/, malformed("it does not speak HTTP")],
-  [/\b(Z_|ERR__|ERR_BROTLI)/, malformed("its answer cannot be decoded")],
+  [/^HTTPParserError/, malformed("the response is not valid HTTP")],
+  [/\b(Z_|ERR__|ERR_BROTLI)/, malformed("the response could not be decompressed")],
   [
     /CERT|SSL|TLS|SELF_SIGNED|\bUNABLE_TO|EPROTO/,
-    [
-      "SEO_NETWORK",
-      "its TLS certificate or protocol is not accepted; choose a TLS configuration, or check http and https",
-      { stage: "tls" },
-    ],
+    ["SEO_NETWORK", "the TLS certificate or protocol was not accepted", { stage: "tls" }],
   ],
 ];
 
@@ -184,5 +180,5 @@ export function fromCause(cause: unknown, origin: string): SeoError {
   const known = faults.get(code) ?? patterns.find(([pattern]) => pattern.test(said))?.[1];
   const [seoCode, sentence, details] = known ?? broken;
   const reason = typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : "";
-  return new SeoError(seoCode, `The service at ${origin} could not be asked: ${sentence}${reason}.`, details);
+  return new SeoError(seoCode, `The request to ${origin} failed: ${sentence}${reason}.`, details);
 }

@@ -82,7 +82,7 @@ const searchBy = (values: Record<string, string>): Param => ({
   label: "Search by",
   values,
   default: String(Object.keys(values)[0]),
-  help: "The field that is searched.",
+  help: "The field to search in.",
 });
 const sortBy = (values: Record<string, string>): Param => ({
   kind: "choice",
@@ -90,7 +90,7 @@ const sortBy = (values: Record<string, string>): Param => ({
   label: "Sort by",
   values,
   default: String(Object.keys(values)[0]),
-  help: "The field that the records are sorted by.",
+  help: "The field to sort by.",
 });
 const sort: Param = {
   kind: "choice",
@@ -98,15 +98,15 @@ const sort: Param = {
   label: "Order",
   values: { desc: "Descending", asc: "Ascending" },
   default: "desc",
-  help: "The direction of sorting.",
+  help: "The sort direction.",
 };
 const perPage: Param = {
   kind: "choice",
   place: "query",
-  label: "Per page",
+  label: "Records per page",
   values: { 10: "10", 25: "25", 50: "50", 100: "100" },
   default: "10",
-  help: "Records on one page; for all pages 100, unless it is set.",
+  help: "Outputs that read all pages use 100 unless you set this.",
 };
 const paging = { sort, per_page: perPage };
 const project: Param = {
@@ -122,39 +122,39 @@ const result: Param = {
   place: "query",
   label: "Result",
   values: { good: "Good", decent: "Decent", bad: "Bad" },
-  help: "Only reports with this result.",
+  help: "Only list reports with this result.",
 };
 const reportId: Param = {
   kind: "segment",
   place: "path",
   wire: "id",
-  label: "Report",
+  label: "Report ID",
   required: true,
   example: "27",
   suggest: "seo-report-list",
-  help: "The report's id.",
+  help: "The ID of the report.",
 };
 const privacy: Param = {
   kind: "choice",
   place: "form",
   label: "Privacy",
   values: { 0: "Public", 1: "Private", 2: "Password" },
-  help: "Who may see the report's page.",
+  help: "Who can view the report page.",
 };
 const password: Param = {
   kind: "secret",
   place: "form",
   label: "Password",
   when: { privacy: "2" },
-  help: "The password of the report's page. Takes effect only when the privacy is Password.",
+  help: "Password for the report page. Used only when Privacy is set to Password.",
 };
 const update: Param = {
   kind: "flag",
   place: "form",
-  label: "Make again",
+  label: "Regenerate",
   values: { 0: "No", 1: "Yes" },
   default: "0",
-  help: "Whether the service fetches the page again and makes the report anew.",
+  help: "Fetch the page again and regenerate the report.",
 };
 const url: Param = {
   kind: "text",
@@ -162,15 +162,15 @@ const url: Param = {
   label: "URL",
   required: true,
   example: "https://example.com/pricing",
-  help: "The URL of the web page.",
+  help: "The URL of the web page to analyze.",
 };
 
 const output: Field = {
   kind: "choice",
   label: "Output",
-  values: { body: "The whole answer", data: "Its data" },
+  values: { body: "Full response", data: "Response data" },
   default: "body",
-  help: "What the payload is.",
+  help: "What the message payload contains.",
 };
 const limit: Field = {
   kind: "count",
@@ -178,12 +178,12 @@ const limit: Field = {
   min: 0,
   unlimited: true,
   default: "1000",
-  help: "Records at most, of all pages together. Blank or 0: no limit.",
+  help: "Maximum number of records, across all pages. Blank or 0: no limit.",
 };
 const collected = {
-  all: "All pages: one array of records",
-  pages: "All pages: a message for each page",
-  records: "All pages: a message for each record",
+  all: "All pages: one array",
+  pages: "All pages: one message per page",
+  records: "All pages: one message per record",
 };
 const single = { output };
 const listing: Record<string, Field> = {
@@ -195,7 +195,7 @@ const method: Field = {
   label: "Method",
   values: { PUT: "PUT", PATCH: "PATCH" },
   default: "PUT",
-  help: "The HTTP method; the service treats both alike.",
+  help: "The HTTP method. The service treats both the same.",
 };
 
 /**
@@ -205,8 +205,8 @@ const method: Field = {
 export const operations: Record<string, Operation> = {
   "seo-report-list": {
     title: "list reports",
-    help: "Lists the account's reports, filtered, searched and sorted.",
-    returns: "A page of reports.",
+    help: "Lists the reports in the account. You can search, filter and sort them.",
+    returns: "The reports: one page, or all pages as set in Output.",
     color: REPORT,
     method: "GET",
     path: "/api/v1/reports",
@@ -223,7 +223,7 @@ export const operations: Record<string, Operation> = {
   },
   "seo-report-show": {
     title: "show report",
-    help: "Fetches one report.",
+    help: "Gets a report by its ID.",
     returns: "The report.",
     color: REPORT,
     method: "GET",
@@ -235,8 +235,8 @@ export const operations: Record<string, Operation> = {
   },
   "seo-report-store": {
     title: "store report",
-    help: "Submits a page's URL, of which the service makes a new report.",
-    returns: "The created report.",
+    help: "Submits a URL. The service analyzes the page and creates a report.",
+    returns: "The new report.",
     color: REPORT,
     method: "POST",
     path: "/api/v1/reports",
@@ -253,7 +253,7 @@ export const operations: Record<string, Operation> = {
   },
   "seo-report-update": {
     title: "update report",
-    help: "Changes who may see a report, or has the service make it again.",
+    help: "Changes a report's privacy, or regenerates the report.",
     returns: "The updated report.",
     color: REPORT,
     method: "PUT",
@@ -272,8 +272,8 @@ export const operations: Record<string, Operation> = {
   },
   "seo-report-delete": {
     title: "delete report",
-    help: "Deletes one report. It cannot be undone.",
-    returns: "What the service says of the deletion, if anything.",
+    help: "Deletes a report. This cannot be undone.",
+    returns: "The service's response, or null if it is empty.",
     color: REPORT,
     method: "DELETE",
     path: "/api/v1/reports/{id}",
@@ -285,8 +285,8 @@ export const operations: Record<string, Operation> = {
   },
   "seo-project-list": {
     title: "list projects",
-    help: "Lists the account's projects, searched and sorted.",
-    returns: "A page of projects.",
+    help: "Lists the projects in the account. You can search and sort them.",
+    returns: "The projects: one page, or all pages as set in Output.",
     color: PROJECT,
     method: "GET",
     path: "/api/v1/projects",
@@ -301,8 +301,8 @@ export const operations: Record<string, Operation> = {
   },
   "seo-project-delete": {
     title: "delete project",
-    help: "Deletes a project and with it all its reports. It cannot be undone.",
-    returns: "What the service says of the deletion, if anything.",
+    help: "Deletes a project and all its reports. This cannot be undone.",
+    returns: "The service's response, or null if it is empty.",
     color: PROJECT,
     method: "DELETE",
     path: "/api/v1/projects/{project}",
@@ -317,8 +317,8 @@ export const operations: Record<string, Operation> = {
 /** The node that lists reports and says what changed since the last time. */
 export const changes: NodeType = {
   title: "report changes",
-  help: "Lists the reports and sends a message for each that was created, changed or deleted since the last time.",
-  returns: "The record that was created or changed, or that is gone.",
+  help: "Sends a message for each report that was created, changed or deleted since the last run.",
+  returns: "The new or changed report. For a deleted report, its last known values.",
   color: REPORT,
   params: { search, search_by: searchBy({ url: "URL" }), project, result },
   options: {
@@ -327,27 +327,27 @@ export const changes: NodeType = {
       label: "Changes",
       values: { all: "All", created: "Created", changed: "Changed", deleted: "Deleted" },
       default: "all",
-      help: "The changes that count.",
+      help: "Which changes to send.",
     },
     threshold: {
       kind: "count",
       label: "Threshold",
       min: 0,
       example: "5",
-      help: "Points by which a score must have moved to count as changed. Blank: any.",
+      help: "Minimum score difference, in points, that counts as a change. Blank: any difference in a report counts, including its dates.",
     },
     first: {
       kind: "choice",
-      label: "First time",
-      values: { none: "Send nothing", created: "Send every report as created" },
+      label: "First run",
+      values: { none: "Send nothing", created: "Send all reports as created" },
       default: "none",
-      help: "What is sent when there is nothing to compare with yet.",
+      help: "What to send when there is nothing to compare with yet.",
     },
     store: {
       kind: "text",
       label: "Context store",
       example: "file",
-      help: "The context store that keeps what was seen. Blank: Node-RED's default store. Without contextStorage in Node-RED's settings, a restart and a redeploy of the node forget it.",
+      help: "The context store that holds the last known reports. Blank: the default store. Unless contextStorage is configured in Node-RED's settings, a restart or a redeploy of this node clears it.",
     },
     limit: { ...limit, default: "" },
   },
@@ -361,36 +361,47 @@ export const service: Record<string, Field> = {
     required: true,
     pattern: "https?://[^\\s/?#@]+(/[^\\s?#]*)?",
     example: "https://seo.example.com",
-    help: "Where the service is, without /api/v1, or ${NAME} for an environment variable.",
+    help: "The URL of the service, without /api/v1. Use ${NAME} for an environment variable.",
   },
   timeout: {
     kind: "count",
-    label: "Time-out",
+    label: "Timeout",
     min: 1,
     example: "30",
-    help: "Seconds that one attempt may take. Blank: 30, and 120 for storing and updating a report.",
+    help: "Maximum time for one attempt, in seconds. Blank: 30, or 120 to create or update a report.",
   },
-  concurrency: { kind: "count", label: "Concurrency", min: 1, default: "4", help: "Requests at a time." },
+  concurrency: {
+    kind: "count",
+    label: "Concurrency",
+    min: 1,
+    default: "4",
+    help: "Maximum number of concurrent requests.",
+  },
   rate: {
     kind: "count",
-    label: "Rate",
+    label: "Rate limit",
     min: 1,
     unlimited: true,
-    help: "Requests a minute at most. Blank: as many as the service takes.",
+    help: "Maximum number of requests per minute. Blank: no limit.",
   },
-  queue: { kind: "count", label: "Queue", min: 0, default: "10000", help: "Messages that may wait at a time." },
+  queue: { kind: "count", label: "Queue size", min: 0, default: "10000", help: "Maximum number of waiting messages." },
   retries: {
     kind: "count",
     label: "Retries",
     min: 0,
     default: "3",
-    help: "How often a request that failed is sent again, where that can do no harm.",
+    help: "How many times to retry a failed request, if that is safe.",
   },
-  tls: { kind: "node", node: "tls-config", label: "TLS", help: "Certificates, where the system's are not enough." },
+  tls: {
+    kind: "node",
+    node: "tls-config",
+    label: "TLS",
+    help: "Only needed for a private certificate authority or a client certificate.",
+  },
   proxy: {
     kind: "node",
     node: "http proxy",
     label: "Proxy",
-    help: "Blank: HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.",
+    help: "Blank: use the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
   },
 };

@@ -60,9 +60,13 @@ export function readShape(body: unknown): Shape | undefined {
 function shapeOf(answer: Answer): Shape {
   const shape = readShape(answer.body);
   if (shape) return shape;
-  throw new SeoError("SEO_RESPONSE", "The service answered a list without records: neither an array nor one in data.", {
-    body: answer.body,
-  });
+  throw new SeoError(
+    "SEO_RESPONSE",
+    "The response is not a list: expected an array, or an object with an array in data.",
+    {
+      body: answer.body,
+    },
+  );
 }
 
 /**
@@ -119,5 +123,5 @@ export function idOf(record: unknown, id: string): string {
   const { [id]: own, id: usual } = Object(record) as Json;
   const value = own ?? usual;
   if (typeof value === "string" || typeof value === "number") return String(value);
-  throw new SeoError("SEO_RESPONSE", `The service listed a record without ${id}, so its pages cannot be put together.`);
+  throw new SeoError("SEO_RESPONSE", `The list contains a record without ${id}, so its pages cannot be combined.`);
 }

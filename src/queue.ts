@@ -117,7 +117,7 @@ export function createQueue({ concurrency, rate, size }: { concurrency: number; 
       const waits = running >= width || nextStart() > performance.now() || (turn.begins && isFull(lane));
       if (delay === undefined && waiting >= size && waits) {
         turn.refuse(
-          new SeoError("SEO_QUEUE_FULL", `${waiting} messages wait already, and the service node's queue is ${size}.`),
+          new SeoError("SEO_QUEUE_FULL", `The queue is full: ${waiting} messages are waiting (limit ${size}).`),
         );
         return;
       }

@@ -51,14 +51,14 @@ const list = (values: Record<string, string>) =>
 
 /** What each kind may be, as the end of the sentence "… must be". */
 const allowed: Record<Kind, (field: Field) => string> = {
-  text: () => `text or a number, at most ${LONGEST} characters without control characters`,
-  secret: () => `text, at most ${LONGEST} characters without control characters`,
+  text: () => `text or a number of at most ${LONGEST} characters, without control characters`,
+  secret: () => `text of at most ${LONGEST} characters, without control characters`,
   segment: () =>
-    `text or a number, at most ${LONGEST_SEGMENT} characters, without a slash or control characters, and not "." or ".."`,
+    `text or a number of at most ${LONGEST_SEGMENT} characters, without slashes or control characters, and not "." or ".."`,
   choice: ({ values = {} }) => `one of ${list(values)}`,
   flag: () => "0 (no) or 1 (yes)",
-  count: ({ min = 0 }) => `a whole number from ${min}`,
-  node: () => "a node's id",
+  count: ({ min = 0 }) => `a whole number, ${min} or greater`,
+  node: () => "a node ID",
 };
 
 /** A report record's `password` is a boolean that says whether there is one. */
@@ -86,7 +86,7 @@ export function checker(fields: Record<string, Field>, code: "SEO_INPUT" | "SEO_
     for (const { name, field, schema } of checks) {
       const { value, from } = given[name] as Given;
       if (isBlank(field.kind, value)) {
-        if (field.required) throw new SeoError(code, `${name} is missing: ${from} is blank.`);
+        if (field.required) throw new SeoError(code, `${name} is required, but ${from} is blank.`);
         continue;
       }
       const result = schema.safeParse(value);

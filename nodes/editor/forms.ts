@@ -13,20 +13,20 @@ export interface Texts {
   [key: string]: string | Texts;
 }
 
-const name: Field = { kind: "text", label: "Name", help: "Shown on the canvas. Blank: what the node does." };
+const name: Field = { kind: "text", label: "Name", help: "The label in the workspace. Blank: a default label." };
 const account: Field = {
   kind: "node",
   node: "seo-service",
   label: "Service",
   required: true,
-  help: "Where the service is, and with which API key.",
+  help: "The SEO service to use.",
 };
 const apiKey: Field = {
   kind: "secret",
   label: "API key",
   required: true,
   pattern: "[\\x21-\\x7e]+",
-  help: "From the service's account area, or `${NAME}` for an environment variable. Stored encrypted, never exported.",
+  help: "The API key of your account. Use `${NAME}` for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
 };
 
 /** Makes of the table the form of every node type, and the English catalogue. */

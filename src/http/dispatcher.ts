@@ -44,7 +44,7 @@ export function createDispatcher({
     return { kept, fresh, destroy: () => Promise.all([kept.destroy(), fresh.destroy()]) };
   } catch {
     // Built anew: the cause quotes the proxy's URL, with its password.
-    throw new SeoError("SEO_CONFIG", `The proxy's URL${proxy ? "" : " in HTTP_PROXY or HTTPS_PROXY"} is not a URL.`, {
+    throw new SeoError("SEO_CONFIG", `The proxy URL${proxy ? "" : " in HTTP_PROXY or HTTPS_PROXY"} is not valid.`, {
       stage: "proxy",
     });
   }

@@ -41,7 +41,7 @@ const MAX_TEXT = 1000;
 export function forFlows({ code, message, details }: SeoError, secrets: string[]): SeoError {
   const { retryAfter = 0 } = details;
   const wait =
-    retryAfter > LONGEST_WAIT ? ` It asks to wait ${retryAfter} s; at most ${LONGEST_WAIT} s are waited here.` : "";
+    retryAfter > LONGEST_WAIT ? ` It asked to wait ${retryAfter} s, more than the limit of ${LONGEST_WAIT} s.` : "";
   // Cut last: of a secret that is cut in two, the half could not be found.
   const left = redact({ message, details }, secrets);
   const { body } = left.details;

@@ -11,10 +11,10 @@ export interface Base {
 export function parseBase(text: string): Base {
   const refuse = (why: string) => new SeoError("SEO_CONFIG", `The service's base URL ${why}.`, { stage: "config" });
   if (!/^https?:\/\//i.test(text)) throw refuse("must begin with http:// or https://");
-  if (/[?#]/.test(text)) throw refuse("must have no query and no fragment");
-  if (!URL.canParse(text)) throw refuse("is not a URL");
+  if (/[?#]/.test(text)) throw refuse("must not contain a query string or fragment");
+  if (!URL.canParse(text)) throw refuse("is not a valid URL");
   const { origin, pathname, username, password } = new URL(text);
-  if (username || password) throw refuse("must have no user name and no password");
+  if (username || password) throw refuse("must not contain a user name or password");
   return {
     origin,
     prefix: pathname
@@ -28,7 +28,7 @@ export function parseBase(text: string): Base {
 export function parseKey(value: unknown): string {
   const key = String(value ?? "").trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  const why = key === "" ? "is missing" : "must be one word of ASCII characters, without line breaks";
+  const why = key === "" ? "is missing" : "must be printable ASCII characters, without spaces or line breaks";
   throw new SeoError("SEO_CONFIG", `The service's API key ${why}.`, { stage: "config" });
 }
 

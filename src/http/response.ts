@@ -34,7 +34,7 @@ export async function decode(bytes: Buffer, headers: Headers): Promise<string> {
   if (coding === "identity") return utf8.decode(bytes);
   const decoder = decoders.get(coding);
   if (!decoder)
-    throw new SeoError("SEO_RESPONSE", "The service's answer has a content coding that was not asked for.", {
+    throw new SeoError("SEO_RESPONSE", "The response uses a content encoding that was not requested.", {
       stage: "answer",
       uncertain: true,
     });
@@ -68,16 +68,16 @@ function depth(text: string): number {
   return deepest;
 }
 
-type Reading = { json: unknown } | { refused: "no JSON" | "nested too deep" };
+type Reading = { json: unknown } | { refused: "not JSON" | "nested too deeply" };
 
 function read(text: string): Reading {
   // The count takes a tenth of the time of following them, and most answers have fewer.
   const brackets = hasMore(text, MAX_DEPTH / 2, "[") || hasMore(text, MAX_DEPTH / 2, "{");
-  if (brackets && depth(text) > MAX_DEPTH) return { refused: "nested too deep" };
+  if (brackets && depth(text) > MAX_DEPTH) return { refused: "nested too deeply" };
   try {
     return { json: parse(text, { protoAction: "remove", constructorAction: "remove" }) };
   } catch {
-    return { refused: "no JSON" };
+    return { refused: "not JSON" };
   }
 }
 
@@ -132,7 +132,7 @@ function failure(status: number, headers: Headers, text: string): SeoError {
     const to = URL.canParse(target) ? ` to ${new URL(target).origin}` : "";
     return new SeoError(
       "SEO_RESPONSE",
-      `The service answered ${status} and pointed elsewhere${to}; no redirect is followed. Check the base URL and the key.`,
+      `The service redirected the request${to} (${status}). Redirects are not followed.`,
       { statusCode: status, stage: "redirect" },
     );
   }
@@ -141,7 +141,8 @@ function failure(status: number, headers: Headers, text: string): SeoError {
   const { message, fields } = "json" in reading ? words(body) : {};
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
-  const said = message ?? ("json" in reading ? "it gave no reason." : "no JSON, so the answer is not the API's own.");
+  const said =
+    message ?? ("json" in reading ? "no error message." : "the response is not JSON, so it did not come from the API.");
   const details: Details = {
     statusCode: status,
     fields,
@@ -151,7 +152,7 @@ function failure(status: number, headers: Headers, text: string): SeoError {
     transient: transient.has(status),
     uncertain: status === 408 || (status >= 500 && wait === undefined),
   };
-  return new SeoError(code, `The service answered ${status}: ${said}`, details);
+  return new SeoError(code, `The service returned ${status}: ${said}`, details);
 }
 
 /** The body of a successful answer, checked; null for the empty answer to a delete. Throws an SeoError for any other. */
@@ -160,14 +161,10 @@ export function readAnswer(row: Operation, status: number, headers: Headers, tex
   if (row.deletes && text.trim() === "") return null;
   const reading = read(text);
   if ("json" in reading) return reading.json;
-  throw new SeoError(
-    "SEO_RESPONSE",
-    `The service answered ${status}, but what came is ${reading.refused}. Check the base URL.`,
-    {
-      statusCode: status,
-      body: text.slice(0, MAX_TEXT),
-      stage: "answer",
-      uncertain: true,
-    },
-  );
+  throw new SeoError("SEO_RESPONSE", `The service returned ${status}, but the response is ${reading.refused}.`, {
+    statusCode: status,
+    body: text.slice(0, MAX_TEXT),
+    stage: "answer",
+    uncertain: true,
+  });
 }

@@ -45,7 +45,7 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
     const late = { transient: true, stage: "time" } as const;
     const timer = setTimeout(() => {
       exchange.abort(
-        new SeoError("SEO_TIMEOUT", `The service at ${origin} did not answer within ${ms / 1000} s.`, late),
+        new SeoError("SEO_TIMEOUT", `The service at ${origin} did not respond within ${ms / 1000} s.`, late),
       );
     }, ms);
     running.set(exchange, lane);
