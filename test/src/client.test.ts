@@ -8,6 +8,7 @@ import { cases } from "../support/cases.js";
 import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 import { fine, ok } from "../support/scenarios.js";
 import { stopBackOff } from "../support/time.js";
+import { required, returned } from "./sentences.js";
 
 const KEY = "key/of-tests";
 const SHOW = ["seo-report-show", { reportId: "7" }] as const;
@@ -291,14 +292,14 @@ describe("A client", () => {
         open();
         const from = { reportId: "msg.payload" };
         const { code, message } = await failure(client.call("seo-report-show", { reportId: payload }, { from }));
-        assert.deepEqual([code, message], ["SEO_INPUT", "reportId is missing: msg.payload.id is blank."]);
+        assert.deepEqual([code, message], ["SEO_INPUT", required("reportId", "msg.payload.id")]);
         assert.equal(server.requests.length, 0);
       });
 
     it("nothing for an operation that there is not", async () => {
       open();
       const { code, message } = await failure(client.call("seo-nothing", {}));
-      assert.deepEqual([code, message], ["SEO_INPUT", "There is no operation seo-nothing."]);
+      assert.deepEqual([code, message], ["SEO_INPUT", "Unknown operation: seo-nothing."]);
       assert.equal(server.requests.length, 0);
     });
 
@@ -332,7 +333,7 @@ describe("A client", () => {
     behave = () => {};
     open({ timeout: "1", retries: "0" });
     const { message } = await failure(show());
-    assert.equal(message, `The service at ${server.url} did not answer within 1 s.`);
+    assert.equal(message, `The service at ${server.url} did not respond within 1 s.`);
   });
 
   describe("keeps its key out of an answer", () => {
@@ -377,7 +378,7 @@ describe("A client", () => {
       open();
       const sent = client.call("seo-report-store", { url: "example.com", privacy: 2, password: "a password" });
       const { message, body } = await failure(sent);
-      assert.equal(message, "The service answered 422: *** ***s *** of example.com");
+      assert.equal(message, returned(422, "*** ***s *** of example.com"));
       assert.deepEqual(body, { message: "*** ***s *** of example.com", errors: {} });
     });
 

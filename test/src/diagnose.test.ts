@@ -31,7 +31,7 @@ const rows: Record<
   "JSON of something else": {
     says: answer(200, '{"hello":"world"}'),
     stage: "answer",
-    reason: "What answers there speaks JSON, but lists no reports.",
+    reason: "The server returned JSON, but not a list of reports.",
   },
   "a server that fails": { says: page(500), stage: "service" },
   maintenance: { says: page(503), stage: "service" },
@@ -39,7 +39,7 @@ const rows: Record<
   nothing: {
     says: answer(200, '{"data":[{"id":1}],"meta":{"total":37,"current_page":1,"last_page":4}}'),
     stage: "done",
-    reason: "Reports: 37.",
+    reason: "Connected. Reports found: 37.",
   },
 };
 
@@ -63,6 +63,6 @@ describe("A test of the connection", () => {
 
   it("explains what is not a failure of the service's", () => {
     assert.equal(explain(new SeoError("SEO_CONFIG", "No key.")).message, `No key. ${stages.config}`);
-    assert.equal(explain(new Error("secret")).message, `The service cannot be asked. ${stages.config}`);
+    assert.equal(explain(new Error("secret")).message, `The connection could not be tested. ${stages.config}`);
   });
 });

@@ -5,6 +5,7 @@ import type { Answer } from "../../src/client.js";
 import { type Page, readPages, readShape } from "../../src/pages.js";
 import { type Lists, latch, listed, reports, type Shape, shapes, startLists } from "../support/lists.js";
 import { closeClients, readAll } from "../support/reading.js";
+import { mustBe, wholeNumber } from "./sentences.js";
 
 const REPORTS = "seo-report-list";
 const table = Object.entries(shapes);
@@ -299,7 +300,7 @@ describe("Pages of a list", () => {
       it(`of ${limit} are refused`, async () => {
         await assert.rejects(readAll(lists.url, REPORTS, { limit }), {
           code: "SEO_INPUT",
-          message: `limit must be a whole number from 0; the node's limit is "${limit}".`,
+          message: mustBe("limit", wholeNumber(), "the node's limit", `"${limit}"`),
         });
         assert.equal(lists.asked.length, 0);
       });
@@ -442,7 +443,7 @@ describe("A list whose records cannot be told apart", () => {
       const lists = await startLists({ all: [], reply: () => ({ body }) });
       await assert.rejects(readAll(lists.url, REPORTS), {
         code: "SEO_RESPONSE",
-        message: "The service answered a list without records: neither an array nor one in data.",
+        message: "The response is not a list: expected an array, or an object with an array in data.",
         details: { body, attempts: 0 },
       });
       await closeClients();

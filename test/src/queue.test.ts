@@ -47,7 +47,7 @@ describe("The budget that a service's nodes share", () => {
       started.map(({ job }) => job),
       [1, 2],
     );
-    const message = "3 messages wait already, and the service node's queue is 3.";
+    const message = "The queue is full: 3 messages are waiting (limit 3).";
     assert.deepEqual(
       refused,
       [6, 7].map((job) => ({ job, code: "SEO_QUEUE_FULL", message })),

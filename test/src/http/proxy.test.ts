@@ -135,7 +135,7 @@ describe("A proxy", () => {
     proxy = await startProxy();
     assert.throws(() => open(`http://me:${PASSWORD}@[bad`), {
       code: "SEO_CONFIG",
-      message: "The proxy's URL is not a URL.",
+      message: "The proxy URL is not valid.",
       details: { stage: "proxy" },
     });
     open(proxy.url);
@@ -179,7 +179,7 @@ describe("A proxy", () => {
       process.env.HTTP_PROXY = `http://me:${PASSWORD}@[bad`;
       assert.throws(() => open(), {
         code: "SEO_CONFIG",
-        message: "The proxy's URL in HTTP_PROXY or HTTPS_PROXY is not a URL.",
+        message: "The proxy URL in HTTP_PROXY or HTTPS_PROXY is not valid.",
       });
       open(proxy.url);
     });

@@ -68,7 +68,7 @@ describe("A secret", () => {
 describe("A wait that is too long", () => {
   it("is put into words", () => {
     const { message } = forFlows(new SeoError("SEO_RATE_LIMITED", "No.", { retryAfter: 301 }), []);
-    assert.equal(message, "No. It asks to wait 301 s; at most 300 s are waited here.");
+    assert.equal(message, "No. It asked to wait 301 s, more than the limit of 300 s.");
     assert.equal(forFlows(new SeoError("SEO_RATE_LIMITED", "No."), []).message, "No.");
   });
 });

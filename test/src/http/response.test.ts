@@ -4,10 +4,16 @@ import fc from "fast-check";
 import { type Code, SeoError } from "../../../src/errors.js";
 import { decode, readAnswer } from "../../../src/http/response.js";
 import { type Operation, operations } from "../../../src/operations.js";
+import { returned } from "../sentences.js";
 
 const show = operations["seo-report-show"] as Operation;
 const remove = operations["seo-report-delete"] as Operation;
+const NOT_FROM_API = "the response is not JSON, so it did not come from the API.";
+const TOO_DEEP = "nested too deeply";
 const HTML = "<!doctype html><title>Log in</title>";
+
+/** The message for a successful status whose body cannot be used. */
+const unreadable = (why: string) => `The service returned 200, but the response is ${why}.`;
 
 /** The error that an answer is read as. */
 function failure(status: number, body: unknown, headers: Record<string, string> = {}, row = show): SeoError {
@@ -20,7 +26,7 @@ function failure(status: number, body: unknown, headers: Record<string, string> 
 }
 
 describe("The service's words are taken from", () => {
-  const nothing = "it gave no reason.";
+  const nothing = "no error message.";
   const rows: [name: string, body: unknown, said: string, fields?: Record<string, string[]>][] = [
     ["message", { message: "No.", status: 422 }, "No."],
     [
@@ -45,12 +51,12 @@ describe("The service's words are taken from", () => {
     ["nothing", {}, nothing],
     ["no words", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
     ["null", null, nothing],
-    ["no JSON", HTML, "no JSON, so the answer is not the API's own."],
+    ["no JSON", HTML, NOT_FROM_API],
   ];
   for (const [name, body, said, fields] of rows)
     it(name, () => {
       const { message, details } = failure(422, body);
-      assert.equal(message, `The service answered 422: ${said}`);
+      assert.equal(message, returned(422, said));
       assert.deepEqual(details.fields, fields);
       assert.deepEqual(details.body, body);
     });
@@ -139,10 +145,7 @@ describe("A status says", () => {
       for (const status of [100, 199, 300, 302, 399]) {
         const { code, message, details } = failure(status, HTML, location ? { location } : {});
         assert.deepEqual([code, details], ["SEO_RESPONSE", { statusCode: status, stage: "redirect" }]);
-        assert.ok(
-          message.startsWith(`The service answered ${status} and pointed elsewhere${to}; no redirect`),
-          message,
-        );
+        assert.equal(message, `The service redirected the request${to} (${status}). Redirects are not followed.`);
       }
     });
 });
@@ -158,7 +161,7 @@ describe("A successful answer", () => {
       assert.equal(failure(204, text).code, "SEO_RESPONSE");
     }
     const { message, details } = failure(200, HTML, {}, remove);
-    assert.equal(message, "The service answered 200, but what came is no JSON. Check the base URL.");
+    assert.equal(message, unreadable("not JSON"));
     assert.deepEqual(details, { statusCode: 200, body: HTML, stage: "answer", uncertain: true });
   });
 
@@ -178,14 +181,14 @@ describe("A successful answer", () => {
           const value = wrap(inner, how);
           const said = JSON.stringify(value, null, spaced ? 1 : undefined);
           if (levels(value) <= 64) assert.deepEqual(readAnswer(show, 200, {}, said), value);
-          else assert.match(failure(200, said).message, /what came is nested too deep/);
+          else assert.equal(failure(200, said).message, unreadable(TOO_DEEP));
         },
       ),
     );
     const [deepest, deeper] = [64, 65].map((count) => "[".repeat(count) + "]".repeat(count)) as [string, string];
     assert.equal(levels(readAnswer(show, 200, {}, deepest)), 64);
-    assert.match(failure(200, deeper).message, /nested too deep/);
-    assert.match(failure(422, deeper).message, /no JSON/);
+    assert.equal(failure(200, deeper).message, unreadable(TOO_DEEP));
+    assert.equal(failure(422, deeper).message, returned(422, NOT_FROM_API));
     assert.ok(readAnswer(show, 200, {}, `[${"[],".repeat(100)}{}]`), "as many side by side as there are");
   });
 
@@ -210,7 +213,7 @@ describe("A content coding", () => {
   it("is not needed", async () => assert.equal(await decode(bytes, {}), said));
 
   it("that was not asked for is refused", async () => {
-    const refused = new SeoError("SEO_RESPONSE", "The service's answer has a content coding that was not asked for.", {
+    const refused = new SeoError("SEO_RESPONSE", "The response uses a content encoding that was not requested.", {
       stage: "answer",
       uncertain: true,
     });
