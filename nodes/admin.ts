@@ -20,7 +20,7 @@ interface Draft {
   proxy?: string;
 }
 
-const refuse = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "config" });
+const refuse = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "stored" });
 
 /** Resolves an environment variable as a deploy would. */
 function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {

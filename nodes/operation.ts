@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { NodeAPI } from "node-red";
+import { isIdle } from "../src/kinds.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readShape } from "../src/pages.js";
 import { collect, facts } from "./collect.js";
@@ -21,7 +22,9 @@ const single =
     msg.payload = payload(answer.body);
     msg.seo = facts(type, answer, shape);
     send(msg);
-    return shape ? figures(RED, shape.records.length, shape.total) : () => `seo-reports.status.${row.done}`;
+    if (shape) return figures(RED, shape.records.length, shape.total);
+    const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
+    return () => `seo-reports.status.${idle ? "unchanged" : row.done}`;
   };
 
 /** All pages, and a message for each of the parts that a page is cut into. */

@@ -59,6 +59,9 @@ export type Code = keyof typeof codes;
 /** Where a request can stop, each with what to do about it. */
 export const stages = {
   config: "Fill in the base URL and the API key.",
+  variable: "Set it where Node-RED runs, then restart Node-RED.",
+  stored: "Enter the API key again, or deploy first.",
+  node: "Check the TLS configuration and the proxy under Advanced.",
   name: "Check the host name in the base URL.",
   connect: "Check the host and port in the base URL, and that the service is running.",
   tls: "Check whether the base URL should start with https or http, or choose a TLS configuration that trusts the certificate.",
@@ -91,6 +94,8 @@ export interface Details {
   /** Another attempt may succeed. */
   transient?: boolean | undefined;
   stage?: Stage | undefined;
+  /** What the editor's sentence about the stage mentions: a variable's name, where a redirect points. */
+  values?: Record<string, string> | undefined;
 }
 
 /** The one error of this package. Built fresh: it has no cause, no headers and no address with a query. */

@@ -45,7 +45,8 @@ function choose(text: string, { values = {} }: Limits): string {
   return found?.[0] ?? text;
 }
 const unknown = (text: string, { values = {} }: Limits) => (Object.hasOwn(values, text) ? undefined : "choice");
-const named = ([value, label]: [string, string]) =>
+/** A value with its label, where that says more. */
+export const named = (value: string, label = value) =>
   value.toLowerCase() === label.toLowerCase() ? value : `${value} (${label})`;
 const words: Record<string, string> = { true: "1", false: "0" };
 
@@ -78,7 +79,10 @@ export const kinds = {
     types: scalar,
     clean: choose,
     fault: unknown,
-    expected: ({ values = {} }) => `one of ${Object.entries(values).map(named).join(", ")}`,
+    expected: ({ values = {} }) =>
+      `one of ${Object.entries(values)
+        .map((one) => named(...one))
+        .join(", ")}`,
   },
   flag: {
     types: ["string", "number", "boolean"],
@@ -93,6 +97,13 @@ export const kinds = {
     expected: ({ min = 0 }) => `a whole number, ${min} or greater`,
   },
   node: { types: ["string"], clean: trim, fault: () => undefined, expected: () => "a node ID" },
+  // Only Node-RED knows its context stores, so only the editor has values for it.
+  store: {
+    types: ["string"],
+    clean: trim,
+    fault: (text, limits) => limits.values && unknown(text, limits),
+    expected: () => "the name of a context store",
+  },
 } as const satisfies Record<string, Accepted>;
 
 /** How a value is checked, and how the editor asks for it (nodes/editor/page.ts). */
@@ -108,6 +119,35 @@ export function isBlank(kind: Kind, value: unknown): boolean {
     ? value === "" || typeof value === "boolean"
     : typeof value === "string" && value.trim() === "";
 }
+
+/** What a field asks of the fields beside it. */
+export interface Dependent extends Limits {
+  /** What is taken where nothing is set. */
+  default?: string;
+  /** The value that another field must have for this one to take effect. */
+  when?: Record<string, string>;
+}
+
+/** The field that has another value than `name` needs for its effect. `read` returns what is set. */
+export function conflictOf(
+  fields: Record<string, Dependent>,
+  name: string,
+  read: (name: string) => string | undefined,
+): { other: string; needed: string } | undefined {
+  for (const [other, needed] of Object.entries(fields[name]?.when ?? {})) {
+    const actual = read(other) ?? fields[other]?.default;
+    if (actual !== undefined && actual !== needed) return { other, needed };
+  }
+  return undefined;
+}
+
+/** True if none of the fields in `effects` is set to anything but its default. */
+export const isIdle = (
+  fields: Record<string, Dependent>,
+  effects: readonly string[],
+  read: (name: string) => string | undefined,
+): boolean =>
+  effects.length > 0 && effects.every((name) => [undefined, "", fields[name]?.default].includes(read(name)));
 
 /** The name of the environment variable that Node-RED replaces a property by: all of it is `${NAME}` or `$(NAME)`. */
 export const variableIn = (value: unknown): string | undefined =>

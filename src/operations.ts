@@ -1,8 +1,8 @@
 import { SeoError } from "./errors.js";
-import type { Kind, Limits } from "./kinds.js";
+import type { Dependent, Kind } from "./kinds.js";
 
 /** One field of a dialog. The texts are English; the other languages are in nodes/locales. */
-export interface Field extends Limits {
+export interface Field extends Omit<Dependent, "when"> {
   kind: Kind;
   label: string;
   help: string;
@@ -11,6 +11,8 @@ export interface Field extends Limits {
   default?: string;
   /** Blank is no limit at all, and not the default. */
   unlimited?: true;
+  /** The dialog hides it under "Advanced". */
+  fold?: true;
   /** What the editor asks of a text beyond its kind: a regular expression for all of it, without regard to case. */
   pattern?: string;
   /** The values of options with which the dialog shows this one. */
@@ -21,12 +23,10 @@ export interface Field extends Limits {
 }
 
 /** A parameter of an operation: a field that is sent. */
-export interface Param extends Field {
+export interface Param extends Field, Pick<Dependent, "when"> {
   place: "path" | "query" | "form";
   /** The service's name for it, where the node's property has another. */
   wire?: string;
-  /** The value that another parameter must have for this one to take effect. */
-  when?: Record<string, string>;
   /** The operation whose records the editor suggests. */
   suggest?: string;
 }
@@ -35,8 +35,9 @@ export interface Param extends Field {
 export interface NodeType<P extends string = string> {
   title: string;
   help: string;
-  /** What comes out, in a sentence. */
+  /** What comes out, in a sentence, and whose fields it has. */
   returns: string;
+  record?: "report" | "project";
   color: string;
   /** The parameter that takes the whole payload, or an object that has it. */
   main?: NoInfer<P>;
@@ -60,10 +61,12 @@ export interface Operation<P extends string = string> extends NodeType<P> {
   deletes?: true;
   /** What the status shows of a success, where the answer is no list. */
   done?: string;
+  /** If none of these parameters is set to anything but its default, there is nothing to change. */
+  effects?: NoInfer<P>[];
 }
 
-const REPORT = "#87A980";
-const PROJECT = "#3FADB5";
+const REPORT = "#3FADB5";
+const PROJECT = "#AAAA66";
 
 const search: Param = {
   kind: "text",
@@ -76,6 +79,7 @@ const searchBy = (values: Record<string, string>): Param => ({
   kind: "choice",
   place: "query",
   label: "Search by",
+  fold: true,
   values,
   default: String(Object.keys(values)[0]),
   help: "The field to search in.",
@@ -84,6 +88,7 @@ const sortBy = (values: Record<string, string>): Param => ({
   kind: "choice",
   place: "query",
   label: "Sort by",
+  fold: true,
   values,
   default: String(Object.keys(values)[0]),
   help: "The field to sort by.",
@@ -92,6 +97,7 @@ const sort: Param = {
   kind: "choice",
   place: "query",
   label: "Order",
+  fold: true,
   values: { desc: "Descending", asc: "Ascending" },
   default: "desc",
   help: "The sort direction.",
@@ -100,6 +106,7 @@ const perPage: Param = {
   kind: "choice",
   place: "query",
   label: "Records per page",
+  fold: true,
   values: { 10: "10", 25: "25", 50: "50", 100: "100" },
   default: "10",
   help: "Outputs that read all pages use 100 unless you set this.",
@@ -189,6 +196,7 @@ const listing: Record<string, Field> = {
 const method: Field = {
   kind: "choice",
   label: "Method",
+  fold: true,
   values: { PUT: "PUT", PATCH: "PATCH" },
   default: "PUT",
   help: "The HTTP method. The service treats both the same.",
@@ -206,6 +214,7 @@ export const operations = {
     title: "list reports",
     help: "Lists the reports in the account. You can search, filter and sort them.",
     returns: "The reports: one page, or all pages as set in Output.",
+    record: "report",
     color: REPORT,
     method: "GET",
     path: "/api/v1/reports",
@@ -224,6 +233,7 @@ export const operations = {
     title: "show report",
     help: "Gets a report by its ID.",
     returns: "The report.",
+    record: "report",
     color: REPORT,
     method: "GET",
     path: "/api/v1/reports/{id}",
@@ -236,6 +246,7 @@ export const operations = {
     title: "store report",
     help: "Submits a URL. The service analyzes the page and creates a report.",
     returns: "The new report.",
+    record: "report",
     color: REPORT,
     method: "POST",
     path: "/api/v1/reports",
@@ -254,10 +265,12 @@ export const operations = {
     title: "update report",
     help: "Changes a report's privacy, or regenerates the report.",
     returns: "The updated report.",
+    record: "report",
     color: REPORT,
     method: "PUT",
     path: "/api/v1/reports/{id}",
     idempotent: (input) => input.update !== "1",
+    effects: ["privacy", "password", "update"],
     timeout: 120,
     main: "reportId",
     done: "updated",
@@ -286,6 +299,7 @@ export const operations = {
     title: "list projects",
     help: "Lists the projects in the account. You can search and sort them.",
     returns: "The projects: one page, or all pages as set in Output.",
+    record: "project",
     color: PROJECT,
     method: "GET",
     path: "/api/v1/projects",
@@ -324,6 +338,7 @@ export const changes: NodeType = {
   title: "report changes",
   help: "Sends a message for each report that was created, changed or deleted since the last run.",
   returns: "The new or changed report. For a deleted report, its last known values.",
+  record: "report",
   color: REPORT,
   params: { search, search_by: searchBy({ url: "URL" }), project, result },
   options: {
@@ -349,9 +364,8 @@ export const changes: NodeType = {
       help: "What to send when there is nothing to compare with yet.",
     },
     store: {
-      kind: "text",
+      kind: "store",
       label: "Context store",
-      example: "file",
       help: "The context store that holds the last known reports. Blank: the default store. Unless contextStorage is configured in Node-RED's settings, a restart or a redeploy of this node clears it.",
     },
     limit: { ...limit, default: "" },
@@ -369,6 +383,7 @@ export const service: Record<string, Field> = {
     help: "The URL of the service, without /api/v1. Use ${NAME} for an environment variable.",
   },
   timeout: {
+    fold: true,
     kind: "count",
     label: "Timeout",
     min: 1,
@@ -376,6 +391,7 @@ export const service: Record<string, Field> = {
     help: "Maximum time for one attempt, in seconds. Blank: 30, or 120 to create or update a report.",
   },
   concurrency: {
+    fold: true,
     kind: "count",
     label: "Concurrency",
     min: 1,
@@ -383,14 +399,23 @@ export const service: Record<string, Field> = {
     help: "Maximum number of concurrent requests.",
   },
   rate: {
+    fold: true,
     kind: "count",
     label: "Rate limit",
     min: 1,
     unlimited: true,
     help: "Maximum number of requests per minute. Blank: no limit.",
   },
-  queue: { kind: "count", label: "Queue size", min: 0, default: "10000", help: "Maximum number of waiting messages." },
+  queue: {
+    fold: true,
+    kind: "count",
+    label: "Queue size",
+    min: 0,
+    default: "10000",
+    help: "Maximum number of waiting messages.",
+  },
   retries: {
+    fold: true,
     kind: "count",
     label: "Retries",
     min: 0,
@@ -398,12 +423,14 @@ export const service: Record<string, Field> = {
     help: "How many times to retry a failed request, if that is safe.",
   },
   tls: {
+    fold: true,
     kind: "node",
     node: "tls-config",
     label: "TLS",
     help: "Only needed for a private certificate authority or a client certificate.",
   },
   proxy: {
+    fold: true,
     kind: "node",
     node: "http proxy",
     label: "Proxy",

@@ -1,6 +1,6 @@
 import { codes, stages } from "../../src/errors.js";
 import { changes, type Field, type NodeType, type Operation, operations, service } from "../../src/operations.js";
-import type { Row } from "./browser/validation.js";
+import type { Row } from "./browser/state.js";
 import { phrases } from "./phrases.js";
 
 export const PACKAGE = "@seo-reports/node-red";
@@ -65,9 +65,8 @@ export function build(
   const mark = <F extends Field>(fields: Record<string, F>, more: (field: F, name: string) => Partial<Row>) =>
     Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...field, ...more(field, name) }]));
 
-  const config = mark(settings, ({ required }) => ({ fold: !required }));
   const types = Object.fromEntries([
-    form("seo-service", { ...phrases.service, main: "baseUrl" }, { name }, config, {
+    form("seo-service", { ...phrases.service, main: "baseUrl" }, { name }, settings, {
       apiKey: { ...apiKey, credential: true },
     }),
     ...Object.entries(table).map(([type, row]) =>
@@ -75,10 +74,9 @@ export function build(
         type,
         row,
         { name, service: account },
-        mark(row.params, ({ wire, required }, name) => ({
+        mark(row.params, ({ wire }, name) => ({
           source: true,
           value: name === row.main ? "payload" : `payload.${wire ?? name}`,
-          fold: !required,
         })),
         row.options,
       ),

@@ -11,8 +11,8 @@ const literal = (value: unknown) => JSON.stringify(value).replace(/</g, "\\u003c
 
 const input =
   (type: string) =>
-  (id: string, { unlimited, example = unlimited && "∞", source }: Form["rows"][string]) =>
-    `<input type="${type}" id="${id}" style="width:100%"${example ? ` placeholder="${safe(example)}"` : ""}>${
+  (id: string, { unlimited, source }: Form["rows"][string]) =>
+    `<input type="${type}" id="${id}" style="width:100%"${unlimited ? ' placeholder="∞"' : ""}>${
       source ? `<input type="hidden" id="${id}Type">` : ""
     }`;
 const select = (id: string, row: Form["rows"][string]) =>
@@ -29,31 +29,34 @@ export const widgets: Record<Kind, { icon: string; type: string; html: typeof se
   flag: { icon: "check-square-o", type: "boolean", html: select },
   count: { icon: "hashtag", type: "number", html: input("text") },
   node: { icon: "cog", type: "node", html: input("text") },
+  store: { icon: "database", type: "string", html: select },
 };
 
 const TEST = `<div class="form-row"><span></span><div>
-<button type="button" class="red-ui-button seo-test"><i class="fa fa-plug"></i> <span data-i18n="${KEYS}dialog.test"></span></button>
-<output></output></div></div>`;
+<button type="button" class="red-ui-button seo-test"><i class="fa fa-plug" aria-hidden="true"></i> <span data-i18n="${KEYS}dialog.test"></span></button>
+<output role="status"></output></div></div>`;
 const STYLE = `<style>
 .seo-form .form-row { display: grid; grid-template-columns: min(130px, 30%) minmax(0, 1fr); gap: 4px 8px; align-items: center; }
 .seo-form .form-row > label { width: auto; margin: 0; overflow-wrap: anywhere; }
-.seo-form .form-row > :is(.seo-reason, .form-tips) { grid-column: 2; }
-.seo-form .form-row > :is(.seo-reason, .form-tips):empty { display: none; }
-.seo-form :is(.seo-reason, .seo-bad) { color: var(--red-ui-text-color-error); }
-.seo-form .seo-good { color: var(--red-ui-text-color-success); }
-.seo-form output { display: block; margin-top: 4px; overflow-wrap: anywhere; }
-.seo-form summary { margin-bottom: 12px; cursor: pointer; }
+.seo-form .seo-reason { grid-column: 2; }
+.seo-form :is(.seo-reason, .form-tips):empty { display: none; }
+.seo-form .seo-reason { color: var(--red-ui-text-color-error); }
+.seo-form output { display: block; margin-top: 8px; padding: 0 8px; overflow-wrap: anywhere; }
+.seo-form output:is(.seo-good, .seo-bad) { border-inline-start: 4px solid var(--red-ui-text-color-success); }
+.seo-form output.seo-bad { border-color: var(--red-ui-text-color-error); }
+.seo-quiet .input-error { border-color: var(--red-ui-form-input-border-color) !important; }
+.seo-form summary { margin-bottom: 12px; padding: 2px 4px; cursor: pointer; outline-offset: 2px; }
 </style>`;
 
 /** The dialog of a node type, in static HTML. */
-function template(type: string, { rows }: Form): string {
+function template(type: string, { rows, effects }: Form): string {
   const config = Object.values(rows).some(({ credential }) => credential);
   const line = ([name, row]: [string, Form["rows"][string]]) => {
     const id = `node-${config ? "config-" : ""}input-${name}`;
     return `<div class="form-row">
-<label for="${id}" data-i18n="[title]${KEYS}${row.key}.help"><i class="fa fa-fw fa-${widgets[row.kind].icon}"></i> <span data-i18n="${KEYS}${row.key}.label"></span></label>
+<label for="${id}" data-i18n="[title]${KEYS}${row.key}.help"><i class="fa fa-fw fa-${widgets[row.kind].icon}" aria-hidden="true"></i> <span data-i18n="${KEYS}${row.key}.label"></span></label>
 ${widgets[row.kind].html(id, row)}
-<div class="seo-reason" role="status"></div>${row.when ? '<div class="form-tips" role="status"></div>' : ""}
+<div class="seo-reason" id="${id}-reason" role="status"></div>
 </div>`;
   };
   const lines = (fold: boolean) =>
@@ -64,8 +67,8 @@ ${widgets[row.kind].html(id, row)}
   const folded = lines(true);
   return `<script type="text/html" data-template-name="${type}">
 <div class="seo-form">
-${lines(false)}${config ? `\n${TEST}` : ""}
-${folded && `<details>\n<summary data-i18n="${KEYS}dialog.${config ? "advanced" : "more"}"></summary>\n${folded}\n</details>`}
+${lines(false)}${effects ? '\n<div class="form-tips" role="status"></div>' : ""}${config ? `\n${TEST}` : ""}
+${folded && `<details>\n<summary data-i18n="${KEYS}dialog.advanced"></summary>\n${folded}\n</details>`}
 </div>
 </script>`;
 }
@@ -77,7 +80,7 @@ function definition(type: string, { color, rows }: Form, icon: string): string {
       .filter(([, row]) => Boolean(row.credential) === credential)
       .map(([name, { kind, node, value, required, source, key }]) => {
         const facts = credential
-          ? `type: "password", required: true, validate: seo.validate("${name}")`
+          ? `type: "password", validate: seo.validate("${name}")`
           : kind === "node"
             ? `value: "", type: ${literal(node)}, required: ${Boolean(required)}, label: seo.text("${key}.label")`
             : `value: ${literal(value)}, validate: seo.validate("${name}")`;
@@ -95,7 +98,7 @@ ${entries(false)}
   paletteLabel: seo.title,
   label: seo.label,
   labelStyle: seo.labelStyle,
-  oneditprepare: seo.prepare,
+  oneditprepare: seo.prepare,${color ? "\n  onadd: seo.add," : ""}
 });`;
 }
 
@@ -113,9 +116,9 @@ export const bundle = () =>
 
 /** The page of the node set: dialogs and definitions. Its texts are in the catalogues and helps of the languages. */
 export function page(types = build().types, icons: ReadonlySet<string> = new Set(), script: string = bundle()): string {
-  const forms = Object.entries(types).map(([type, { main, rows }]) => {
+  const forms = Object.entries(types).map(([type, { main, effects, rows }]) => {
     const data = Object.entries(rows).map(([name, { label, help, ...row }]) => [name, row]);
-    return [type, { main, rows: Object.fromEntries(data) }];
+    return [type, { main, effects, rows: Object.fromEntries(data) }];
   });
   const icon = (type: string) => (icons.has(`${type}.svg`) ? `${type}.svg` : "file.svg");
   return `${STYLE}

@@ -1,20 +1,41 @@
+import type { Stage } from "../../src/errors.js";
+
+/** What happened where a connection test stops; what to do about it is in src/errors.ts. */
+const reason: Record<Stage, string> = {
+  config: "The base URL or the API key is not valid.",
+  variable: "The environment variable __name__ is not set.",
+  stored: "The deployed API key is used only with the deployed base URL, TLS configuration and proxy.",
+  node: "The TLS configuration or the proxy is missing, disabled or not valid.",
+  name: "The host name could not be resolved.",
+  connect: "Could not connect to the service.",
+  tls: "The TLS certificate or protocol was not accepted.",
+  proxy: "Could not connect through the proxy.",
+  time: "The service did not respond in time.",
+  redirect: "The service redirected the request to __target__ (__status__).",
+  key: "The service rejected the API key (__status__).",
+  path: "There is no API at this path (__status__).",
+  answer: "The response is not a list of reports.",
+  service: "The service returned an error (__status__).",
+  done: "Connected. Reports found: __count__.",
+};
+
 /** The English that belongs to no row of the table. `__x__` stands for a value. */
 export const phrases = {
   service: { title: "SEO service", help: "Connects to the SEO reporting service." },
   dialog: {
-    more: "Optional parameters",
     advanced: "Advanced",
     fixed: "fixed value",
     example: "e.g. __example__",
     unsent: "not sent",
     default: "not sent (service default: __value__)",
-    when: "__label__ is used only when __other__ is __value__.",
+    usual: "default store",
+    idle: "Nothing to change. Set at least one of these: __labels__.",
     test: "Test connection",
     testing: "Testing the connection…",
     untested: "Could not run the test: __reason__",
     unanswered: "No response from Node-RED.",
-    found: "Connected. Reports found: __count__.",
   },
+  reason,
   invalid: {
     required: "__label__ is required.",
     long: "__label__ must be at most __max__ characters long.",
@@ -23,6 +44,7 @@ export const phrases = {
     choice: "__label__ must be one of: __values__.",
     count: "__label__ must be a whole number, __min__ or greater.",
     pattern: "__label__ must look like this: __example__.",
+    when: "__label__ is used only when __other__ is __value__.",
     characters: "__label__ contains a character that is not allowed, such as a space or an accented letter.",
   },
   status: {
@@ -35,12 +57,27 @@ export const phrases = {
     changes: "__created__ created, __changed__ changed, __deleted__ deleted",
     overwritten: "The saved reports could not be read. Treating this as the first run.",
     dropped: "Waiting messages dropped: __count__",
+    unchanged: "nothing to change",
     baseline: "first run, nothing to compare with",
+  },
+  record: {
+    id: "ID",
+    url: "URL of the page, without the scheme",
+    project: "name of the project",
+    reports: "number of reports",
+    score: "score",
+    results: "results of the checks",
+    privacy: "0, 1 or 2",
+    password: "whether there is a password",
+    generated_at: "date of the last analysis",
+    created_at: "date of creation",
+    updated_at: "date of the last change",
   },
   help: {
     inputs: "Inputs",
     outputs: "Outputs",
     errors: "Errors",
+    settings: "Settings",
     details: "Details",
     references: "References",
     choices: "One of: __values__.",
@@ -48,13 +85,15 @@ export const phrases = {
     default: "Default: __value__.",
     main: "Can be `msg.payload` itself, or an object that contains it: a report, a project, or a response with one in `data`.",
     secret: "A fixed value is saved in the flow as plain text. Use an environment variable to keep it out of the flow.",
-    seo: "Details of the request: `operation`, `statusCode`, `headers`, `attempts`, `duration`, `waited`, `alreadyDeleted`; for lists also `page`, `pages`, `total` and `truncated`; for changes also `change`, `previous` and `fields`.",
+    seo: "Details of the request: __properties__.",
+    record: "Properties, where the service sends them: __properties__.",
     failure:
-      "Errors can be handled with a Catch node; the node sends no further messages. `msg.payload` is unchanged, and `msg.seo.error` contains `code`, `message`, `statusCode`, `fields`, `retryAfter`, `attempts`, `uncertain` and `body`.",
+      "Errors go to Catch nodes, with the details in `msg.seo.error`. `msg.payload` is unchanged. The README explains the error codes.",
     sources:
       "By default, a node reads its inputs from `msg.payload`. In the edit dialog you can instead use a fixed value, another property of `msg`, a flow or global variable, an environment variable (just the name, without `${}`) or a JSONata expression. Blank values are not sent.",
     request: "Sends __request__.",
     service: "All nodes that use this service share these limits.",
     readme: "Documentation",
+    codes: "Error codes",
   },
 };

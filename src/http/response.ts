@@ -133,7 +133,7 @@ function failure(status: number, headers: Headers, text: string): SeoError {
     return new SeoError(
       "SEO_RESPONSE",
       `The service redirected the request${to} (${status}). Redirects are not followed.`,
-      { statusCode: status, stage: "redirect" },
+      { statusCode: status, stage: "redirect", values: { target: to.slice(4) || "…" } },
     );
   }
   const reading = read(text);

@@ -401,6 +401,19 @@ describe("The changes node", () => {
       await rm(dir, { recursive: true });
     });
 
+    it("in no store that Node-RED's settings lack: the error names the node and the stores", async () => {
+      flow = await startFlow(nodes({ store: "third", name: "Watch" }));
+      await openStores({ first: { module: "memory" }, second: { module: "memory" } });
+      lists.asked.length = 0;
+      const { code, message } = failure(await flow.send("changes")).error;
+      assert.equal(code, "SEO_CONFIG");
+      assert.equal(
+        message,
+        'Watch: the context store "third" is not in Node-RED\'s settings, which have: first, second.',
+      );
+      assert.equal(lists.asked.length, 0);
+    });
+
     it("in the store that the user chose, and in no other; figures only", async () => {
       flow = await startFlow(nodes({ store: "second" }));
       await openStores({ first: { module: "memory" }, second: { module: "memory" } });

@@ -11,7 +11,7 @@ const badProxy = "The proxy URL is not valid.";
 
 /** Settings of the service node that are of no use, its key, and what each message that meets them is told. */
 const rows: Record<string, { settings: object; key?: string; message: string }> = {
-  "no base URL": { settings: { baseUrl: "" }, message: "baseUrl is required, but the node's baseUrl is blank." },
+  "no base URL": { settings: { baseUrl: "" }, message: "baseUrl is required; the node's baseUrl is blank." },
   "a base URL of another scheme": {
     settings: { baseUrl: "ftp://example.com" },
     message: "The service's base URL must begin with http:// or https://.",

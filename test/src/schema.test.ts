@@ -214,7 +214,7 @@ describe("several invalid parameters", () => {
       ({ code, message }: SeoError) => {
         assert.equal(code, "SEO_INPUT");
         for (const sentence of [
-          "url is required, but msg.url is blank.",
+          "url is required; msg.url is blank.",
           'msg.privacy is "open".',
           "msg.password is of type object.",
         ])

@@ -13,6 +13,9 @@ export const fillIn = (text: string, values: Record<string, unknown>) =>
 /** In the place of the bundle: the modules themselves, so that coverage sees them. */
 export const MODULES = "const browser = modules;";
 
+/** The context stores of the stand-in's settings. */
+export const STORES = ["memory", "file"];
+
 /** A small stand-in of Node-RED's editor: it runs a page, opens dialogs, and notes what the page asks for. */
 export function createEditor(page: string, catalogue: Texts) {
   const definitions: Record<string, Any> = {};
@@ -61,6 +64,7 @@ export function createEditor(page: string, catalogue: Texts) {
       return fillIn(String(text), values);
     },
     i18n: { lang: () => "en-US" },
+    settings: { context: { stores: STORES } },
     validators: {
       typedInput:
         ({ type }: Any) =>
@@ -70,9 +74,20 @@ export function createEditor(page: string, catalogue: Texts) {
     nodes: {
       registerType: (type: string, definition: Any) => Object.assign(definitions, { [type]: { ...definition, type } }),
       node: (id: string) => nodes[id],
+      eachConfig: (act: (node: Any) => void) =>
+        Object.values(nodes)
+          .filter(({ _def }) => _def.category === "config")
+          .map(act),
     },
   };
   new Script(part('type="text/javascript"')).runInNewContext({ RED, $, modules: { register } });
+
+  function add(type: string, id = type, more: Record<string, unknown> = {}): Any {
+    const _def = definitions[type];
+    const fresh = Object.entries<Any>(_def.defaults).map(([name, { value }]) => [name, value]);
+    nodes[id] = { id, type, _def, ...Object.fromEntries(fresh), ...more };
+    return nodes[id];
+  }
 
   return {
     definitions,
@@ -80,11 +95,16 @@ export function createEditor(page: string, catalogue: Texts) {
     missing,
     template,
     /** Makes a node as the editor does for one that is dragged from the palette, with what differs. */
-    add(type: string, id = type, more: Record<string, unknown> = {}): Any {
-      const _def = definitions[type];
-      const fresh = Object.entries<Any>(_def.defaults).map(([name, { value }]) => [name, value]);
-      nodes[id] = { id, type, _def, ...Object.fromEntries(fresh), ...more };
-      return nodes[id];
+    add,
+    /** Takes a node out of the workspace: as a config node is whose dialog opens for the first time. */
+    forget(node: Any): void {
+      delete nodes[node.id];
+    },
+    /** Makes a node as the editor does when one is dropped on the workspace. */
+    drop(type: string): Any {
+      const node = add(type, `${type}-dropped`, { z: "flow" });
+      node._def.onadd.call(node);
+      return node;
     },
     /** Opens a node's dialog and returns its `$`. */
     open(node: Any): Any {

@@ -32,6 +32,8 @@ interface Helper {
   unload(): Promise<void>;
   clearFlows(): Promise<void>;
   getNode(id: string): Node | null;
+  /** The runtime's settings, as its nodes see them. */
+  settings(): object;
   /** Asks the admin API, in which everybody may do everything. */
   request(): { post(path: string): { send(body: unknown): Promise<{ body: unknown; text: string }> } };
   /** The spies that `load` puts around the log and around every method of a node. */

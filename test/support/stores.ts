@@ -1,4 +1,4 @@
-import { nodeRedModule } from "./red.js";
+import { helper, nodeRedModule } from "./red.js";
 
 interface Context {
   init(settings: object): void;
@@ -10,6 +10,7 @@ const context = nodeRedModule<Context>("@node-red/runtime/lib/nodes/context");
 
 /** Gives the flow that runs these context stores, as Node-RED opens them when it starts. */
 export async function openStores(contextStorage: object): Promise<void> {
+  Object.assign(helper.settings(), { contextStorage });
   context.init({ contextStorage });
   await context.load();
 }
@@ -17,6 +18,7 @@ export async function openStores(contextStorage: object): Promise<void> {
 /** Closes them, as Node-RED does when it ends: what is in files stays. */
 export async function closeStores(): Promise<void> {
   await context.close();
+  Reflect.deleteProperty(helper.settings(), "contextStorage");
   context.init({});
 }
 

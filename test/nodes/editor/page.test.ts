@@ -12,7 +12,7 @@ import { phrases } from "../../../nodes/editor/phrases.js";
 import { codes, stages } from "../../../src/errors.js";
 import { changes, type NodeType, operations, service } from "../../../src/operations.js";
 import { createValidator } from "../../../src/schema.js";
-import { type Any, createEditor, fillIn, MODULES } from "../../support/editor.js";
+import { type Any, createEditor, fillIn, MODULES, STORES } from "../../support/editor.js";
 
 const icons = new Set(readdirSync(join(root, "icons")));
 const { types, english } = build();
@@ -53,13 +53,13 @@ describe("the editor's page", () => {
           assert.equal(defaults[name].value, option.default ?? "");
       });
 
-      it("ties a label to every field, required ones before the fold", () => {
+      it("ties a label to every field, and folds what the table says", () => {
         const template = editor().template(type);
         for (const name of [...COMMON, ...params, ...Object.keys(row.options)])
           assert.match(template, new RegExp(`<label\\s+for="node-input-${name}"`));
         const fold = template.indexOf("<details>");
-        for (const [name, { required }] of Object.entries(row.params))
-          assert.equal(template.indexOf(`id="node-input-${name}"`) > fold && fold > -1, !required, name);
+        for (const [name, { fold: folded = false }] of Object.entries({ ...row.params, ...row.options }))
+          assert.equal(template.indexOf(`id="node-input-${name}"`) > fold && fold > -1, folded, name);
       });
 
       it("offers every value of a closed list, and nothing first where nothing is needed", () => {
@@ -82,7 +82,8 @@ describe("the editor's page", () => {
               );
           }
         }
-        for (const [name, { values = {} }] of Object.entries(row.options)) {
+        for (const [name, { kind, values = {} }] of Object.entries(row.options)) {
+          if (kind === "store") continue;
           const offered = $(`#node-input-${name} option`)
             .toArray()
             .map((option: Any) => option.attribs.value);
@@ -99,10 +100,12 @@ describe("the editor's page", () => {
               text.includes(`payload.${name} <`),
             name,
           );
-        for (const name of [...Object.keys(row.options), ...Object.keys(codes), "payload", "seo"])
+        for (const name of [...Object.keys(row.options), "payload", "seo"])
           assert.match(text, new RegExp(`<dt[^>]*>${name} <span`));
-        for (const part of ["Inputs", "Outputs", "Errors", "Details", "References"])
-          assert.ok(text.includes(`<h3>${part}</h3>`));
+        const parts = [...text.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, part]) => part);
+        const needed = ["Inputs", "Outputs", "Settings", "Errors", "Details", "References"];
+        assert.deepEqual(parts, needed);
+        for (const code of Object.keys(codes)) assert.ok(!text.includes(code), "the README explains the codes");
       });
 
       it("accepts of fixed values what the schema accepts", () => {
@@ -135,7 +138,9 @@ describe("the editor's page", () => {
           ),
         );
         for (const [name, field] of Object.entries({ ...row.params, ...row.options })) {
-          const accepts = createValidator({ [name]: field });
+          // The editor adds what only it knows: the context stores.
+          const values = Object.fromEntries(STORES.map((store) => [store, store]));
+          const accepts = createValidator({ [name]: field.kind === "store" ? { ...field, values } : field });
           const node = add(type, "n", { [`${name}Type`]: "str" });
           fc.assert(
             fc.property(plain, (value) => {
@@ -291,7 +296,7 @@ describe("the editor's page", () => {
     ]);
     assert.equal(stand.definitions["seo-ping"].defaults.near.value, "payload.by");
     assert.equal(stand.definitions["seo-ping"].icon, "file.svg");
-    assert.equal(node._def.label.call(node), "ping <b> example.com");
+    assert.equal(node._def.label.call(node), "ping <b>: example.com");
     assert.deepEqual(
       [...$("#node-input-sort")[0].types[0].options].map(({ label }: Any) => label),
       ["not sent", "Upwards (up)"],
@@ -306,8 +311,6 @@ describe("the editor's page", () => {
   });
 
   describe("an open dialog", () => {
-    const tips = ($: Any) => $(".form-tips").text();
-
     it("names on the canvas what is fixed, shortened, unless the node has a name", () => {
       const { add } = editor();
       const label = (more: object) => {
@@ -315,25 +318,44 @@ describe("the editor's page", () => {
         return node._def.label.call(node);
       };
       assert.equal(label({}), "store report");
-      assert.equal(label({ url: "https://example.com", urlType: "str" }), "store report https://example.com");
-      assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report ${"x".repeat(39)}…`);
+      const fixed = { url: "https://example.com", urlType: "str", privacy: "1", privacyType: "str" };
+      assert.equal(label(fixed), "store report: https://example.com, Private");
+      assert.equal(label({ ...fixed, password: "secret", passwordType: "str" }), label(fixed));
+      assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report: ${"x".repeat(38)}…`);
       assert.equal(label({ name: "mine", url: "x", urlType: "str" }), "mine");
-      const home = add("seo-service", "s", { baseUrl: "https://a.example" });
-      assert.equal(home._def.label.call(home), "SEO service https://a.example");
+      const list = add("seo-report-list", "l", { result: "Bad", resultType: "str", search: "seo", searchType: "env" });
+      assert.equal(list._def.label.call(list), "list reports: bad");
+      for (const [baseUrl, shown] of [
+        ["https://a.example:8443/sub/", "a.example:8443"],
+        ["${SEO_BASE_URL}", "${SEO_BASE_URL}"],
+        ["", "SEO service"],
+      ]) {
+        const home = add("seo-service", "s", { baseUrl });
+        assert.equal(home._def.label.call(home), shown);
+      }
     });
 
-    it("warns where a password is given that has no effect", () => {
+    it("rejects a fixed password that has no effect", () => {
       const { add, open, type } = editor();
-      const $ = open(add("seo-report-store", "n", { privacy: "0", privacyType: "str" }));
+      const node = add("seo-report-store", "n", { privacy: "0", privacyType: "str" });
+      const $ = open(node);
+      const tips = (of: Any) => of("#node-input-password").closest(".form-row").find(".seo-reason").text();
       assert.equal(tips($), "");
       type("#node-input-passwordType", "str");
       type("#node-input-password", "s");
       assert.equal(
         tips($),
-        fillIn(phrases.dialog.when, { label: "Password", other: "Privacy", value: "Password (2)" }),
+        fillIn(phrases.invalid.when, { label: "Password", other: "Privacy", value: "Password (2)" }),
+      );
+      assert.equal(node._def.defaults.password.validate.call(node, "s", {}), tips($));
+      assert.equal($("#node-input-password").attr("aria-invalid"), "true");
+      assert.equal(
+        $("#node-input-password").attr("aria-describedby"),
+        $("#node-input-password").closest(".form-row").find(".seo-reason").attr("id"),
       );
       type("#node-input-privacy", "2");
       assert.equal(tips($), "");
+      assert.equal($("#node-input-password").attr("aria-invalid"), undefined);
       type("#node-input-privacy", "");
       assert.notEqual(tips($), "", "a store makes a public report");
       type("#node-input-privacyType", "msg");
@@ -344,6 +366,63 @@ describe("the editor's page", () => {
         ),
         "",
       );
+    });
+
+    it("warns that an update with nothing to change has no effect", () => {
+      const { add, open, type } = editor();
+      const blank = ["privacy", "password", "update"].flatMap((name) => [
+        [name, ""],
+        [`${name}Type`, "str"],
+      ]);
+      const $ = open(add("seo-report-update", "u", Object.fromEntries(blank)));
+      const warning = () => $(".form-tips").text();
+      assert.notEqual(warning(), "");
+      type("#node-input-update", "1");
+      assert.equal(warning(), "");
+      type("#node-input-update", "0");
+      assert.notEqual(warning(), "");
+      type("#node-input-passwordType", "msg");
+      type("#node-input-password", "payload.password");
+      assert.equal(warning(), "");
+      assert.equal(open(add("seo-report-update", "v"))(".form-tips").text(), "");
+    });
+
+    it("says nothing about a new config node before something is typed", () => {
+      const { add, open, type, forget } = editor();
+      const node = add("seo-service", "s");
+      forget(node);
+      const $ = open(node);
+      assert.equal($(".seo-reason").text(), "");
+      type("#node-config-input-concurrency", "0");
+      assert.match($(".seo-reason").text(), /Base URL.*API key/s);
+      assert.notEqual(open(add("seo-service", "t"))(".seo-reason").text(), "");
+    });
+
+    it("offers the context stores of Node-RED's settings, and rejects another", () => {
+      const { add, open } = editor();
+      const node = add("seo-report-changes", "c", { store: "file" });
+      const $ = open(node);
+      const offered = () =>
+        $("#node-input-store option")
+          .toArray()
+          .map((one: Any) => one.attribs.value);
+      assert.deepEqual(offered(), ["", ...STORES]);
+      const { validate } = node._def.defaults.store;
+      assert.equal(validate.call(node, "file", {}), true);
+      assert.match(validate.call(node, "disk", {}), /memory, file/);
+      assert.equal(open(add("seo-report-changes", "d", { store: "disk" }))("#node-input-store").val(), "disk");
+    });
+
+    it("gives a new node the only service that it can have", () => {
+      const { add, drop } = editor();
+      assert.equal(drop("seo-report-list").service, "");
+      add("seo-service", "elsewhere", { z: "another" });
+      add("seo-service", "off", { d: true });
+      assert.equal(drop("seo-report-list").service, "");
+      add("seo-service", "only");
+      assert.equal(drop("seo-report-list").service, "only");
+      add("seo-service", "second");
+      assert.equal(drop("seo-report-list").service, "");
     });
 
     it("takes for an environment variable what Node-RED replaces, and nothing else", () => {
@@ -369,8 +448,8 @@ describe("the editor's page", () => {
       const { add, open } = editor();
       const isOpen = (more: object) => open(add("seo-report-list", "n", { ...more }))("details").prop("open");
       assert.ok(!isOpen({}));
-      assert.ok(isOpen({ search: "x" }));
-      assert.ok(isOpen({ resultType: "str", result: "good" }));
+      assert.ok(isOpen({ per_page: "x" }));
+      assert.ok(isOpen({ sortType: "str", sort: "asc" }));
       assert.ok(!open(add("seo-service", "s"))("details").prop("open"));
       assert.ok(open(add("seo-service", "s", { retries: "0" }))("details").prop("open"));
     });
@@ -448,16 +527,20 @@ describe("the editor's page", () => {
       });
       assert.equal(requests[0]?.url, "seo-service/test");
       assert.ok(button.prop("disabled"));
-      requests[0]?.answer(true, { ok: true, stage: "done", reason: "", count: MARKUP });
+      requests[0]?.answer(true, { ok: true, stage: "done", values: { count: MARKUP } });
       await pause(1);
-      assert.equal(result.text(), `${fillIn(phrases.dialog.found, { count: MARKUP })} ${stages.done}`);
+      assert.equal(result.text(), `${fillIn(phrases.reason.done, { count: MARKUP })} ${stages.done}`);
       assert.equal(result.children().length, 0);
       assert.ok(result.hasClass("seo-good") && !button.prop("disabled"));
     });
 
     it("shows a failure, a refusal and silence", async () => {
       for (const [ok, answer, text] of [
-        [true, { ok: false, stage: "name", reason: "No such host." }, `No such host. ${stages.name}`],
+        [
+          true,
+          { ok: false, stage: "key", values: { status: 401 } },
+          `${fillIn(phrases.reason.key, { status: "401" })} ${stages.key}`,
+        ],
         [false, { status: 403, responseText: MARKUP }, fillIn(phrases.dialog.untested, { reason: MARKUP })],
         [
           false,
@@ -473,10 +556,34 @@ describe("the editor's page", () => {
       }
     });
 
+    it("asks nothing of the service while a field is not valid, and says why", () => {
+      const { requests, result, type, $ } = start();
+      requests.length = 0;
+      type("#node-config-input-baseUrl", "a.example");
+      $(".seo-test").trigger("click");
+      assert.match(result.text(), /^Base URL /);
+      assert.deepEqual(requests, []);
+    });
+
+    it("clears the result when a field changes, and ignores what comes after that", async () => {
+      const { requests, result, button, type } = start();
+      requests[0]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
+      await pause(1);
+      assert.notEqual(result.text(), "");
+      type("#node-config-input-baseUrl", "https://third.example");
+      assert.deepEqual([result.text(), result.attr("class")], ["", ""]);
+      button.trigger("click");
+      type("#node-config-input-baseUrl", "https://fourth.example");
+      requests[1]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
+      await pause(1);
+      assert.equal(result.text(), "");
+      assert.equal(button.prop("disabled"), false);
+    });
+
     it("leaves the next dialog alone when the answer comes late", async () => {
       const { requests, open, add } = start();
       const $ = open(add("seo-service", "t"));
-      requests[0]?.answer(true, { ok: true, stage: "done", reason: "late" });
+      requests[0]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
       await pause(1);
       assert.equal($("output").text(), "");
     });
