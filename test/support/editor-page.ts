@@ -1,10 +1,15 @@
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AxeResults } from "axe-core";
 import type { Locator, Page } from "playwright-core";
 import { createDriver, type Driver, type Editor, type Held } from "./driver.js";
 
 declare const RED: Editor;
 declare const driver: Driver;
+declare const axe: { run(context: unknown): Promise<AxeResults> };
+
+const require = createRequire(import.meta.url);
 
 export type Dialog = ReturnType<typeof dialogOf>;
 export type EditorPage = Awaited<ReturnType<typeof openEditor>>;
@@ -65,6 +70,7 @@ export async function openEditor(page: Page, url: string, token: string) {
     if (message.type() === "error") complaints.push(`${message.text()} ${message.location().url}`);
   });
   await page.addInitScript(`window.driver = (${createDriver})()`);
+  await page.addInitScript({ path: require.resolve("axe-core/axe.min.js") });
   const load = async (language = "en-US") => {
     const storage = { "editor-language": language, "auth-tokens": JSON.stringify({ access_token: token }) };
     await page.addInitScript((all) => Object.assign(localStorage, all), storage);
@@ -126,6 +132,9 @@ export async function openEditor(page: Page, url: string, token: string) {
     },
     /** A node's label on the canvas. */
     label: (id: string) => textOf(page.locator(`[id="${id}"] .red-ui-flow-node-label`)),
+    /** Waits until the workspace has drawn a node's label with a text. */
+    labelled: (id: string, text: string) =>
+      page.locator(`[id="${id}"] .red-ui-flow-node-label`).filter({ hasText: text }).waitFor(),
     /** Opens a dialog, fills it and says yes, all at once; says what it showed, what was filled, and what was said of that. */
     visit: (id: string, fields: Record<string, Held> = {}, button: "ok" | "cancel" = "ok") =>
       page.evaluate(
@@ -139,6 +148,21 @@ export async function openEditor(page: Page, url: string, token: string) {
         },
         [id, fields, button] as const,
       ),
+    node: (id: string) =>
+      page.evaluate((which) => {
+        const { service } = RED.nodes.node(which);
+        return { ...driver.node(which), properties: { service } };
+      }, id),
+    /** What axe-core finds in the dialog on top, in the light or in the dark theme. */
+    violations: (dark: boolean) =>
+      page.evaluate(async (on) => {
+        document.documentElement.classList.toggle("nr-theme-dark", on);
+        const { violations } = await axe.run([...document.querySelectorAll(".seo-form")].at(-1));
+        document.documentElement.classList.remove("nr-theme-dark");
+        return violations.flatMap(({ id, nodes }) =>
+          nodes.map(({ html, failureSummary }) => [id, html, failureSummary]),
+        );
+      }, dark),
     open: (id: string) => page.evaluate((which) => driver.open(which), id),
     close: (button: "ok" | "cancel") => page.evaluate((end) => driver.close(end), button),
     tooWide: (width: number) => page.evaluate((most) => driver.tooWide(most), width),

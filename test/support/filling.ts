@@ -28,6 +28,7 @@ export const ROUNDS = Object.keys(sources).length;
 const plain: Partial<Record<Row["kind"], (row: Row, round: number) => string>> = {
   choice: ({ values = {} }, round) => Object.keys(values)[round % Object.keys(values).length] ?? "",
   count: countOf,
+  store: () => "file",
   text: ({ label, example }, round) => example ?? `${label} ${round}`,
 };
 

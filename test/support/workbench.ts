@@ -8,6 +8,8 @@ import { type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { launch } from "./chromium.js";
 import { openEditor } from "./editor-page.js";
 
+/** The context store that keeps its data in files. */
+export const FILES = "file";
 /** "secret" */
 const password = "$2b$04$tR6pSC7TFlg3Dg.N1epAmOIAegBG9H4t33ZZPwkfPjLvG26nK2UPK";
 /** Somebody who may read and somebody who may write; who is nobody may do nothing. */
@@ -21,6 +23,7 @@ const adminAuth = {
 /** As little of Node-RED as will do: the page is there sooner, and asks nobody else. */
 const more = {
   adminAuth,
+  contextStorage: { default: { module: "memory" }, [FILES]: { module: "localfilesystem" } },
   editorTheme: { tours: false, codeEditor: { lib: "ace" }, palette: { catalogues: [] } },
   nodesIncludes: [
     ...["20-inject.js", "21-debug.js", "05-tls.js", "06-httpproxy.js", "21-httpin.js", "91-global-config.js"],

@@ -59,6 +59,8 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     input.typedInput({ default: "str", typeField: `${id(node, name)}Type`, types });
     const box = line.find(".red-ui-typedInput-container").attr({ role: "group", "aria-label": label(row) });
     const inner = box.find(".red-ui-typedInput-input").attr("aria-label", label(row));
+    // Some of the widget's buttons hold an icon alone.
+    box.find(".red-ui-typedInput-option-trigger, .red-ui-typedInput-option-expand").attr("title", label(row));
     // The widget hears of keys, but not of text that is pasted or chosen by the mouse.
     inner.on("input", () => inner.trigger("change"));
     line

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { freePort } from "../../../dev/nodered.js";
 import type { Texts } from "../../../nodes/editor/forms.js";
+import { phrases } from "../../../nodes/editor/phrases.js";
 import { type Stage, stages } from "../../../src/errors.js";
 import { findChromium, needChromium } from "../../support/chromium.js";
-import type { Editor, Held } from "../../support/driver.js";
+import type { Driver, Editor, Held } from "../../support/driver.js";
 import { fillIn } from "../../support/editor.js";
 import { type Dialog, type EditorPage, textOf } from "../../support/editor-page.js";
 import {
@@ -20,9 +21,10 @@ import {
   unreadable,
 } from "../../support/filling.js";
 import { MARKUP, startOddServices } from "../../support/odd-services.js";
-import { catalogueOf, startWorkbench, type Workbench } from "../../support/workbench.js";
+import { catalogueOf, FILES, startWorkbench, type Workbench } from "../../support/workbench.js";
 
 declare const RED: Editor;
+declare const driver: Driver;
 
 const NARROW = 320;
 const SERVICE = "seo-service";
@@ -30,8 +32,13 @@ const SERVICE = "seo-service";
 const PLENTY = 50;
 /** One node is filled by mouse and keyboard, the others by the page's own hand. */
 const BY_HAND = "seo-report-update";
-const tell = (path: string, texts: Texts = english) =>
-  String(path.split(".").reduce<string | Texts | undefined>((part, key) => Object(part)[key], texts["seo-reports"]));
+/** A text of a catalogue, or the English one where it has none. */
+const tell = (path: string, texts: Texts = english): string => {
+  const found = path
+    .split(".")
+    .reduce<string | Texts | undefined>((part, key) => Object(part)[key], texts["seo-reports"]);
+  return found === undefined ? tell(path) : String(found);
+};
 /** The names of a form's fields in the order of the dialog. */
 const inOrder = (fields: Fields) =>
   [false, true].flatMap((fold) =>
@@ -102,6 +109,11 @@ describe("the editor in Chromium", function () {
   const reached = (result: { ok: boolean; text: string }, stage: Stage) => {
     assert.equal(result.ok, stage === "done", result.text);
     assert.ok(result.text.endsWith(stages[stage]), result.text);
+  };
+  /** What axe-core has to say against the dialog on top, in both themes; the dark one came with Node-RED 5. */
+  const accessible = async (name: string) => {
+    for (const dark of [false, true])
+      assert.deepEqual(await editor.violations(dark), [], `${name}${dark ? ", dark" : ""}`);
   };
   /** Nothing of what others sent was taken for HTML. */
   const harmless = async () => {
@@ -177,11 +189,10 @@ describe("the editor in Chromium", function () {
     const operation = await editor.edit(idOf("seo-report-list"));
     const dialog = await editor.editConfig("service", "add");
     const before = await editor.said();
-    for (const name of ["baseUrl", "apiKey"]) assert.notEqual(before[name]?.reason, "");
+    for (const [name, { reason }] of Object.entries(before)) assert.equal(reason, "", `${name} is quiet when new`);
     const { url, apiKey } = bench.sandbox;
     const stops: [Stage, string, string?][] = [
-      ["config", "seo.example.com", apiKey],
-      ["config", "${SEO_NOT_SET}"],
+      ["variable", "${SEO_NOT_SET}", apiKey],
       ["name", "http://seo.invalid"],
       ["connect", `http://127.0.0.1:${await freePort(0)}`],
       ["tls", odd.url.replace("http:", "https:")],
@@ -193,6 +204,8 @@ describe("the editor in Chromium", function () {
       ["done", "${SEO_BASE_URL}", "${SEO_API_KEY}"],
       ["done", `${url}/api/v1/`, apiKey],
     ];
+    const invalid = await tried(dialog, "seo.example.com");
+    assert.ok(!invalid.ok && invalid.text.startsWith("Base URL "), invalid.text);
     for (const [stage, ...given] of stops) reached(await tried(dialog, ...given), stage);
     await harmless();
     const paste = async (text: string) => {
@@ -201,7 +214,7 @@ describe("the editor in Chromium", function () {
       return tried(dialog, url);
     };
     const broken = await paste(`${apiKey.slice(0, 4)}\n${apiKey.slice(4)}`);
-    reached(broken, "config");
+    assert.ok(!broken.ok && /^API key .*character/.test(broken.text), broken.text);
     assert.ok(!broken.text.includes(apiKey.slice(4)));
     assert.match((await editor.said()).apiKey?.reason ?? "", /character/);
     reached(await paste(`${apiKey}\n`), "done");
@@ -299,9 +312,108 @@ describe("the editor in Chromium", function () {
       reached(await tried(dialog, bench.sandbox.url), "done");
       const asked = odd.asked.length;
       const refused = await tried(dialog, odd.url);
-      reached(refused, "config");
-      assert.match(refused.text, /Enter the key again/);
+      reached(refused, "stored");
       assert.equal(odd.asked.length, asked);
+      await dialog.cancel();
+      await operation.cancel();
+    });
+
+    it("gives a node that is dropped the only service there is, without its dialog", async () => {
+      const id = await editor.drag("seo-report-show", 200, 560);
+      const { valid, properties } = await editor.node(id);
+      assert.equal(properties.service, idOf(SERVICE));
+      assert.equal(valid, true);
+      const dialog = await editor.edit(id);
+      assert.equal((await editor.shown()).service?.value, idOf(SERVICE));
+      await dialog.cancel();
+    });
+
+    it("clears the result of a connection test when a field changes", async () => {
+      const operation = await editor.edit(idOf("seo-report-list"));
+      const dialog = await editor.editConfig("service");
+      reached(await tried(dialog, bench.sandbox.url), "done");
+      await dialog.field("apiKey").press("End");
+      await dialog.field("apiKey").pressSequentially("x");
+      assert.equal(await textOf(dialog.tray.locator("output")), "");
+      await dialog.cancel();
+      await operation.cancel();
+    });
+
+    it("shows first what people come for, and warns of an update with nothing to change", async () => {
+      const dialog = await editor.edit(idOf("seo-report-update"));
+      if (await dialog.tray.locator("details[open]").count()) await dialog.tray.locator("summary").click();
+      for (const name of ["privacy", "password", "update"]) assert.ok(await dialog.row(name).isVisible(), name);
+      assert.ok(!(await dialog.row("method").isVisible()));
+      await dialog.fill("privacy", { value: "", source: "str" });
+      await dialog.fill("password", { value: "", source: "str" });
+      await dialog.fill("update", { value: "0", source: "str" });
+      assert.match(await textOf(dialog.tray.locator(".form-tips")), /^Nothing to change\./);
+      await dialog.fill("update", { value: "1", source: "str" });
+      assert.equal(await textOf(dialog.tray.locator(".form-tips")), "");
+      await dialog.cancel();
+    });
+
+    it("rejects a password that would have no effect, and says so once", async () => {
+      const type = "seo-report-store";
+      const dialog = await editor.edit(idOf(type));
+      await dialog.fill("privacy", { value: "0", source: "str" });
+      await dialog.fill("password", { value: "secret", source: "str" });
+      const { password } = await editor.said();
+      assert.equal(
+        password?.reason,
+        fillIn(phrases.invalid.when, { label: "Password", other: "Privacy", value: "Password (2)" }),
+      );
+      await dialog.row("password").hover();
+      assert.equal(await editor.page.locator(".red-ui-popover:visible").count(), 0);
+      await accessible(`${type}, invalid`);
+      await dialog.fill("privacy", { value: "", source: "str" });
+      assert.notEqual((await editor.said()).password?.reason, "");
+      await dialog.fill("privacy", { value: "2", source: "str" });
+      assert.equal((await editor.said()).password?.reason, "");
+      await dialog.cancel();
+    });
+
+    it("has the context stores of Node-RED's settings to choose from", async () => {
+      const dialog = await editor.edit(idOf("seo-report-changes"));
+      const values = await dialog
+        .field("store")
+        .locator("option")
+        .evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
+      assert.deepEqual(values, ["", "default", FILES]);
+      await dialog.cancel();
+    });
+
+    it("says on the workspace what is set", async () => {
+      const id = idOf("seo-report-list");
+      const held = (value: string) => ({ value, source: "str" });
+      const rest = Object.entries(fieldsOf("seo-report-list")).filter(([, { source }]) => source);
+      const fields = Object.fromEntries(rest.map(([name]) => [name, { value: `payload.${name}`, source: "msg" }]));
+      await editor.visit(id, {
+        ...fields,
+        name: { value: "" },
+        project: held("blog.example.org"),
+        result: held("bad"),
+      });
+      await editor.labelled(id, "list reports: blog.example.org, bad");
+    });
+
+    it("has no dialog against which axe-core has something to say, in both themes", async () => {
+      for (const type of nodeTypes) {
+        await editor.open(idOf(type));
+        await editor.page.evaluate(() => driver.tooWide(480));
+        await accessible(type);
+        await editor.close("cancel");
+      }
+      const operation = await editor.edit(idOf("seo-report-list"));
+      const dialog = await editor.editConfig("service");
+      await dialog.unfold();
+      await accessible(SERVICE);
+      await tried(dialog, bench.sandbox.url);
+      await accessible(`${SERVICE}, connected`);
+      await tried(dialog, bench.sandbox.url, "another-key");
+      await accessible(`${SERVICE}, not connected`);
+      await dialog.field("baseUrl").fill("seo.example.com");
+      await accessible(`${SERVICE}, invalid`);
       await dialog.cancel();
       await operation.cancel();
     });
@@ -339,7 +451,7 @@ describe("the editor in Chromium", function () {
       await dialog.fill("name", { value: "" });
       await dialog.fill("project", { value: MARKUP, source: "str" });
       await dialog.done();
-      assert.ok((await editor.label(idOf(type))).includes("<img"));
+      await editor.labelled(idOf(type), "<img");
       await harmless();
 
       const away = await change(odd.url);
@@ -397,6 +509,13 @@ describe("the editor in Chromium", function () {
           assert.deepEqual(await editor.tooWide(NARROW), [], type);
           await editor.close("cancel");
         }
+        const operation = await editor.edit(idOf("seo-report-list"));
+        const dialog = await editor.editConfig("service");
+        const { text } = await tried(dialog, bench.sandbox.url, "another-key");
+        const own = (path: string) => fillIn(tell(path, texts), { status: "401" });
+        assert.equal(text, `${own("reason.key")} ${own("stage.key")}`);
+        await dialog.cancel();
+        await operation.cancel();
       });
 
     it("answers its two questions only to those who may write, and never with the key", async () => {
