@@ -84,6 +84,7 @@ export function build(
   ]);
   const { service: _, ...rest } = phrases;
   const palette = { label: { [CATEGORY.replace(" ", "_")]: CATEGORY } };
-  const english: Texts = { [SET]: { ...rest, node, field: shared, status, error: codes, stage: stages }, palette };
+  const error = Object.fromEntries(Object.entries(codes).map(([code, { status }]) => [code, { status }]));
+  const english: Texts = { [SET]: { ...rest, node, field: shared, status, error, stage: stages }, palette };
   return { types, english };
 }

@@ -34,7 +34,8 @@ const metadata = ({ path, list, deletes }: Form) => [
 ];
 
 /** A value as prose has it: with its label, where that says more. */
-export const choice = (value: string, label: string) => (value === label ? `\`${value}\`` : `\`${value}\` ${label}`);
+export const choice = (value: string, label: string) =>
+  value.toLowerCase() === label.toLowerCase() ? `\`${value}\`` : `\`${value}\` ${label}`;
 
 /** The help of all node types in the language of a catalogue; what that lacks is taken from the English one. */
 export function help(types: Record<string, Form>, ...catalogues: Texts[]): string {
@@ -56,7 +57,10 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
 
   const codes = (names: string[]) => names.map((name) => `\`${name}\``).join(", ");
   const outputs = (type: string, form: Form) => {
-    const record = (form.record ? records[form.record] : []).map((name) => `\`${name}\` (${text(`record.${name}`)})`);
+    const record = (form.record ? records[form.record] : []).map((name) => {
+      const more = text(`record.${name}`);
+      return more ? `\`${name}\` (${more})` : `\`${name}\``;
+    });
     const properties = record.length > 0 ? ` ${text("help.record", { properties: record.join(", ") })}` : "";
     return list([
       term("payload", form.list ? "object | array" : "object", text(`node.${type}.returns`) + properties),
@@ -87,7 +91,8 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
     const fields = (source: boolean) =>
       list(
         Object.entries(form.rows)
-          .filter(([, row]) => Boolean(row.source) === source)
+          // Every node has a name and a service: only the service node explains its name.
+          .filter(([name, row]) => (source ? row.source : !row.source && name in (form.options ?? form.rows)))
           .map(field),
       );
     const palette = Boolean(form.color);
