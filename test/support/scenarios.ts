@@ -215,7 +215,7 @@ const bodies: Record<string, Scenario> = {
   "JSON with a Content-Type of HTML": { behave: say(answer(200, body, { "Content-Type": "text/html" })) },
   "200 with null": { behave: say(answer(200, "null")), payload: null },
   "200 with a number": { behave: say(answer(200, "7")), payload: 7 },
-  __proto__: {
+  "__proto__ in JSON": {
     behave: say(answer(200, '{"data":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"id":7}}')),
     payload: { data: { id: 7 } },
   },
