@@ -8,10 +8,10 @@ const KEY = "canary-key-5f0c1e";
 const PLACEHOLDER = "__PWRD__";
 const records = Array.from({ length: 40 }, (_, i) => ({ id: i + 1, url: `example.com/${i}`, project: `p${i}` }));
 
-/** A draft of the dialog, and the key that came to the service, if any did. */
+/** A draft from the edit dialog, the API key that the service received, if any, and the stage that is reached. */
 type Row = [draft: Record<string, unknown>, key: string | undefined, stage?: Stage];
 
-describe("The editor's questions", () => {
+describe("The admin routes", () => {
   let server: FaultyServer;
   let flow: Flow;
 
@@ -50,9 +50,9 @@ describe("The editor's questions", () => {
 
   const at = (draft: object) => ({ baseUrl: server.url, apiKey: PLACEHOLDER, ...draft });
   const rows: Record<string, () => Row> = {
-    "a typed key": () => [at({ apiKey: "typed" }), "typed"],
-    "a typed key, of a service that is stored": () => [at({ id: "stored", apiKey: "typed" }), "typed"],
-    "a key and a base URL of the environment": () => [
+    "entered key": () => [at({ apiKey: "typed" }), "typed"],
+    "entered key for a deployed service": () => [at({ id: "stored", apiKey: "typed" }), "typed"],
+    "key and base URL from the environment": () => [
       { baseUrl: "${SEO_TEST_URL}", apiKey: "${SEO_TEST_KEY}" },
       "key-of-the-environment",
     ],
@@ -79,7 +79,7 @@ describe("The editor's questions", () => {
   };
 
   for (const [name, row] of Object.entries(rows))
-    it(`are asked with ${name}`, async () => {
+    it(`send only a permitted API key: ${name}`, async () => {
       const [draft, key, stage = key ? "done" : "stored"] = row();
       const { body, text } = await ask("test", draft);
       assert.deepEqual(keys(), key ? [key] : []);
@@ -91,7 +91,7 @@ describe("The editor's questions", () => {
       assert.doesNotMatch(text, /canary-key/);
     });
 
-  it("suggest what a field takes, and what a person knows it by", async () => {
+  it("suggest the values of a field with readable labels", async () => {
     for (const [operation, value, label] of [
       ["seo-report-list", "1", "example.com/0"],
       ["seo-project-list", "p0", "example.com/0"],
@@ -109,7 +109,7 @@ describe("The editor's questions", () => {
     }
   });
 
-  it("suggest nothing for what is no list, and ask for nothing", async () => {
+  it("suggest nothing and send no request if the operation is not a list", async () => {
     for (const operation of ["seo-report-delete", "unknown", undefined, {}, "__proto__"])
       assert.deepEqual((await ask("suggest", at({ id: "stored", operation }))).body, { suggestions: [] });
     assert.equal(server.requests.length, 0);

@@ -170,7 +170,8 @@ describe("An HTTP status", () => {
     it(`of a redirect is an error that names only the origin of the target: ${location}`, () => {
       for (const status of [100, 199, 300, 302, 399]) {
         const { code, message, details } = failure(status, HTML, location ? { location } : {});
-        assert.deepEqual([code, details], ["SEO_RESPONSE", { statusCode: status, stage: "redirect" }]);
+        const values = { target: to.slice(4) || "…" };
+        assert.deepEqual([code, details], ["SEO_RESPONSE", { statusCode: status, stage: "redirect", values }]);
         assert.equal(message, `The service redirected the request${to} (${status}). Redirects are not followed.`);
       }
     });
