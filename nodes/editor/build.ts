@@ -25,7 +25,9 @@ const readme = join(root, "README.md");
 write(readme, withTables(readFileSync(readme, "utf8")));
 
 const folder = join(root, "nodes/locales");
-const translations = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
+const catalogues = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
+// en-US.json is what the others were translated from, and can be older than the table.
+const translations = catalogues.filter((file) => file !== "en-US.json");
 const languages: [string, Texts][] = translations.map((file) => [
   file.replace(/\.json$/, ""),
   JSON.parse(readFileSync(join(folder, file), "utf8")),
