@@ -11,7 +11,9 @@ import type { Message } from "./sources.js";
 type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<Ending>;
 
 const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =>
-  total === undefined ? String(count) : RED._("seo-reports.status.of", { count, total });
+  total === undefined
+    ? RED._("seo-reports.status.records", { count })
+    : RED._("seo-reports.status.of", { count, total });
 
 /** One request, one message. */
 const single =

@@ -45,7 +45,8 @@ const STYLE = `<style>
 .seo-form output:is(.seo-good, .seo-bad) { border-inline-start: 4px solid var(--red-ui-text-color-success); }
 .seo-form output.seo-bad { border-color: var(--red-ui-text-color-error); }
 .seo-quiet .input-error { border-color: var(--red-ui-form-input-border-color) !important; }
-.seo-form summary { margin-bottom: 12px; padding: 2px 4px; cursor: pointer; outline-offset: 2px; }
+.seo-form .form-tips { max-width: none; margin-bottom: 12px; }
+.seo-form summary { width: fit-content; margin-bottom: 12px; padding: 4px 8px; cursor: pointer; }
 </style>`;
 
 /** The dialog of a node type, in static HTML. */

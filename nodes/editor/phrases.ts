@@ -53,6 +53,7 @@ export const phrases = {
     waiting: "waiting __seconds__ s, __queued__ queued",
     page: "page __page__ of __pages__ · __records__ records",
     pageUnknown: "page __page__ · __records__ records",
+    records: "__count__ records",
     of: "__count__ of __total__ records",
     changes: "__created__ created, __changed__ changed, __deleted__ deleted",
     overwritten: "The saved state could not be read. This run is treated as the first one.",

@@ -177,7 +177,10 @@ describe("List streams", () => {
       await suite.flow.until(() => suite.flow.statuses("records").some(({ text }) => text === key));
       hold.open();
       await ended;
-      const done = shape === "simple" ? "450" : 'seo-reports.status.of {"count":450,"total":450}';
+      const done =
+        shape === "simple"
+          ? 'seo-reports.status.records {"count":450}'
+          : 'seo-reports.status.of {"count":450,"total":450}';
       await suite.flow.until(() => suite.flow.statuses("records").at(-1)?.text === done);
     }
   });

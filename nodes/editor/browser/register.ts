@@ -21,13 +21,14 @@ export function register(RED: Any, $: Any, forms: Record<string, FormData>, cata
   const validation = createValidation(RED, text, state);
   const prepare = createDialog(RED, $, text, state, validation);
 
-  /** What a label says of a fixed value: the word that is sent, or the label of a number. */
+  /** What a label says of a fixed value that is not the service's default. A number has a name instead. */
   const shown = (node: Any, name: string): string[] => {
     const row = state.rows(node)[name];
     const value = row?.source && !kindOf(row.kind).secret ? state.fixed(node, name) : undefined;
-    if (!row || !value) return [];
+    if (!row || !value || value === row.default) return [];
     const { [value]: label = value } = row.values ?? {};
-    return [label.toLowerCase() === value.toLowerCase() ? value : text(`${row.key}.values.${value}`)];
+    if (label.toLowerCase() === value.toLowerCase()) return [value];
+    return [`${validation.label(row)} ${text(`${row.key}.values.${value}`)}`];
   };
 
   return {

@@ -319,8 +319,9 @@ describe("The editor page", () => {
       };
       assert.equal(label({}), "store report");
       const fixed = { url: "https://example.com", urlType: "str", privacy: "1", privacyType: "str" };
-      assert.equal(label(fixed), "store report: https://example.com, Private");
+      assert.equal(label(fixed), "store report: https://example.com, Privacy Private");
       assert.equal(label({ ...fixed, password: "secret", passwordType: "str" }), label(fixed));
+      assert.equal(label({ ...fixed, privacy: "0" }), "store report: https://example.com", "0 is the default");
       assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report: ${"x".repeat(38)}…`);
       assert.equal(label({ name: "mine", url: "x", urlType: "str" }), "mine");
       const list = add("seo-report-list", "l", { result: "Bad", resultType: "str", search: "seo", searchType: "env" });
