@@ -7,7 +7,7 @@ import { openClient, type ServiceNode } from "./service.js";
 
 /** What the editor shows, and sends, in place of a key that is stored. */
 const PLACEHOLDER = "__PWRD__";
-/** Seconds that somebody waits before a dialog. */
+/** Seconds that a user waits for the result in a dialog. */
 const PATIENCE = "10";
 const SUGGESTIONS = 25;
 
@@ -58,7 +58,7 @@ async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
   return node.open(settings);
 }
 
-/** The records of a list that match a text, each as what a field takes and how a person knows it. */
+/** The records of a list that match a text: the value of each and a label. */
 async function suggest(client: Client, type: string, text: string) {
   const { readShape, idOf } = await import("../src/pages.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
@@ -70,7 +70,7 @@ async function suggest(client: Client, type: string, text: string) {
   });
 }
 
-/** The editor's two questions: whether a service can be reached, and what may be written into a field. */
+/** The editor's two routes: the connection test and the suggestions. */
 export function registerAdmin(RED: NodeAPI): void {
   const allowed = RED.auth.needsPermission("seo-service.write");
 
@@ -93,7 +93,7 @@ export function registerAdmin(RED: NodeAPI): void {
         suggestions: await suggest(client, String(operation), String(text ?? "")).finally(() => client.close()),
       });
     } catch {
-      // A suggestion that cannot be had is no fault that somebody who types wants to hear of.
+      // A failed suggestion must not disturb a user who is typing.
       response.json({ suggestions: [] });
     }
   });

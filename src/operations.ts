@@ -1,21 +1,21 @@
 import { SeoError } from "./errors.js";
 import type { Dependent, Kind } from "./kinds.js";
 
-/** One field of a dialog. The texts are English; the other languages are in nodes/locales. */
+/** One field of an edit dialog. The texts are English; the translations are in nodes/locales. */
 export interface Field extends Omit<Dependent, "when"> {
   kind: Kind;
   label: string;
   help: string;
   required?: true;
-  /** A parameter: which of its values the service takes when nothing is sent (shown, never sent). An option or setting: what a new node has. */
+  /** For a parameter, the default of the service (shown, never sent). For an option or setting, the value in a new node. */
   default?: string;
-  /** Blank is no limit at all, and not the default. */
+  /** Blank means no limit, not the default. */
   unlimited?: true;
-  /** The dialog hides it under "Advanced". */
+  /** The edit dialog shows it under "Advanced". */
   fold?: true;
-  /** What the editor asks of a text beyond its kind: a regular expression for all of it, without regard to case. */
+  /** A regular expression that the whole text must match, in any case (checked only by the editor). */
   pattern?: string;
-  /** The values of options with which the dialog shows this one. */
+  /** The edit dialog shows this field only if these options have one of these values. */
   shown?: Record<string, string[]>;
   /** The config node that a field of kind "node" refers to. */
   node?: string;
@@ -25,43 +25,43 @@ export interface Field extends Omit<Dependent, "when"> {
 /** A parameter of an operation: a field that is sent. */
 export interface Param extends Field, Pick<Dependent, "when"> {
   place: "path" | "query" | "form";
-  /** The service's name for it, where the node's property has another. */
+  /** The service's name for it, if the node's property has another name. */
   wire?: string;
   /** The operation whose records the editor suggests. */
   suggest?: string;
 }
 
-/** What the palette, the dialog and the help show of a node type; `P` are the names of its parameters. */
+/** The facts about a node type that the palette, the edit dialog and the help show. `P`: the names of its parameters. */
 export interface NodeType<P extends string = string> {
   title: string;
   help: string;
-  /** What comes out, in a sentence, and whose fields it has. */
+  /** The content of the payload, and the kind of record that it has. */
   returns: string;
   record?: "report" | "project";
   color: string;
-  /** The parameter that takes the whole payload, or an object that has it. */
+  /** The parameter that accepts the whole payload, or an object that contains it. */
   main?: NoInfer<P>;
   params: Record<P, Param>;
   /** The node's properties that are not sent. */
   options: Record<string, Field>;
 }
 
-/** One row: one operation of the service, one node type. Its icon is the file of its name in icons/. */
+/** One row: an operation of the service, and a node type. Its icon has the same name in icons/. */
 export interface Operation<P extends string = string> extends NodeType<P> {
   /** Sent, unless the row has an option `method`. */
   method: string;
   path: string;
-  /** False of an input that takes effect again if it is sent twice. Absent: every input is idempotent. */
+  /** False if sending this input twice has another effect than sending it once. Absent: always idempotent. */
   idempotent?: (input: Partial<Record<P, string>>) => boolean;
-  /** Seconds that one attempt may take, where it is more than the usual 30. */
+  /** Timeout of one attempt in seconds, if not 30. */
   timeout?: number;
-  /** Answers pages of records; the property that identifies a record. */
+  /** Set if the response is a page of records: the property that identifies a record. */
   list?: string;
-  /** The answer may be empty, and a record that is already gone is a success. */
+  /** The response can be empty, and a record that is already gone is a success. */
   deletes?: true;
-  /** What the status shows of a success, where the answer is no list. */
+  /** The status after a success, if the response is not a list. */
   done?: string;
-  /** If none of these parameters is set to anything but its default, there is nothing to change. */
+  /** The parameters that change something. If all are blank or have their defaults, there is nothing to change. */
   effects?: NoInfer<P>[];
 }
 
@@ -202,12 +202,12 @@ const method: Field = {
   help: "HTTP method of the request. The service treats both the same.",
 };
 
-/** Has the compiler check the names of a row's parameters where the row itself mentions them. */
+/** Makes the compiler check the parameter names that a row mentions. */
 const define = <P extends string>(row: Operation<P>) => row;
 
 /**
- * Every operation of the service, by node type, as its own document has them. The one list that all else is made from;
- * hence the length of this file.
+ * Every operation of the service, by node type. Everything else is generated from this table,
+ * which is why this file is long.
  */
 export const operations = {
   "seo-report-list": define({
@@ -327,13 +327,13 @@ export const operations = {
   }),
 };
 
-/** The row of an operation. Throws SEO_INPUT where there is none. */
+/** The row of an operation. Throws SEO_INPUT if there is none. */
 export function rowOf(type: string): Operation {
   if (Object.hasOwn(operations, type)) return (operations as Record<string, Operation>)[type] as Operation;
   throw new SeoError("SEO_INPUT", `Unknown operation: ${type}.`);
 }
 
-/** The node that lists reports and says what changed since the last time. */
+/** The node that lists reports and compares them with the last run. */
 export const changes: NodeType = {
   title: "report changes",
   help: "Sends a message for each report that was created, changed or deleted since the last run.",
@@ -372,7 +372,7 @@ export const changes: NodeType = {
   },
 };
 
-/** The properties of the config node. Its API key is a credential, and so in no list of properties. */
+/** The properties of the config node, without the API key, which is a credential. */
 export const service: Record<string, Field> = {
   baseUrl: {
     kind: "text",

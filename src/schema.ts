@@ -5,7 +5,7 @@ import type { Field } from "./operations.js";
 
 const scalars = { string: z.string(), number: z.number(), boolean: z.boolean() };
 
-/** The schema of one field: what comes out is what is sent. */
+/** The schema of one field. Its output is the text that is sent. */
 function schemaOf(name: string, field: Field): z.ZodType<string> {
   const kind = kindOf(field.kind);
   const wrong = `${name} must be ${kind.expected(field)}`;
@@ -18,7 +18,7 @@ function schemaOf(name: string, field: Field): z.ZodType<string> {
     .refine((text) => kind.fault(text, field) === undefined, { error: wrong });
 }
 
-/** What came, short, and never the text of a secret. */
+/** The actual value for an error message: shortened, and without the text of a secret. */
 function show(kind: Kind, value: unknown): string {
   if (Array.isArray(value)) return "an array";
   if (kindOf(kind).secret || typeof value === "object" || typeof value === "function") return `of type ${typeof value}`;
@@ -41,7 +41,7 @@ function schemaOfAll(fields: Fields) {
       all = all.refine((values) => !(values[name] && conflictOf(fields, name, (one) => values[one])), {
         path: [other],
         error: `${other} must be ${named(needed, fields[other]?.values?.[needed])} if ${name} is set`,
-        // Not if one of the two is invalid: that has a sentence of its own.
+        // An invalid value already has its own message.
         when: ({ issues }) => !issues.some(({ path }) => path?.[0] === name || path?.[0] === other),
       });
     }
@@ -50,8 +50,8 @@ function schemaOfAll(fields: Fields) {
 }
 
 /**
- * Makes the function that validates a set of fields. It returns what is set, by name, ready to be sent;
- * it throws one SeoError with `code` that names every invalid field, what is allowed, what came and, by `source`, from where.
+ * Creates the function that validates a set of fields. It returns the values that are set, ready to be sent, or throws one
+ * SeoError with `code` that names every invalid field, what is allowed, the actual value and its `source`.
  */
 export function createValidator(fields: Fields, code: "SEO_INPUT" | "SEO_CONFIG" = "SEO_INPUT") {
   const entries = Object.entries(fields);
@@ -72,7 +72,7 @@ export function createValidator(fields: Fields, code: "SEO_INPUT" | "SEO_CONFIG"
     throw new SeoError(code, sentences.join(" "));
   };
 }
-/** Reads a node's own properties, with the table's default for what is blank; absent is what has none. Throws an SeoError with `code`. */
+/** Validates a node's own properties and adds the defaults of the table. Throws an SeoError with `code`. */
 export function readSettings(
   fields: Record<string, Field>,
   config: Record<string, unknown>,

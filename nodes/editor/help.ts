@@ -3,7 +3,7 @@ import { KEYS, safe, widgets } from "./page.js";
 
 const HOME = "https://github.com/seo-reports/node-red";
 
-/** What a record can have; a service need not send all of it. */
+/** The properties that a record can have. */
 const records = {
   report: [
     "id",
@@ -20,7 +20,7 @@ const records = {
   project: ["project", "reports", "created_at"],
 };
 
-/** The properties of `msg.seo` that a node can have; the changes node is the one without a path. */
+/** The properties of `msg.seo` that a node can send. Only the changes node has no path. */
 const metadata = ({ path, list, deletes }: Form) => [
   "operation",
   "statusCode",
@@ -33,11 +33,11 @@ const metadata = ({ path, list, deletes }: Form) => [
   ...(path ? [] : ["change", "previous", "fields"]),
 ];
 
-/** A value as prose has it: with its label, where that says more. */
+/** A value in prose, with its label if that differs. */
 export const choice = (value: string, label: string) =>
   value.toLowerCase() === label.toLowerCase() ? `\`${value}\`` : `\`${value}\` ${label}`;
 
-/** The help of all node types in the language of a catalogue; what that lacks is taken from the English one. */
+/** The help of all node types. A text comes from the first catalog that has it. */
 export function help(types: Record<string, Form>, ...catalogues: Texts[]): string {
   const at = (texts: Texts, path: string) =>
     path
@@ -91,7 +91,7 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
     const fields = (source: boolean) =>
       list(
         Object.entries(form.rows)
-          // Every node has a name and a service: only the service node explains its name.
+          // Name and service are not explained in the help of each node.
           .filter(([name, row]) => (source ? row.source : !row.source && name in (form.options ?? form.rows)))
           .map(field),
       );

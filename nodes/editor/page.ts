@@ -6,7 +6,7 @@ import { build, CATEGORY, type Form, PACKAGE, SET } from "./forms.js";
 export const KEYS = `${SET}.`;
 
 export const safe = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-/** A value as source text that is safe inside a script element. */
+/** A value as JavaScript source that is safe inside a script element. */
 const literal = (value: unknown) => JSON.stringify(value).replace(/</g, "\\u003c");
 
 const input =
@@ -49,7 +49,7 @@ const STYLE = `<style>
 .seo-form summary { width: fit-content; margin-bottom: 12px; padding: 4px 8px; cursor: pointer; }
 </style>`;
 
-/** The dialog of a node type, in static HTML. */
+/** The edit dialog of a node type, as static HTML. */
 function template(type: string, { rows, effects }: Form): string {
   const config = Object.values(rows).some(({ credential }) => credential);
   const line = ([name, row]: [string, Form["rows"][string]]) => {
@@ -74,7 +74,7 @@ ${folded && `<details>\n<summary data-i18n="${KEYS}dialog.advanced"></summary>\n
 </script>`;
 }
 
-/** The definition of a node type, as an object literal that the flow library's parser can read. */
+/** The definition of a node type, as an object literal: the flow library's parser reads nothing else. */
 function definition(type: string, { color, rows }: Form, icon: string): string {
   const entries = (credential: boolean) =>
     Object.entries(rows)
@@ -103,7 +103,7 @@ ${entries(false)}
 });`;
 }
 
-/** The modules of the browser half as one script, which the global name `browser` holds. */
+/** The modules of the browser half, as one script that defines `browser`. */
 export const bundle = () =>
   buildSync({
     entryPoints: [join(import.meta.dirname, "browser/register.js")],
@@ -115,7 +115,7 @@ export const bundle = () =>
     charset: "utf8",
   }).outputFiles[0]?.text ?? "";
 
-/** The page of the node set: dialogs and definitions. Its texts are in the catalogues and helps of the languages. */
+/** The HTML page of the node set: edit dialogs and definitions. Its texts are in the catalogs. */
 export function page(types = build().types, icons: ReadonlySet<string> = new Set(), script: string = bundle()): string {
   const forms = Object.entries(types).map(([type, { main, effects, rows }]) => {
     const data = Object.entries(rows).map(([name, { label, help, ...row }]) => [name, row]);

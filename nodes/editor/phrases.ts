@@ -1,6 +1,6 @@
 import type { Stage } from "../../src/errors.js";
 
-/** What happened where a connection test stops; what to do about it is in src/errors.ts. */
+/** The result of a connection test at each stage. The remedies are in src/errors.ts. */
 const reason: Record<Stage, string> = {
   config: "The base URL or the API key is not valid.",
   variable: "The environment variable __name__ is not set.",
@@ -19,7 +19,7 @@ const reason: Record<Stage, string> = {
   done: "Connected. Reports found: __count__.",
 };
 
-/** The English that belongs to no row of the table. `__x__` stands for a value. */
+/** The English texts that belong to no row of the table. `__x__` is a placeholder. */
 export const phrases = {
   service: { title: "SEO service", help: "Connects to the SEO reporting service." },
   dialog: {

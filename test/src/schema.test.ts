@@ -206,7 +206,7 @@ describe("A validation error", () => {
   });
 });
 
-describe("several invalid parameters", () => {
+describe("Several invalid parameters", () => {
   it("are all named in one error, each with its source", () => {
     const validate = createValidator(operations["seo-report-store"].params);
     assert.throws(
@@ -225,7 +225,36 @@ describe("several invalid parameters", () => {
   });
 });
 
-describe("the names of the table", () => {
+describe("A parameter that depends on another", () => {
+  const validate = createValidator(operations["seo-report-store"].params);
+  const base = { url: "https://example.com" };
+
+  it("is rejected if the other has another value, or a default that is another", () => {
+    for (const privacy of [0, 1, "Public", undefined])
+      assert.throws(
+        () => validate({ ...base, privacy, password: "s" }),
+        ({ message }: SeoError) => message.startsWith("privacy must be 2 (Password) if password is set; privacy is "),
+      );
+    assert.deepEqual(validate({ ...base, privacy: "password", password: "s" }), {
+      ...base,
+      privacy: "2",
+      password: "s",
+    });
+  });
+
+  it("is not mentioned if one of the two is invalid", () => {
+    for (const invalid of [
+      { privacy: "open", password: "s" },
+      { privacy: 0, password: {} },
+    ])
+      assert.throws(
+        () => validate({ ...base, ...invalid }),
+        ({ message }: SeoError) => !message.includes("if password is set"),
+      );
+  });
+});
+
+describe("The names in the table", () => {
   it("are checked by the compiler", () => {
     // @ts-expect-error: no such row
     assert.equal(operations["seo-report-lst"], undefined);
@@ -233,7 +262,7 @@ describe("the names of the table", () => {
     assert.equal(operations["seo-report-store"].params.passwrd, undefined);
   });
 
-  it("are no names that every object has", () => {
+  it("do not include the names that every object inherits", () => {
     for (const type of ["constructor", "__proto__", "toString", ""])
       assert.throws(() => rowOf(type), { code: "SEO_INPUT", message: `Unknown operation: ${type}.` });
   });

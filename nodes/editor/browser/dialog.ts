@@ -3,7 +3,7 @@ import { createRequests } from "./requests.js";
 import type { Any, Row, State, Text } from "./state.js";
 import type { Validation } from "./validation.js";
 
-/** Fills and follows the dialogs. */
+/** Prepares the edit dialogs and updates them while the user types. */
 export function createDialog(RED: Any, $: Any, text: Text, state: State, { label, named, reason, idle }: Validation) {
   const { opened, rows, id, current, source, fresh } = state;
   const { test, suggest } = createRequests(RED, $, text, state, reason);
@@ -18,7 +18,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     for (const [name, row] of Object.entries(rows(node))) {
       const line = $(id(node, name)).closest(".form-row");
       show(line, quiet ? "" : reason(node, name));
-      // Not `toggle`, which has the browser work out all styles anew for each row.
+      // `toggle` would make the browser recalculate all styles for each row.
       const shown = Object.entries(row.shown ?? {}).every(([key, values]) => values.includes(current(node, key) ?? ""));
       line.css("display", shown ? "" : "none");
       if (!row.source) continue;
@@ -31,7 +31,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     }
     form.find(".form-tips").text(idle(node));
   };
-  /** The editor shows a sentence as a tooltip, too, which would cover the one below the field. */
+  /** Removes the editor's tooltip for an invalid field: it would cover the same sentence below the field. */
   const uncover = (node: Any) => {
     for (const name of Object.keys(rows(node))) {
       const input = $(id(node, name));
@@ -40,7 +40,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     }
   };
 
-  /** Turns an input into a TypedInput; where there is a closed list, a fixed value is chosen from it. */
+  /** Turns an input into a TypedInput. A field with values gets a list of them for its fixed value. */
   const typed = (node: Any, name: string, row: Row) => {
     const input = $(id(node, name));
     const line = input.closest(".form-row");
@@ -49,7 +49,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const blank = row.default ? text("dialog.default", { value: named(row, row.default) }) : text("dialog.unsent");
     if (!row.required) options.unshift({ value: "", label: blank });
     if (row.values && source(node, name) === "str") {
-      // The widget would put its first option in the place of a value that it does not know.
+      // The widget would replace an unknown value with its first option.
       const known = kindOf(row.kind).clean(value, row);
       input.val(known);
       if (!options.some((option) => option.value === known)) options.push({ value: known, label: known });
@@ -59,9 +59,9 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     input.typedInput({ default: "str", typeField: `${id(node, name)}Type`, types });
     const box = line.find(".red-ui-typedInput-container").attr({ role: "group", "aria-label": label(row) });
     const inner = box.find(".red-ui-typedInput-input").attr("aria-label", label(row));
-    // Some of the widget's buttons hold an icon alone.
+    // Some buttons of the widget contain only an icon.
     box.find(".red-ui-typedInput-option-trigger, .red-ui-typedInput-option-expand").attr("title", label(row));
-    // The widget hears of keys, but not of text that is pasted or chosen by the mouse.
+    // The widget handles key events, but not text that is pasted or dropped.
     inner.on("input", () => inner.trigger("change"));
     line
       .find("label")
@@ -70,7 +70,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const list = $("<datalist>").attr("id", `seo-${name}`).appendTo(line);
     suggest(node, row.suggest, inner.removeAttr("autocomplete"), list);
   };
-  /** Fills the select of a field whose values only the editor knows. */
+  /** Fills the select of a field whose values depend on Node-RED's settings. */
   const choices = (node: Any, name: string, row: Row) => {
     const select = $(id(node, name));
     const chosen = current(node, name) ?? "";
@@ -85,7 +85,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
 
   return function prepare(node: Any) {
     const form = $(id(node, "name")).closest("form");
-    // A node of an older version lacks what is new: it has the default, and the dialog shows it.
+    // A node of an older version lacks the newer properties: show their defaults.
     for (const [key, { value }] of Object.entries<Any>(node._def.defaults))
       if (node[key] === undefined && value) $(id(node, key)).val(value);
     for (const [name, row] of Object.entries(rows(node))) {
@@ -99,9 +99,9 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const clear = test(node, form.find(".seo-test"), form.find("output"));
     const values = () =>
       JSON.stringify(Object.keys(rows(node)).map((name) => [current(node, name), source(node, name)]));
-    // A new config node is empty: nothing in it is wrong before something is typed.
+    // A new config node shows no errors before the first change.
     const untouched = RED.nodes.node(node.id) ? "" : values();
-    // The widgets tell of one change several times over.
+    // The widgets trigger several events for one change.
     let last = "";
     const look = () => {
       const now = values();
@@ -114,7 +114,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     };
     form.on("change keyup paste input", look);
     look();
-    // The editor validates the dialog after this.
+    // The editor adds tooltips after `oneditprepare`.
     setTimeout(() => uncover(node));
   };
 }

@@ -4,13 +4,13 @@ import { type Any, createState, type FormData, type Text } from "./state.js";
 import { createValidation } from "./validation.js";
 
 const SERVICE = "seo-service";
-/** A label of more characters would cover the workspace. */
+/** The maximum number of characters that a label adds to the title. */
 const LONGEST_LABEL = 40;
 
-/** The host of a URL, with its port; another text as it is. */
+/** The host and port of a URL. Other text is returned unchanged. */
 const hostOf = (url: string) => (URL.canParse(url) && new URL(url).host) || url;
 
-/** The browser half of every node type, of the editor's `RED` and `$`, the forms by node type, and where the catalogue is. */
+/** The functions that the definitions of all node types use. `catalogue` is the prefix of the texts' keys. */
 export function register(RED: Any, $: Any, forms: Record<string, FormData>, catalogue: string) {
   const text: Text = (key, values) => RED._(catalogue + key, values);
   const stores: string[] = RED.settings.context?.stores ?? [];
@@ -21,7 +21,7 @@ export function register(RED: Any, $: Any, forms: Record<string, FormData>, cata
   const validation = createValidation(RED, text, state);
   const prepare = createDialog(RED, $, text, state, validation);
 
-  /** What a label says of a fixed value that is not the service's default. A number has a name instead. */
+  /** The part of a label for a fixed value that is not the default: the value, or the names of field and value if it is a number. */
   const shown = (node: Any, name: string): string[] => {
     const row = state.rows(node)[name];
     const value = row?.source && !kindOf(row.kind).secret ? state.fixed(node, name) : undefined;
@@ -47,12 +47,12 @@ export function register(RED: Any, $: Any, forms: Record<string, FormData>, cata
     labelStyle(this: Any) {
       return this.name ? "node_label_italic" : "";
     },
-    /** What it returns has two parameters: so the editor shows the sentence. */
+    /** The editor shows a returned sentence only if the validator has two parameters. */
     validate: (name: string) =>
       function (this: Any, value: unknown, _options: unknown) {
         return validation.reason(this, name, value) || true;
       },
-    /** A new node has the only service that it can have. */
+    /** Selects the service of a new node if there is only one. */
     add(this: Any) {
       const services: Any[] = [];
       RED.nodes.eachConfig((node: Any) => {

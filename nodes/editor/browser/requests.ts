@@ -6,18 +6,18 @@ const MOST = 20;
 
 type Reason = (node: Any, name: string) => string;
 
-/** The requests of a dialog to the runtime: whether the service can be reached, and what can be written into a field. */
+/** The requests of an edit dialog to the runtime: connection tests and suggestions. */
 export function createRequests(RED: Any, $: Any, text: Text, { rows, current, chosen }: State, reason: Reason) {
   const post = (path: string, data: unknown) =>
     $.ajax({ url: `seo-service/${path}`, method: "POST", contentType: "application/json", data: JSON.stringify(data) });
-  /** A service as its dialog or the workspace has it, deployed or not. */
+  /** The settings of a service in its edit dialog or the workspace, deployed or not. */
   const draft = (service: Any) => {
     const apiKey = current(service, "apiKey") ?? service.credentials?.apiKey ?? "__PWRD__";
     const [baseUrl, tls, proxy] = ["baseUrl", "tls", "proxy"].map((name) => chosen(service, name));
     return { id: service.id, baseUrl, apiKey, tls, proxy };
   };
 
-  /** Tests the connection at each click, and returns what clears the result. */
+  /** Tests the connection at each click. Returns a function that clears the result. */
   const test = (node: Any, button: Any, result: Any) => {
     let runs = 0;
     const show = (ok: boolean, message: string) => {
@@ -53,7 +53,7 @@ export function createRequests(RED: Any, $: Any, text: Text, { rows, current, ch
     if (Number.isNaN(day.getTime())) return String(label);
     return `${label} · ${day.toLocaleDateString(RED.i18n.lang(), { day: "numeric", month: "short" })}`;
   };
-  /** Fills `list` with what the service has, as one types into `input`; in silence where it cannot. */
+  /** Fills `list` with suggestions while the user types into `input`. Errors are ignored. */
   const suggest = (node: Any, operation: string, input: Any, list: Any) => {
     const look = () => {
       const service = RED.nodes.node(current(node, "service"));

@@ -3,19 +3,19 @@ import type { Param } from "../../../src/operations.js";
 
 type Facts = "required" | "values" | "default" | "min" | "pattern" | "shown" | "example" | "when" | "suggest" | "fold";
 
-/** One field of a dialog, as the browser knows it: its texts are in the catalogue. */
+/** One field of an edit dialog, without its texts. */
 export interface Row extends Partial<Pick<Param, Facts>> {
   kind: Kind;
-  /** Where the catalogue has its texts. */
+  /** The key of its texts in the catalog. */
   key: string;
-  /** What a new node has. */
+  /** The value in a new node. */
   value: string;
-  /** It comes from where the user says (a TypedInput). */
+  /** The user chooses the source of the value (TypedInput). */
   source?: true;
   credential?: true;
 }
 
-/** A node type, as the browser knows it. */
+/** The facts about a node type that the browser needs. */
 export interface FormData {
   main?: string | undefined;
   effects?: string[] | undefined;
@@ -26,24 +26,24 @@ export interface FormData {
 export type Any = any;
 export type Text = (key: string, values?: Record<string, string | number>) => string;
 
-/** What the fields of a node hold: in its dialog while that is open, else in the node. */
+/** Reads the fields of a node: from its edit dialog if that is open, else from the node. */
 export function createState($: Any, forms: Record<string, FormData>) {
   const opened = new WeakMap<object, Any>();
   const rows = (node: Any): Record<string, Row> => forms[node.type]?.rows ?? {};
   const id = (node: Any, name: string) => `#node-${node._def.category === "config" ? "config-" : ""}input-${name}`;
   const current = (node: Any, name: string): string | undefined =>
     (opened.get(node)?.isConnected ? $(id(node, name)).val() : undefined) ?? node[name];
-  /** The value of a config node's select that stands for none. */
+  /** A field's value, without the editor's placeholder for no config node. */
   const chosen = (node: Any, name: string) => String(current(node, name) ?? "").replace("_ADD_", "");
   const source = (node: Any, name: string): string =>
     (rows(node)[name]?.source && current(node, `${name}Type`)) || "str";
-  /** A fixed value as it is sent, or nothing. */
+  /** A fixed value as it is sent. */
   const fixed = (node: Any, name: string): string | undefined => {
     const row = rows(node)[name];
     const value = current(node, name);
     return row && value && source(node, name) === "str" ? kindOf(row.kind).clean(value, row) : undefined;
   };
-  /** It is as in a new node. */
+  /** True if a field has the value of a new node. */
   const fresh = (node: Any, name: string) =>
     [name, `${name}Type`].every((key) => {
       const { value } = node._def.defaults[key] ?? {};

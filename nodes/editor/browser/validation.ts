@@ -1,10 +1,10 @@
 import { conflictOf, isBlank, isIdle, kindOf, named as nameOf, variableIn } from "../../../src/kinds.js";
 import type { Any, Row, State, Text } from "./state.js";
 
-/** Says in the editor's language what is wrong with the fields of a node. */
+/** Validates the fields of a node, with sentences in the editor's language. */
 export function createValidation(RED: Any, text: Text, { forms, rows, current, source, fixed }: State) {
   const label = (row: Row) => text(`${row.key}.label`);
-  /** A value as a closed list shows it: "Password (2)". */
+  /** A value in a list: "Password (2)". */
   const named = (row: Row, value: string) =>
     row.kind === "store" ? value : nameOf(text(`${row.key}.values.${value}`), value);
   const shape = ({ pattern, example }: Row, value: string) => {
@@ -12,7 +12,7 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
     return example ? "pattern" : "characters";
   };
 
-  /** Why a value is not allowed, whatever the other fields are. */
+  /** Why a value by itself is invalid. */
   const wrong = (row: Row, given: unknown, from: string): string => {
     const value = String(given ?? "");
     if (given === undefined || variableIn(value)) return "";
@@ -30,10 +30,10 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
     const names = Object.keys(values).map((one) => named(row, one));
     return text(`invalid.${fault}`, { label: label(row), min, max: longest, example, values: names.join(", ") });
   };
-  /** Why a fixed value has no effect beside the other fields. */
+  /** Why a fixed value is invalid together with other fields. */
   const conflict = (node: Any, name: string, row: Row): string => {
     if (fixed(node, name) === undefined) return "";
-    // Of a value that comes with the message, nothing is known here.
+    // A value from another source is assumed to fit.
     const read = (other: string) => (source(node, other) === "str" ? fixed(node, other) : row.when?.[other]);
     const { other, needed } = conflictOf(rows(node), name, read) ?? {};
     const beside = other === undefined ? undefined : rows(node)[other];
@@ -44,12 +44,12 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
   return {
     label,
     named,
-    /** The sentence that says why a field is not valid, or nothing. */
+    /** Why a field is invalid; blank if it is valid. */
     reason(node: Any, name: string, value: unknown = current(node, name)): string {
       const row = rows(node)[name];
       return row ? wrong(row, value, source(node, name)) || conflict(node, name, row) : "";
     },
-    /** The sentence that says that the node changes nothing, or nothing. */
+    /** A warning if the node would change nothing; else blank. */
     idle(node: Any): string {
       const { effects = [] } = forms[node.type] ?? {};
       const read = (name: string) => (source(node, name) === "str" ? fixed(node, name) : current(node, name));
