@@ -585,7 +585,7 @@ describe("the sandbox", () => {
       child.stderr.on("data", (chunk) => (told.stderr += chunk));
       child.stdout.on("data", (chunk) => {
         told.stdout += chunk;
-        if (told.stdout.includes("Ctrl-C")) child.kill("SIGINT");
+        if (told.stdout.includes("Ctrl+C")) child.kill("SIGINT");
       });
       [told.code] = await once(child, "close");
       return told;
@@ -602,21 +602,21 @@ describe("the sandbox", () => {
         "--live",
       );
       assert.deepEqual([code, stderr], [0, ""]);
-      assert.match(stdout, new RegExp(`Port ${sandbox.port} is taken; trying ${sandbox.port + 1}`));
+      assert.match(stdout, new RegExp(`Port ${sandbox.port} is in use; trying ${sandbox.port + 1}`));
       assert.match(stdout, /Base URL {2}http:\/\/127\.0\.0\.1:\d+\n {2}API key {3}k3y/);
-      assert.match(stdout, /invented/);
+      assert.match(stdout, /made up/);
     });
 
     it("explains itself", async () => {
       const { code, stdout } = await run("--help");
       assert.equal(code, 0);
-      for (const said of ["--port", "--key", "--reports", "--live", "invented"]) assert.ok(stdout.includes(said), said);
+      for (const said of ["--port", "--key", "--reports", "--live", "made up"]) assert.ok(stdout.includes(said), said);
     });
 
     const mistakes: [args: string[], said: RegExp][] = [
-      [["--port", "70000"], /--port must be 0 to 65535/],
+      [["--port", "70000"], /--port must be a whole number from 0 to 65535/],
       [["--reports", "-1"], /--reports/],
-      [["--key", "a b"], /--key must be visible ASCII/],
+      [["--key", "a b"], /--key must be printable ASCII/],
       [["--bogus"], /--bogus/],
       [["extra"], /extra/],
     ];
