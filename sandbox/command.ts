@@ -54,8 +54,19 @@ function range(name: string, text: string): [from: number, to: number] {
   return [Number(from), Number(to)];
 }
 
-/** Returns nothing if help is requested. */
-function readOptions(args: string[], defaults: typeof DEFAULTS): (SandboxOptions & { port: number }) | undefined {
+/** Reads a command line. Prints the help and returns nothing if that is what it requests. */
+export function readOptions(args: string[], defaults: Defaults = {}, command = "seo-reports-sandbox") {
+  const all = { ...DEFAULTS, ...defaults };
+  try {
+    const options = parse(args, all);
+    if (!options) console.log(help(command, all));
+    return options;
+  } catch (error) {
+    throw new TypeError(`${error instanceof Error ? error.message : error}\nRun with --help for usage.`);
+  }
+}
+
+function parse(args: string[], defaults: typeof DEFAULTS): (SandboxOptions & { port: number }) | undefined {
   const text = (value: string) => ({ type: "string", default: value }) as const;
   const flag = { type: "boolean", default: false } as const;
   const { values } = parseArgs({
@@ -90,7 +101,8 @@ function readOptions(args: string[], defaults: typeof DEFAULTS): (SandboxOptions
   };
 }
 
-async function startOnFreePort(options: SandboxOptions & { port: number }): Promise<Sandbox> {
+/** Starts the sandbox on its port or, if that is in use, on one of the next. */
+export async function startOnFreePort(options: SandboxOptions & { port: number }): Promise<Sandbox> {
   const last = Math.min(options.port + PORTS_TO_TRY, 65_535);
   for (let port = options.port; ; port++) {
     try {
@@ -100,22 +112,4 @@ async function startOnFreePort(options: SandboxOptions & { port: number }): Prom
       console.log(`Port ${port} is in use; trying ${port + 1}.`);
     }
   }
-}
-
-/** Starts what the command line describes. Returns nothing if it only prints the help or an error. */
-export async function runSandbox(
-  args: string[],
-  defaults: Defaults = {},
-  command = "seo-reports-sandbox",
-): Promise<Sandbox | undefined> {
-  const all = { ...DEFAULTS, ...defaults };
-  try {
-    const options = readOptions(args, all);
-    if (options) return await startOnFreePort(options);
-    console.log(help(command, all));
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\nRun with --help for usage.`);
-    process.exitCode = 1;
-  }
-  return undefined;
 }
