@@ -36,7 +36,7 @@ async function start(): Promise<void> {
   });
   const service = sandbox
     ? `Service: sandbox at ${sandbox.url} (API key ${sandbox.apiKey}). All reports are made up.
-It is slow, limited to ${SANDBOX.rate} requests per minute, and some requests fail: see npm start -- --help.`
+It responds slowly, limits the rate, and some requests fail. To change that, see: npm start -- --help`
     : `Service: ${SEO_BASE_URL}`;
   say(`
 Node-RED ${nodeRed().version} with the SEO report nodes: open ${running.url}

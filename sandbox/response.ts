@@ -9,7 +9,7 @@ export type Reply = { status: number; body: object | string; headers?: Record<st
 export const NOT_FOUND: Reply = { status: 404, body: { message: "Resource not found.", status: 404 } };
 
 /** The body says 200 even for a 201, as the real service's does. */
-export const ok = (body: object, status = 200): Reply => ({ status, body: { ...body, status: 200 } });
+const ok = (body: object, status = 200): Reply => ({ status, body: { ...body, status: 200 } });
 
 export const deleted = (object: string, id: number | string): Reply =>
   ok({ [object === "report" ? "id" : object]: id, object, deleted: true });

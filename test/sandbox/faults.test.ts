@@ -122,6 +122,18 @@ describe("the sandbox's faults", () => {
     assert.equal(sandbox.reports.get(changed?.id ?? 0)?.privacy, 1, "other changes do not fetch the page");
   });
 
+  it("shows a retry and an error to whoever submits the sitemap with npm start", async () => {
+    await start({ fail: 5 });
+    const sitemap = await (await fetch(`${sandbox.url}/sitemap.xml`)).text();
+    const counts: Record<number, number> = {};
+    for (const [, url = ""] of sitemap.matchAll(/<loc>(.*)<\/loc>/g)) {
+      const { status } = await store(url);
+      counts[status] = (counts[status] ?? 0) + 1;
+    }
+    assert.deepEqual(counts, { 201: 10, 429: 1, 500: 1 });
+    assert.equal((await store("https://example.com")).status, 201, "the first example succeeds");
+  });
+
   it("fails nothing without the option", async () => {
     await start({});
     for (let i = 0; i < 100; i++) assert.equal((await store(`https://example.com/${i}`)).status, 201);
