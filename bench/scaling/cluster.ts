@@ -1,16 +1,23 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SandboxOptions } from "../sandbox/server.js";
-import { type Broker, startBroker } from "../test/support/broker.js";
-import { type Machine, startMachine } from "../test/support/machines.js";
-import type { FlowNode } from "../test/support/red.js";
-import type { Asked } from "./scaling-service.js";
+import type { SandboxOptions } from "../../sandbox/server.js";
+import { startBroker } from "../../test/support/broker.js";
+import { type Machine, startMachine } from "../../test/support/machines.js";
+import type { FlowNode } from "../../test/support/red.js";
+import type { Seen } from "./service.js";
 
 const EXAMPLE = 12;
+/** The names of its nodes that are used here. */
+export const NODES = {
+  start: "put in URLs",
+  tick: "every minute",
+  jobs: ["a job", "jobs"],
+  result: "result",
+};
 const POLL = 20;
 
-/** What differs from the example as it is. */
+/** How a run differs from the example as it is. */
 export interface Setup {
   jobs: number;
   service: SandboxOptions;
@@ -18,41 +25,40 @@ export interface Setup {
   /** Properties of the service node. */
   client?: Record<string, string>;
   change?: (node: FlowNode, machine: string) => void;
-  /** Where the first machine finds the broker. */
+  /** The URL of the broker for the first machine. */
   broker?: string;
 }
 
 type Result = { value: { error?: string } };
 
 async function startService(options: SandboxOptions) {
-  const child = fork(new URL("scaling-service.js", import.meta.url));
+  const child = fork(new URL("service.js", import.meta.url));
   child.send(options);
   const [address] = (await once(child, "message")) as [{ url: string; apiKey: string }];
   return {
     ...address,
-    async asked(): Promise<Asked> {
+    async seen(): Promise<Seen> {
       child.send("tell");
-      return ((await once(child, "message")) as [Asked])[0];
+      return ((await once(child, "message")) as [Seen])[0];
     },
     stop: () => child.disconnect(),
   };
 }
 
-/** A broker, and so many Node-REDs that run the example; the first of them keeps the ledger. */
+/** Starts a broker and `count` Node-REDs with the example; the first of them keeps the ledger. */
 export async function startCluster(folder: string, name: string, count: number) {
-  const started = await startBroker();
-  if (!started) throw new Error("No mosquitto is installed.");
-  const broker: Broker = started;
+  const broker = await startBroker();
+  if (!broker) throw new Error("Mosquitto is not installed.");
   const names = Array.from({ length: count }, (_, index) => `${name}-${index}`);
   const machines: Machine[] = [];
   for (const one of names) machines.push(await startMachine(folder, one));
   const last = count - 1;
 
   return {
-    broker,
+    broker: broker.url,
 
-    /** Brings the example onto every machine, beside a service of its own, and hands out the jobs. */
-    async start({ jobs, service: options, tab = {}, client = {}, change = () => {}, broker: relay }: Setup) {
+    /** Deploys the example to every machine, with a new service. */
+    async deploy({ jobs, service: options, tab = {}, client = {}, change = () => {}, broker: relay }: Setup) {
       const service = await startService(options);
       const urls = Array.from({ length: jobs }, (_, index) => `https://example.com/${index}`);
       const env = { SEO_BASE_URL: service.url, SEO_API_KEY: service.apiKey };
@@ -63,24 +69,25 @@ export async function startCluster(folder: string, name: string, count: number) 
           service: client,
           change(node) {
             const [payload] = (node.props ?? []) as { v?: string }[];
-            if (node.name === "put in URLs" && payload) payload.v = JSON.stringify(urls);
+            if (node.name === NODES.start && payload) payload.v = JSON.stringify(urls);
             change(node, names[index] ?? "");
           },
         });
         await machine.logged("Connected to broker");
       }
-      // Subscribing has no line in the log.
+      // Subscribing is not logged.
       await sleep(500);
       const [first] = machines as [Machine];
       const results = async () =>
-        (await first.probe()).shown.filter(({ name }) => name === "result") as unknown as Result[];
+        (await first.probe()).shown.filter(({ name }) => name === NODES.result) as unknown as Result[];
       return {
-        results,
         press: (button: string) => first.inject(button),
-        async came(least: number): Promise<void> {
+        results,
+        failed: async () => (await results()).filter(({ value }) => value.error).length,
+        async untilResults(least: number): Promise<void> {
           while ((await results()).length < least) await sleep(POLL);
         },
-        asked: service.asked,
+        seen: service.seen,
         stop: service.stop,
       };
     },
@@ -88,7 +95,7 @@ export async function startCluster(folder: string, name: string, count: number) 
     /** `kill -9` of the last machine. */
     kill: () => machines[last]?.nodeRed.process.kill("SIGKILL"),
 
-    /** The killed machine starts again, with what it had on its disk. */
+    /** Starts the killed machine again, with its files. */
     async restart(): Promise<void> {
       machines[last] = await startMachine(folder, names[last] ?? "");
       await machines[last]?.logged("Connected to broker");
@@ -102,3 +109,4 @@ export async function startCluster(folder: string, name: string, count: number) 
 }
 
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
+export type Run = Awaited<ReturnType<Cluster["deploy"]>>;

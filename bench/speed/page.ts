@@ -1,13 +1,14 @@
-/** The request that every contender makes. */
+/** The request that every contender sends. */
 export const query = { project: "example.com", sort_by: "score", per_page: 10 };
 export const path = "/api/v1/reports";
 export const key = "0123456789abcdef0123456789abcdef";
-/** What every contender sends beside what its client adds of itself. */
+/** What every contender sends besides the headers of its own client. */
 export const headers = { authorization: `Bearer ${key}`, accept: "application/json" };
 
-/** How many pages a long list has. */
+/** The number of pages in the long list. */
 export const PAGES = 1000;
 
+const date = "2025-01-31T12:00:00.000000Z";
 const record = (id: number) => ({
   id,
   url: `example.com/${id}`,
@@ -16,12 +17,12 @@ const record = (id: number) => ({
   result: "good",
   privacy: 0,
   password: false,
-  generated_at: "2025-01-31T12:00:00.000000Z",
-  created_at: "2025-01-31T12:00:00.000000Z",
+  generated_at: date,
+  created_at: date,
   updated_at: null,
 });
 
-/** One page of a list as the service answers it. */
+/** One page of a list, as the service writes it. */
 export function page(number: number, pages: number, size: number): string {
   const data = Array.from({ length: size }, (_, index) => record((number - 1) * size + index + 1));
   const link = (to: number) => (to > pages || to < 1 ? null : `http://127.0.0.1${path}?page=${to}`);
