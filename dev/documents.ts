@@ -14,25 +14,28 @@ const table = (head: string[], rows: string[][]) =>
 const code = (text?: string) => (text ? `\`${text}\`` : "");
 const request = ({ method, path }: Form) => code(path && `${method} ${path}`);
 
-/** What stands between the markers `<!-- generated:name -->` and `<!-- /generated -->`, by name. */
-const generated: Record<string, () => string> = {
-  nodes: () =>
-    table(
-      ["Palette", "Type", "What it does", "Main parameter"],
-      palette.map(([type, { title, help, main }]) => [title, code(type), help, code(main)]),
-    ),
-  codes: () =>
-    table(
-      ["Code", "Status under the node", "Meaning"],
-      Object.entries(codes).map(([name, { status, help }]) => [code(name), status, help]),
-    ),
-  imports: () => chart(byFolder(importsOf(["nodes", "src"]))),
-};
+const nodes = () =>
+  table(
+    ["Palette", "Type", "What it does", "Main parameter"],
+    palette.map(([type, { title, help, main }]) => [title, code(type), help, code(main)]),
+  );
+const errors = () =>
+  table(
+    ["Code", "Status under the node", "Meaning"],
+    Object.entries(codes).map(([name, { status, help }]) => [code(name), status, help]),
+  );
+const imports = () => chart(byFolder(importsOf(["nodes", "src"])));
 
-const fill = (path: string) =>
-  readFileSync(join(root, path), "utf8").replace(
-    /(<!-- generated:(\w+) -->\n)[\s\S]*?(\n<!-- \/generated -->)/g,
-    (whole, open, name, close) => (generated[name] ? `${open}\n${generated[name]()}\n${close}` : whole),
+/** A document with each part between its markers, `<!-- generated:name -->` and `<!-- /generated -->`. */
+const fill = (path: string, parts: Record<string, () => string>) =>
+  Object.entries(parts).reduce(
+    (text, [name, make]) => {
+      const [open, close] = [`<!-- generated:${name} -->`, "<!-- /generated -->"];
+      const [head, rest = ""] = text.split(open);
+      if (!rest.includes(close)) throw new Error(`${path} has no ${open} … ${close}.`);
+      return `${head}${open}\n\n${make()}\n\n${rest.slice(rest.indexOf(close))}`;
+    },
+    readFileSync(join(root, path), "utf8"),
   );
 
 /** A node type: a heading, and a row for each property of its own. */
@@ -53,7 +56,8 @@ function section([type, form]: [string, Form]): string {
   return [
     `## ${title}`,
     [code(type), request(form)].filter(Boolean).join(": "),
-    [help, returns && `Returns: ${returns}`].filter(Boolean).join(" "),
+    help,
+    ...(returns ? [`**Result**: ${returns}`] : []),
     table(head, cells),
   ].join("\n\n");
 }
@@ -71,9 +75,9 @@ Every property of every node, made from [the table of operations](../src/operati
 ${Object.entries(types).map(section).join("\n\n")}
 `;
 
-/** The documents that \`npm run docs\` writes: path and text. */
+/** The documents that `npm run docs` writes: path and text. */
 export const documents = (): Record<string, string> => ({
-  "README.md": fill("README.md"),
-  "CONTRIBUTING.md": fill("CONTRIBUTING.md"),
+  "README.md": fill("README.md", { nodes, errors }),
+  "CONTRIBUTING.md": fill("CONTRIBUTING.md", { imports }),
   "docs/reference.md": reference(),
 });
