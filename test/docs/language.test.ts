@@ -40,7 +40,6 @@ const files = [
   "CONTRIBUTING.md",
   "SECURITY.md",
   "CHANGELOG.md",
-  "examples/README.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".md"))
     .map((path) => join("docs", path)),
