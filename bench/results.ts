@@ -59,7 +59,7 @@ export function targets(run: Run, loads: number[], concurrency: number): Target[
       most: 0.6,
     },
     {
-      name: "time for 1 000 pages of 20 ms, times pages / concurrency x 20 ms",
+      name: "time for 1,000 pages of 20 ms, times pages / concurrency x 20 ms",
       value: (pages?.ms ?? Number.NaN) / ((1000 / concurrency) * PAGE_MS),
       most: 1.15,
     },

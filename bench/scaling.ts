@@ -63,7 +63,7 @@ const deliveries = [
   ["2", false],
   ["1", true],
 ] as const;
-const named = (qos: string, lasting: boolean) => `${qos}, ${lasting ? "lasting" : "clean"}`;
+const named = (qos: string, lasting: boolean) => `${qos}, ${lasting ? "persistent" : "clean"}`;
 
 type Change = ReturnType<typeof delivery>;
 type Run = Awaited<ReturnType<Cluster["start"]>>;
@@ -119,18 +119,18 @@ async function part(cluster: Cluster, change: Change): Promise<Row> {
 }
 
 const harmed = (text: string, found: Row[]) =>
-  `${text}\n\n${table(["QoS, session", "handed out again", "failed", "made twice"], found)}`;
+  `${text}\n\n${table(["QoS, session", "Reassigned", "Failed", "Duplicates"], found)}`;
 
 /** What was found, in Markdown. */
 const report = ({ busy, limited, died, parted }: Rows) =>
   [
     `${new Date().toISOString().slice(0, 10)}, Node-RED ${nodeRedVersion}, Node ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model}.`,
-    `${BUSY.jobs} jobs; the service takes all that comes, and ${BUSY.latency} ms for each:`,
-    table(["machines", "_Concurrency_ of each", "stores/s at most", "stores/s measured"], busy),
-    `${LIMITED.jobs} jobs; the service takes ${LIMITED.rateLimit} requests a minute:`,
-    table(["machines", "_Rate_ of each", "seconds", "refused with 429", "failed"], limited),
-    harmed(`${RISKY.jobs} jobs on two machines, of which one dies:`, died),
-    harmed(`${RISKY.jobs} jobs on two machines; the connection of the one that hands out breaks:`, parted),
+    `${BUSY.jobs} jobs, each ${BUSY.latency} ms, no rate limit:`,
+    table(["Machines", "_Concurrency_ of each", "Reports per second, limit", "Measured"], busy),
+    `${LIMITED.jobs} jobs, rate limit of ${LIMITED.rateLimit} requests per minute:`,
+    table(["Machines", "_Rate limit_ of each", "Seconds", "429 responses", "Failed"], limited),
+    harmed(`${RISKY.jobs} jobs on two machines, one of which is killed:`, died),
+    harmed(`${RISKY.jobs} jobs on two machines; the sender loses its connection to the broker:`, parted),
   ].join("\n\n");
 
 const folder = mkdtempSync(join(tmpdir(), "seo-scaling-"));

@@ -32,8 +32,8 @@ const faults: Record<string, Fault> = {
   "502": { share: 100, answer: (response) => response.writeHead(502).end("<h1>Bad Gateway</h1>") },
   "503, Retry-After: 0": { share: 100, refused: true, answer: json(503, { status: 503 }, { "retry-after": "0" }) },
   "422": { share: 100, refused: true, answer: json(422, { message: "Not so.", errors: { url: ["Not so."] } }) },
-  "reset before the answer": { share: 100, answer: ({ socket }) => socket?.resetAndDestroy() },
-  "reset in the body": {
+  "reset before the response": { share: 100, answer: ({ socket }) => socket?.resetAndDestroy() },
+  "reset within the response": {
     share: 100,
     async answer(response, body) {
       response.writeHead(200, { "content-type": "application/json", "content-length": body.length });
@@ -50,7 +50,7 @@ const faults: Record<string, Fault> = {
       sound(response, body);
     },
   },
-  "after the time-out": {
+  "after the timeout": {
     share: 3,
     answer: async (response, body) => {
       await setTimeout(LATE);

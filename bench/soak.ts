@@ -166,23 +166,23 @@ console.log(
   table(
     ["", ""],
     [
-      ["messages", `${total}, a fifth of them stores`],
+      ["messages", `${total}, a fifth of which create a report`],
       ["seconds", seconds.toFixed(0)],
       ["processor seconds", ((user + system) / 1e6).toFixed(0)],
       ["ended", String(ended)],
       ["lost", String(lost)],
       ["ended more than once", String(endedTwice)],
-      ["stores doubled", String(doubled)],
-      ["told what is not so", String(wrong)],
-      ["with another's answer", String(strayed)],
+      ["duplicate reports", String(doubled)],
+      ["wrong outcome", String(wrong)],
+      ["response to another message", String(strayed)],
       ["heap MB after each tenth", heaps.map((each) => each.toFixed(1)).join(" ")],
       ["last tenth to first", growth.toFixed(2)],
       ["requests", String(seen.requests)],
-      ["of them with a fault", counts(seen.faults)],
-      ["ends", counts(outcomes)],
+      ["injected errors", counts(seen.faults)],
+      ["outcomes", counts(outcomes)],
     ],
   ),
 );
 const sound = lost + endedTwice + doubled + wrong + strayed === 0 && growth <= GROWTH;
-if (!sound) console.error("\nThe soak has failed.");
+if (!sound) console.error("\nThe soak test failed.");
 process.exit(sound ? 0 : 1);

@@ -5,10 +5,10 @@ import { BARE, CORE, find, isMet, type Run, targets } from "./results.js";
 
 const MIB = 2 ** 20;
 
-/** Three significant digits; thousands apart. */
+/** Three significant digits. */
 const figure = (value: number) => {
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-  return value.toFixed(digits).replace(/\B(?=(\d{3})+$)/g, digits === 0 ? " " : "");
+  return value.toFixed(digits).replace(/\B(?=(\d{3})+$)/g, digits === 0 ? "," : "");
 };
 
 /** Writes what was found into a document, between its marks. */
@@ -46,10 +46,10 @@ export const report = (run: Run): string =>
       run.loading.map(({ name, ms, heap, rss }) => [name, ms, heap / MIB, rss / MIB]),
     ),
     table(
-      [`1 000 pages of 20 ms, ${CONCURRENCY} at a time`, "s", "records", "peak heap MiB"],
-      run.pages.map(({ name, ms, records, heap }) => [name, ms / 1000, String(records), heap / MIB]),
+      [`1,000 pages of 20 ms, ${CONCURRENCY} at a time`, "s", "records", "peak heap MiB"],
+      run.pages.map(({ name, ms, records, heap }) => [name, ms / 1000, records.toLocaleString("en-US"), heap / MIB]),
     ),
-    `Heap for each of ${QUEUED} waiting messages, beyond the message itself: ${Math.round(run.queued)} bytes.`,
+    `Heap for each of ${QUEUED.toLocaleString("en-US")} waiting messages, beyond the message itself: ${Math.round(run.queued)} bytes.`,
     table(
       ["target", "measured", "allowed", ""],
       targets(run, loads, CONCURRENCY).map((target) => [

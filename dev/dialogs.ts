@@ -56,21 +56,25 @@ const cells = (name: string, alt: string) =>
 /** The page that shows every picture, light beside dark. */
 const gallery = () => {
   const types: [string, string, string][] = [
-    ["seo-service", "SEO service", "The dialog of the service, with the result of a connection test"],
-    ["seo-service-advanced", "SEO service, Advanced", "The dialog of the service, unfolded"],
+    ["seo-service", "SEO service", "The edit dialog of the SEO service node, with the result of a connection test"],
+    [
+      "seo-service-advanced",
+      "SEO service, Advanced",
+      "The edit dialog of the SEO service node with its advanced settings",
+    ],
     ...Object.entries(table).map(([type, { title }]): [string, string, string] => [
       type,
       title,
-      `The dialog of ${title}`,
+      `The edit dialog of ${title}`,
     ]),
-    ["statuses", "Statuses", "Nodes that have ended, failed, are asking and wait"],
+    ["statuses", "Statuses", "Four nodes: done, failed, requesting and waiting"],
   ];
   const sections = types.map(
-    ([name, title, alt]) => `## ${title}\n\n| light | dark |\n| --- | --- |\n| ${cells(name, alt)} |\n`,
+    ([name, title, alt]) => `## ${title}\n\n| Light | Dark |\n| --- | --- |\n| ${cells(name, alt)} |\n`,
   );
-  return `# Dialogs
+  return `# Edit dialogs
 
-Every dialog as it opens, with what is under _More_ unfolded, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
+Every edit dialog with its optional parameters unfolded, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
 
 ${sections.join("\n")}`;
 };

@@ -33,6 +33,20 @@ describe("the documents", () => {
     for (const code of Object.keys(codes)) assert.ok(read("README.md").includes(`| \`${code}\` |`), code);
   });
 
+  it("are linked to from the help and the examples by files and headings that exist", () => {
+    const examples = readdirSync(join(root, "examples")).filter((file) => file.endsWith(".json"));
+    const texts = ["dist/nodes/locales/en-US/seo-reports.html", ...examples.map((file) => join("examples", file))].map(
+      read,
+    );
+    const links = texts
+      .join("\n")
+      .matchAll(/github\.com\/seo-reports\/node-red(?:\/blob\/main\/([\w./-]+\w))?(?:#([\w-]+))?/g);
+    for (const [link, path = "README.md", anchor = "readme"] of links) {
+      assert.ok(existsSync(join(root, path)), link);
+      assert.ok(["readme", ...anchors(path)].includes(anchor), link);
+    }
+  });
+
   for (const path of pages)
     describe(path, () => {
       it("links to files and headings that exist", () => {
