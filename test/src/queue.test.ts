@@ -6,7 +6,7 @@ import { stopTime } from "../support/time.js";
 
 const MINUTE = 60_000;
 
-/** A queue whose jobs are noted: when each started, or with which code it was refused. */
+/** A queue that records when each job started, or the error it was refused with. */
 function watch(options: { concurrency?: number; rate?: number; size?: number }, now: () => number) {
   const queue = createQueue({ concurrency: 1, rate: Number.POSITIVE_INFINITY, size: 1000, ...options });
   const started: { lane: Lane; job: number; at: number }[] = [];
@@ -27,7 +27,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
   };
 }
 
-describe("The budget that a service's nodes share", () => {
+describe("The queue", () => {
   let time: ReturnType<typeof stopTime>;
 
   beforeEach(() => {
@@ -38,7 +38,7 @@ describe("The budget that a service's nodes share", () => {
     time.goOn();
   });
 
-  it("lets no more run at a time than it may, and no more wait", async () => {
+  it("limits how many jobs run and how many wait", async () => {
     const lane = createLane();
     const { queue, started, refused, enter } = watch({ concurrency: 2, size: 3 }, time.now);
     for (let i = 0; i < 7; i++) enter(lane);
@@ -47,7 +47,7 @@ describe("The budget that a service's nodes share", () => {
       started.map(({ job }) => job),
       [1, 2],
     );
-    const message = "3 messages wait already, and the service node's queue is 3.";
+    const message = "The queue is full: 3 messages are waiting (limit 3).";
     assert.deepEqual(
       refused,
       [6, 7].map((job) => ({ job, code: "SEO_QUEUE_FULL", message })),
@@ -56,10 +56,10 @@ describe("The budget that a service's nodes share", () => {
     queue.leave(lane);
     await time.pass(0);
     assert.equal(started.length, 3);
-    assert.equal(refused.length, 2, "only the messages that found it full");
+    assert.equal(refused.length, 2, "only the jobs that arrived when it was full");
   });
 
-  it("with room for none still starts what can start at once", async () => {
+  it("of size 0 starts a job that need not wait", async () => {
     const lane = createLane();
     const { started, refused, enter } = watch({ size: 0 }, time.now);
     enter(lane);
@@ -72,7 +72,7 @@ describe("The budget that a service's nodes share", () => {
     );
   });
 
-  it("with room for none starts nothing in a pause or beyond the rate, and at once when they are over", async () => {
+  it("of size 0 starts nothing during a pause or above the rate, and starts jobs afterwards", async () => {
     const lane = createLane();
     const { queue, started, enter } = watch({ size: 0, rate: 1 }, time.now);
     queue.pause(1000);
@@ -89,19 +89,27 @@ describe("The budget that a service's nodes share", () => {
     );
   });
 
-  it("begins no more messages of a lane at a time than it may, and goes on with those that it began", async () => {
+  it("limits the open messages of a lane, and lets these send further requests", async () => {
     const [single, other] = [createLane(1), createLane()];
     const { queue, started, refused, enter } = watch({ concurrency: 3, size: 3 }, time.now);
     const begin = () => enter(single, undefined, time.now(), true);
     const jobs = () => started.map(({ job }) => job);
     for (let i = 0; i < 4; i++) begin();
     begin();
-    assert.deepEqual([jobs(), refused.map(({ job }) => job)], [[1], [5]], "there is room, but not for this lane");
+    assert.deepEqual(
+      [jobs(), refused.map(({ job }) => job)],
+      [[1], [5]],
+      "there are free slots, but not for this lane",
+    );
     enter(other);
     enter(single, 0);
     queue.leave(single);
     enter(single, 0);
-    assert.deepEqual(jobs(), [1, 6, 7, 8], "its own requests go before those that came at the same time");
+    assert.deepEqual(
+      jobs(),
+      [1, 6, 7, 8],
+      "further requests of an open message start before new messages of the same time",
+    );
     for (let i = 0; i < 2; i++) queue.leave(single);
     assert.equal(started.length, 4);
     queue.end(single);
@@ -111,7 +119,7 @@ describe("The budget that a service's nodes share", () => {
     assert.deepEqual([jobs().at(-1), single.open, single.waiting], [3, 1, 1]);
   });
 
-  it("says whenever a figure of a lane changes", async () => {
+  it("calls `changed` whenever the numbers of a lane change", async () => {
     const lane = createLane();
     const { queue, enter } = watch({}, time.now);
     let changes = 0;
@@ -136,7 +144,7 @@ describe("The budget that a service's nodes share", () => {
     assert.deepEqual([changes > (before[0] ?? 0), lane.running > (before[1] ?? 0)], [true, true], "when one starts");
   });
 
-  it("refuses what waits, of one lane or of all, also between two attempts, and has room again", async () => {
+  it("refuses waiting jobs and retries, of one lane or of all, and has room again", async () => {
     const [gone, stays] = [createLane(), createLane()];
     const { queue, started, refused, enter } = watch({ size: 4 }, time.now);
     queue.pause(5000);
@@ -166,7 +174,7 @@ describe("The budget that a service's nodes share", () => {
     assert.equal(started.length, 1);
   });
 
-  it("leaves no timer behind when nothing waits any more, and starts what waits for one", async () => {
+  it("keeps no timer when nothing waits, and starts waiting jobs on time", async () => {
     const [gone, stays] = [createLane(), createLane()];
     const { queue, started, enter } = watch({}, time.now);
     const error = new SeoError("SEO_CANCELLED", "");
@@ -192,7 +200,7 @@ describe("The budget that a service's nodes share", () => {
     assert.equal(started.length, 2);
   });
 
-  it("lets in no more for what comes back while it pauses", async () => {
+  it("starts one job after a pause, however many ended during the pause", async () => {
     const lane = createLane();
     const { queue, started, enter } = watch({ concurrency: 3 }, time.now);
     for (let i = 0; i < 8; i++) enter(lane);
@@ -202,7 +210,7 @@ describe("The budget that a service's nodes share", () => {
     assert.equal(started.length, 4);
   });
 
-  it("does not let ten messages of one node wait behind a thousand of another", async () => {
+  it("takes turns between ten messages of one node and a thousand of another", async () => {
     const [many, few] = [createLane(), createLane()];
     const { queue, started, enter } = watch({ concurrency: 2, size: 10_000 }, time.now);
     for (let i = 0; i < 1000; i++) enter(many);
@@ -215,7 +223,7 @@ describe("The budget that a service's nodes share", () => {
     assert.equal(started.filter(({ lane }) => lane === few).length, 10);
   });
 
-  it("starts no more than its rate in any minute", async () => {
+  it("starts no more jobs in any minute than the rate allows", async () => {
     const lane = createLane();
     const { queue, started, enter } = watch({ concurrency: 100, rate: 5 }, time.now);
     for (let i = 0; i < 3; i++) enter(lane);
@@ -227,7 +235,7 @@ describe("The budget that a service's nodes share", () => {
     for (const _ of started) queue.leave(lane);
   });
 
-  it("starts nothing while the service has asked to wait, and then one, two, three", async () => {
+  it("starts nothing during a pause, and then adds one concurrent job at a time", async () => {
     const lane = createLane();
     const { queue, started, enter } = watch({ concurrency: 4 }, time.now);
     queue.pause(5000);
@@ -243,7 +251,7 @@ describe("The budget that a service's nodes share", () => {
     assert.deepEqual(most, [1, 2, 3, 4, 4]);
   });
 
-  it("keeps a message that goes on for the time that it has to wait, and then takes it before what came later", async () => {
+  it("holds a retry for its delay, even if full, and starts it before later messages", async () => {
     const lane = createLane();
     const { queue, started, enter } = watch({ size: 2 }, time.now);
     const came = time.now();
@@ -264,7 +272,7 @@ describe("The budget that a service's nodes share", () => {
     );
   });
 
-  /** What may happen to a queue, with three lanes. */
+  /** One event in the life of a queue with three lanes. */
   const lane = fc.nat({ max: 2 });
   const action = fc.oneof(
     { weight: 6, arbitrary: fc.record({ enter: lane }) },
@@ -275,7 +283,7 @@ describe("The budget that a service's nodes share", () => {
     { weight: 1, arbitrary: fc.record({ cancel: lane }) },
   );
 
-  it("loses none, starts none twice, keeps the order of a lane and its limits, whatever happens", async function () {
+  it("loses no job, starts none twice, and keeps the order and the limits, for any events", async function () {
     this.timeout(60_000);
     const options = fc.record({
       concurrency: fc.integer({ min: 1, max: 4 }),
@@ -311,7 +319,7 @@ describe("The budget that a service's nodes share", () => {
           }
           assert.ok(running() <= limits.concurrency && lanes[2].running <= 1);
         }
-        // To the end: each that runs leaves, until none is left.
+        // Run to the end: every running job leaves, until each job has started or was refused.
         for (let left = entered; left > 0 && started.length + refused.length < entered; ) {
           await time.pass(MINUTE);
           for (const one of lanes) while (one.running > 0) end(one);

@@ -41,11 +41,11 @@ describe("A proxy", () => {
   });
 
   const kinds = {
-    "that makes tunnels": undefined,
-    "that takes plain requests only": (socket: { end(): void }) => socket.end(),
+    "that allows CONNECT": undefined,
+    "that refuses CONNECT": (socket: { end(): void }) => socket.end(),
   };
   for (const [name, tunnel] of Object.entries(kinds)) {
-    it(`${name} is given its password, which the service does not see, and is asked over the same connections`, async () => {
+    it(`${name} receives its password, which the service does not, and its connections are reused`, async () => {
       proxy = await startProxy(tunnel);
       const url = Object.assign(new URL(proxy.url), { username: "me", password: PASSWORD });
       open(url.href);
@@ -57,11 +57,11 @@ describe("A proxy", () => {
         server.requests.every(({ head, path }) => !/proxy-authorization/i.test(head) && path.startsWith("/api/")),
       );
       assert.ok(server.requests.every(({ head }) => head.includes("authorization: Bearer key-of-tests")));
-      // One more for each refused tunnel.
+      // Each refused CONNECT costs one more connection.
       assert.ok(proxy.connections <= (tunnel ? 4 : 2), `${proxy.connections} connections`);
     });
 
-    it(`${name} is asked over a new connection for what must not be sent twice`, async () => {
+    it(`${name} gets a new connection for each request that must not be repeated`, async () => {
       proxy = await startProxy(tunnel);
       open(proxy.url);
       for (let i = 0; i < 3; i++) await store();
@@ -70,7 +70,7 @@ describe("A proxy", () => {
     });
   }
 
-  it("is not asked by plain requests for what goes by TLS", async () => {
+  it("receives nothing but CONNECT for an https URL", async () => {
     await server.close();
     server = await listen((socket) => socket.write(ok), { certificate: "cert" });
     proxy = await startProxy((socket) => socket.end());
@@ -79,7 +79,7 @@ describe("A proxy", () => {
     assert.deepEqual([...new Set(proxy.asked.map(({ line }) => line.split(" ")[0]))], ["CONNECT"]);
   });
 
-  it("that has lost what it was handed leaves it uncertain", async () => {
+  it("leaves a request uncertain if the connection is lost after the request was forwarded", async () => {
     await server.close();
     server = await listen((socket) => socket.destroy());
     proxy = await startProxy();
@@ -87,7 +87,7 @@ describe("A proxy", () => {
     await assert.rejects(store(), ({ details }) => details.uncertain === true && server.requests.length === 1);
   });
 
-  it("that was down is asked for a tunnel when it is up again", async () => {
+  it("receives CONNECT again when it is back after a failure", async () => {
     proxy = await startProxy();
     const { url } = proxy;
     await proxy.close();
@@ -101,7 +101,7 @@ describe("A proxy", () => {
     );
   });
 
-  it("that makes no tunnel, and is gone when it is handed the request, is told of once", async () => {
+  it("causes one error if it refuses CONNECT and then goes down", async () => {
     let gone: Promise<void> | undefined;
     proxy = await startProxy(() => {
       gone = proxy.close();
@@ -112,7 +112,7 @@ describe("A proxy", () => {
     assert.equal(server.requests.length, 0);
   });
 
-  it("is left with the client: its connections are closed", async () => {
+  it("loses its connections when the client closes", async () => {
     proxy = await startProxy();
     open(proxy.url);
     await show();
@@ -120,28 +120,28 @@ describe("A proxy", () => {
     assert.ok(proxy.open.size > 0);
     const closed = allClosed(proxy.open);
     await client.close();
-    const kept = late(1000).then(() => assert.fail("They are kept for four seconds."));
+    const kept = late(1000).then(() => assert.fail("The connections are still open after a second."));
     await Promise.race([closed, kept]);
   });
 
-  it("is not asked for what it is to leave alone", async () => {
+  it("is bypassed for a host that is excepted", async () => {
     proxy = await startProxy();
     open(proxy.url, ["other.example", "127.0.0.1"]);
     await show();
     assert.deepEqual([proxy.asked, server.requests.length], [[], 1]);
   });
 
-  it("is not quoted when its URL is none", async () => {
+  it("is not quoted if its URL is not valid", async () => {
     proxy = await startProxy();
     assert.throws(() => open(`http://me:${PASSWORD}@[bad`), {
       code: "SEO_CONFIG",
-      message: "The proxy's URL is not a URL.",
+      message: "The proxy URL is not valid.",
       details: { stage: "proxy" },
     });
     open(proxy.url);
   });
 
-  describe("of the environment", () => {
+  describe("in the environment variables", () => {
     const rows: [environment: (proxy: string) => Record<string, string>, scheme: string, through: boolean][] = [
       [(url) => ({ HTTP_PROXY: url }), "http", true],
       [(url) => ({ http_proxy: url }), "http", true],
@@ -155,7 +155,7 @@ describe("A proxy", () => {
       [() => ({ HTTP_PROXY: "" }), "http", false],
     ];
     for (const [set, scheme, through] of rows)
-      it(`counts: ${Object.entries(set("its URL")).map((pair) => pair.join("="))} for ${scheme}`, async () => {
+      it(`is ${through ? "used" : "not used"} for ${scheme}: ${Object.entries(set("its URL")).map((pair) => pair.join("="))}`, async () => {
         await server.close();
         server = await listen((socket) => socket.write(ok), scheme === "https" ? { certificate: "cert" } : {});
         proxy = await startProxy();
@@ -165,7 +165,7 @@ describe("A proxy", () => {
         assert.equal(proxy.asked.length, through ? 1 : 0);
       });
 
-    it("does not count where a proxy is chosen", async () => {
+    it("is not used if another proxy is configured", async () => {
       proxy = await startProxy();
       process.env.HTTP_PROXY = deadUrl;
       process.env.NO_PROXY = "*";
@@ -174,12 +174,12 @@ describe("A proxy", () => {
       assert.equal(proxy.asked.length, 1);
     });
 
-    it("is not quoted when it is no URL", async () => {
+    it("is not quoted if its URL is not valid", async () => {
       proxy = await startProxy();
       process.env.HTTP_PROXY = `http://me:${PASSWORD}@[bad`;
       assert.throws(() => open(), {
         code: "SEO_CONFIG",
-        message: "The proxy's URL in HTTP_PROXY or HTTPS_PROXY is not a URL.",
+        message: "The proxy URL in HTTP_PROXY or HTTPS_PROXY is not valid.",
       });
       open(proxy.url);
     });

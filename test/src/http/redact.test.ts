@@ -6,7 +6,7 @@ import { forFlows, redact } from "../../../src/http/redact.js";
 const KEY = "key/of (tests)";
 
 describe("A secret", () => {
-  it("is in no text and no property's name, plain or encoded", () => {
+  it("is redacted in all texts and property names, also URL-encoded", () => {
     const secret = fc.string({ minLength: 6, maxLength: 30 }).filter((text) => !"***".includes(text.trim()));
     const any = fc.jsonValue({ maxDepth: 3 });
     fc.assert(
@@ -23,7 +23,7 @@ describe("A secret", () => {
     );
   });
 
-  it("is replaced by stars, and all else is as it was", () => {
+  it("is replaced with three asterisks, and everything else is kept", () => {
     const said = { a: `x ${KEY} y`, b: [1, null, true, encodeURIComponent(KEY)], [KEY]: { c: KEY + KEY } };
     assert.deepEqual(redact(said, ["", KEY]), { a: "x *** y", b: [1, null, true, "***"], "***": { c: "******" } });
     for (const whole of [said, "text", 7, null, undefined]) assert.equal(redact(whole, [""]), whole);
@@ -31,7 +31,7 @@ describe("A secret", () => {
     assert.equal(redact(null, [KEY]), null);
   });
 
-  it("is replaced in every form that it has in an answer", () => {
+  it("is redacted in form-encoded text and in JSON, with and without escaped slashes", () => {
     const secret = 'my "secret" wo/rd!';
     const page = { form: new URLSearchParams({ password: secret }).toString(), json: JSON.stringify({ secret }) };
     const php = JSON.stringify({ secret }).replaceAll("/", "\\/");
@@ -42,20 +42,20 @@ describe("A secret", () => {
     });
   });
 
-  it("of a few letters is hidden where it stands alone", () => {
+  it("of less than six characters is redacted only as a separate word", () => {
     const said = "pass, passed 1pass passé (pass) pass";
     assert.equal(redact(said, ["pass"]), "***, passed 1pass passé (***) ***");
     assert.equal(redact("secreted", ["secret"]), "***ed");
   });
 
-  it("is in nothing that a flow sees of a failure", () => {
+  it("is redacted in the message, fields and body of an error", () => {
     const details = { statusCode: 422, fields: { [KEY]: [KEY] }, body: KEY, retryAfter: 300 };
     const { code, message, details: left } = forFlows(new SeoError("SEO_REJECTED", `No ${KEY}.`, details), [KEY]);
     assert.deepEqual([code, message], ["SEO_REJECTED", "No ***."]);
     assert.deepEqual(left, { statusCode: 422, fields: { "***": ["***"] }, body: "***", retryAfter: 300 });
   });
 
-  it("is not cut in two with a text that is cut to 1 000 characters", () => {
+  it("is redacted before a text is cut to 1,000 characters", () => {
     const long = "x".repeat(990) + KEY.repeat(2);
     const { message, details } = forFlows(new SeoError("SEO_SERVER", long, { body: long }), [KEY]);
     const left = `${"x".repeat(990)}******`;
@@ -65,10 +65,10 @@ describe("A secret", () => {
   });
 });
 
-describe("A wait that is too long", () => {
-  it("is put into words", () => {
+describe("A wait of more than five minutes", () => {
+  it("is explained in the error message", () => {
     const { message } = forFlows(new SeoError("SEO_RATE_LIMITED", "No.", { retryAfter: 301 }), []);
-    assert.equal(message, "No. It asks to wait 301 s; at most 300 s are waited here.");
+    assert.equal(message, "No. It asked to wait 301 s, more than the limit of 300 s.");
     assert.equal(forFlows(new SeoError("SEO_RATE_LIMITED", "No."), []).message, "No.");
   });
 });

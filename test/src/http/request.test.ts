@@ -7,6 +7,11 @@ import { checker } from "../../../src/schema.js";
 
 const root = { origin: "https://seo.example.com", prefix: "" };
 
+const SCHEME = "must begin with http:// or https://";
+const INVALID = "is not a valid URL";
+const USER = "must not contain a user name or password";
+const QUERY = "must not contain a query string or fragment";
+
 const refusal =
   (sentence: string) =>
   ({ code, message, details }: SeoError) => {
@@ -14,7 +19,7 @@ const refusal =
     return true;
   };
 
-describe("a base URL", () => {
+describe("A base URL", () => {
   const accepted: Record<string, [origin: string, prefix: string]> = {
     "https://seo.example.com": ["https://seo.example.com", ""],
     "HTTPS://SEO.example.com/": ["https://seo.example.com", ""],
@@ -26,44 +31,44 @@ describe("a base URL", () => {
     "https://[::1]:8443/x": ["https://[::1]:8443", "/x"],
   };
   for (const [text, [origin, prefix]] of Object.entries(accepted)) {
-    it(`may be ${text}`, () => assert.deepEqual(parseBase(text), { origin, prefix }));
+    it(`is accepted: ${text}`, () => assert.deepEqual(parseBase(text), { origin, prefix }));
   }
 
   const refused: Record<string, string> = {
-    "example.com": "must begin with http:// or https://",
-    "localhost:8787": "must begin with http:// or https://",
-    "ftp://example.com": "must begin with http:// or https://",
-    "https://": "is not a URL",
-    "https://exa mple": "is not a URL",
-    "https://u:secret@example.com": "must have no user name and no password",
-    "https://secret@example.com": "must have no user name and no password",
-    "https://:secret@example.com": "must have no user name and no password",
-    "https://example.com/?key=secret": "must have no query and no fragment",
-    "https://example.com/#secret": "must have no query and no fragment",
+    "example.com": SCHEME,
+    "localhost:8787": SCHEME,
+    "ftp://example.com": SCHEME,
+    "https://": INVALID,
+    "https://exa mple": INVALID,
+    "https://u:secret@example.com": USER,
+    "https://secret@example.com": USER,
+    "https://:secret@example.com": USER,
+    "https://example.com/?key=secret": QUERY,
+    "https://example.com/#secret": QUERY,
   };
   for (const [text, why] of Object.entries(refused)) {
-    it(`may not be ${text}, and is not quoted`, () => {
+    it(`is rejected and not quoted: ${text}`, () => {
       assert.throws(() => parseBase(text), refusal(`The service's base URL ${why}.`));
     });
   }
 });
 
-describe("an API key", () => {
-  it("loses the blanks that were copied with it", () => assert.equal(parseKey(" \tkey-1\r\n"), "key-1"));
+describe("An API key", () => {
+  it("is trimmed", () => assert.equal(parseKey(" \tkey-1\r\n"), "key-1"));
   for (const key of [undefined, "", "  ", "two words", "line\nbreak", "schlüssel", "\u0000", "ke\u2028y"]) {
-    it(`may not be ${JSON.stringify(key)}, and is not quoted`, () => {
-      const why = key?.trim() ? "must be one word of ASCII characters, without line breaks" : "is missing";
+    it(`is rejected and not quoted: ${JSON.stringify(key)}`, () => {
+      const why = key?.trim() ? "must be printable ASCII characters, without spaces or line breaks" : "is missing";
       assert.throws(() => parseKey(key), refusal(`The service's API key ${why}.`));
     });
   }
 });
 
-describe("a request", () => {
+describe("The HTTP request of an operation", () => {
   for (const [type, row] of Object.entries(operations)) {
     const [before = "", after = ""] = row.path.split(/\{\w+\}/);
     const check = checker(row.params);
 
-    it(`of ${type} stays under its own path, whatever the input`, () => {
+    it(`stays under its own path with any input: ${type}`, () => {
       const any = fc.oneof(
         fc.string({ unit: "binary" }),
         fc.string(),
@@ -91,7 +96,7 @@ describe("a request", () => {
       );
     });
 
-    it(`of ${type} has every parameter in its place, and none that is not set`, () => {
+    it(`contains each parameter that is set, in its place: ${type}`, () => {
       const values = Object.fromEntries(
         Object.entries(row.params).map(([param, { values }]) => [
           param,
