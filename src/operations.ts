@@ -74,7 +74,7 @@ const search: Param = {
   place: "query",
   label: "Search",
   example: "pricing",
-  help: "Free text to search for.",
+  help: "Text to search for.",
 };
 const searchBy = (values: Record<string, string>): Param => ({
   kind: "choice",
@@ -82,7 +82,7 @@ const searchBy = (values: Record<string, string>): Param => ({
   label: "Search by",
   values,
   default: String(Object.keys(values)[0]),
-  help: "The field to search in.",
+  help: "Field to search in.",
 });
 const sortBy = (values: Record<string, string>): Param => ({
   kind: "choice",
@@ -90,7 +90,7 @@ const sortBy = (values: Record<string, string>): Param => ({
   label: "Sort by",
   values,
   default: String(Object.keys(values)[0]),
-  help: "The field to sort by.",
+  help: "Field to sort by.",
 });
 const sort: Param = {
   kind: "choice",
@@ -98,7 +98,7 @@ const sort: Param = {
   label: "Order",
   values: { desc: "Descending", asc: "Ascending" },
   default: "desc",
-  help: "The sort direction.",
+  help: "Sort direction.",
 };
 const perPage: Param = {
   kind: "choice",
@@ -106,7 +106,7 @@ const perPage: Param = {
   label: "Records per page",
   values: { 10: "10", 25: "25", 50: "50", 100: "100" },
   default: "10",
-  help: "Outputs that read all pages use 100 unless you set this.",
+  help: "Page size. Blank: the service default, or 100 if Output reads all pages.",
 };
 const paging = { sort, per_page: perPage };
 const project: Param = {
@@ -115,14 +115,14 @@ const project: Param = {
   label: "Project",
   example: "example.com",
   suggest: "seo-project-list",
-  help: "The name of a project.",
+  help: "Name of the project.",
 };
 const result: Param = {
   kind: "choice",
   place: "query",
   label: "Result",
   values: { good: "Good", decent: "Decent", bad: "Bad" },
-  help: "Only list reports with this result.",
+  help: "Result to filter by.",
 };
 const reportId: Param = {
   kind: "segment",
@@ -132,21 +132,21 @@ const reportId: Param = {
   required: true,
   example: "27",
   suggest: "seo-report-list",
-  help: "The ID of the report.",
+  help: "ID of the report, as returned by the service.",
 };
 const privacy: Param = {
   kind: "choice",
   place: "form",
   label: "Privacy",
   values: { 0: "Public", 1: "Private", 2: "Password" },
-  help: "Who can view the report page.",
+  help: "Visibility of the report page.",
 };
 const password: Param = {
   kind: "secret",
   place: "form",
   label: "Password",
   when: { privacy: "2" },
-  help: "Password for the report page. Used only when Privacy is set to Password.",
+  help: "Password for the report page. Used only if Privacy is Password.",
 };
 const update: Param = {
   kind: "flag",
@@ -154,7 +154,7 @@ const update: Param = {
   label: "Regenerate",
   values: { 0: "No", 1: "Yes" },
   default: "0",
-  help: "Fetch the page again and regenerate the report.",
+  help: "Whether the service fetches the page again and regenerates the report.",
 };
 const url: Param = {
   kind: "text",
@@ -162,7 +162,7 @@ const url: Param = {
   label: "URL",
   required: true,
   example: "https://example.com/pricing",
-  help: "The URL of the web page to analyze.",
+  help: "URL of the web page to analyze.",
 };
 
 const output: Field = {
@@ -170,7 +170,7 @@ const output: Field = {
   label: "Output",
   values: { body: "Full response", data: "Response data" },
   default: "body",
-  help: "What the message payload contains.",
+  help: "Content of the output messages.",
 };
 const limit: Field = {
   kind: "count",
@@ -195,7 +195,7 @@ const method: Field = {
   label: "Method",
   values: { PUT: "PUT", PATCH: "PATCH" },
   default: "PUT",
-  help: "The HTTP method. The service treats both the same.",
+  help: "HTTP method of the request. The service treats both the same.",
 };
 
 /**
@@ -205,7 +205,7 @@ const method: Field = {
 export const operations: Record<string, Operation> = {
   "seo-report-list": {
     title: "list reports",
-    help: "Lists the reports in the account. You can search, filter and sort them.",
+    help: "Lists the reports in the account, with search, filters and sorting.",
     returns: "The reports: one page, or all pages as set in Output.",
     color: REPORT,
     method: "GET",
@@ -229,13 +229,13 @@ export const operations: Record<string, Operation> = {
     method: "GET",
     path: "/api/v1/reports/{id}",
     main: "reportId",
-    done: "shown",
+    done: "received",
     options: single,
     params: { reportId },
   },
   "seo-report-store": {
     title: "store report",
-    help: "Submits a URL. The service analyzes the page and creates a report.",
+    help: "Creates an SEO report for a web page.",
     returns: "The new report.",
     color: REPORT,
     method: "POST",
@@ -272,7 +272,7 @@ export const operations: Record<string, Operation> = {
   },
   "seo-report-delete": {
     title: "delete report",
-    help: "Deletes a report. This cannot be undone.",
+    help: "Permanently deletes a report.",
     returns: "The service's response, or null if it is empty.",
     color: REPORT,
     method: "DELETE",
@@ -285,7 +285,7 @@ export const operations: Record<string, Operation> = {
   },
   "seo-project-list": {
     title: "list projects",
-    help: "Lists the projects in the account. You can search and sort them.",
+    help: "Lists the projects in the account, with search and sorting.",
     returns: "The projects: one page, or all pages as set in Output.",
     color: PROJECT,
     method: "GET",
@@ -301,7 +301,7 @@ export const operations: Record<string, Operation> = {
   },
   "seo-project-delete": {
     title: "delete project",
-    help: "Deletes a project and all its reports. This cannot be undone.",
+    help: "Permanently deletes a project and all its reports.",
     returns: "The service's response, or null if it is empty.",
     color: PROJECT,
     method: "DELETE",
@@ -327,27 +327,27 @@ export const changes: NodeType = {
       label: "Changes",
       values: { all: "All", created: "Created", changed: "Changed", deleted: "Deleted" },
       default: "all",
-      help: "Which changes to send.",
+      help: "Kinds of change to send.",
     },
     threshold: {
       kind: "count",
       label: "Threshold",
       min: 0,
       example: "5",
-      help: "Minimum score difference, in points, that counts as a change. Blank: any difference in a report counts, including its dates.",
+      help: "Minimum score difference, in points. A different result or privacy always counts; different dates alone do not. Blank: any difference counts.",
     },
     first: {
       kind: "choice",
       label: "First run",
       values: { none: "Send nothing", created: "Send all reports as created" },
       default: "none",
-      help: "What to send when there is nothing to compare with yet.",
+      help: "Messages to send if there is no saved state to compare with.",
     },
     store: {
       kind: "text",
       label: "Context store",
       example: "file",
-      help: "The context store that holds the last known reports. Blank: the default store. Unless contextStorage is configured in Node-RED's settings, a restart or a redeploy of this node clears it.",
+      help: "Location of the saved state. Blank: the default store. Without contextStorage in Node-RED's settings, a restart or a redeploy of this node clears it.",
     },
     limit: { ...limit, default: "" },
   },
@@ -361,21 +361,21 @@ export const service: Record<string, Field> = {
     required: true,
     pattern: "https?://[^\\s/?#@]+(/[^\\s?#]*)?",
     example: "https://seo.example.com",
-    help: "The URL of the service, without /api/v1. Use ${NAME} for an environment variable.",
+    help: "URL of the service, without /api/v1. Use ${NAME} for an environment variable.",
   },
   timeout: {
     kind: "count",
     label: "Timeout",
     min: 1,
     example: "30",
-    help: "Maximum time for one attempt, in seconds. Blank: 30, or 120 to create or update a report.",
+    help: "Maximum time for one attempt, in seconds. Blank: 30, or 120 for creating or updating a report.",
   },
   concurrency: {
     kind: "count",
     label: "Concurrency",
     min: 1,
     default: "4",
-    help: "Maximum number of concurrent requests.",
+    help: "Maximum number of requests in flight.",
   },
   rate: {
     kind: "count",
@@ -390,18 +390,18 @@ export const service: Record<string, Field> = {
     label: "Retries",
     min: 0,
     default: "3",
-    help: "How many times to retry a failed request, if that is safe.",
+    help: "Maximum number of further attempts after a failed one, if resending is safe.",
   },
   tls: {
     kind: "node",
     node: "tls-config",
     label: "TLS",
-    help: "Only needed for a private certificate authority or a client certificate.",
+    help: "Private certificate authorities or a client certificate. Blank: the certificate authorities included with Node.js.",
   },
   proxy: {
     kind: "node",
     node: "http proxy",
     label: "Proxy",
-    help: "Blank: use the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
+    help: "Proxy server for all requests. Blank: the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
   },
 };

@@ -21,7 +21,9 @@ for (const icon of icons) write(`icons/${icon}`, readFileSync(join(root, "icons"
 write(`${SET}.html`, page(types, new Set(icons)));
 
 const folder = join(root, "nodes/locales");
-const translations = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
+const catalogues = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
+// en-US.json is what the others were translated from, and can be older than the table.
+const translations = catalogues.filter((file) => file !== "en-US.json");
 const languages: [string, Texts][] = translations.map((file) => [
   file.replace(/\.json$/, ""),
   JSON.parse(readFileSync(join(folder, file), "utf8")),
