@@ -64,6 +64,8 @@ describe("the documents", () => {
         const text = read(path);
         for (const [, file = ""] of text.matchAll(/`((?:src|nodes|sandbox|dev|bench|test|icons)\/[\w./-]*)`/g))
           assert.ok(existsSync(join(root, file)), file);
+        for (const [script, file = ""] of text.matchAll(/\bdist\/([\w./-]+)\.js\b/g))
+          assert.ok(existsSync(join(root, `${file}.ts`)), script);
         for (const [, script = ""] of text.matchAll(/`npm run ([\w:-]+)/g)) assert.ok(script in scripts, script);
       });
 
