@@ -24,7 +24,7 @@ const anchors = (path: string) =>
       .replaceAll(" ", "-"),
   );
 
-describe("the documents", () => {
+describe("The documents", () => {
   for (const [path, text] of Object.entries(documents()))
     it(`${path} is what npm run docs makes of the code`, () => assert.equal(read(path), text));
 
@@ -75,7 +75,7 @@ describe("the documents", () => {
     });
 });
 
-describe("the architecture", () => {
+describe("The architecture", () => {
   const graph = importsOf(["src", "nodes"]);
 
   it("has no circular imports", () => {

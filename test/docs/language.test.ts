@@ -54,7 +54,7 @@ const prose = (text: string) =>
     (code) => code.replace(/[^\n]/g, "_"),
   );
 
-describe("the language", () => {
+describe("The language", () => {
   for (const file of files)
     it(`${file} keeps to the glossary`, () => {
       const found = prose(readFileSync(join(root, file), "utf8"))

@@ -15,7 +15,7 @@ const samples = [...readme.matchAll(/```json\n([\s\S]*?)```/g)].map(([, sample =
 const sample = (property: string) => samples.find((one) => property in one) ?? assert.fail(`no sample has ${property}`);
 const undated = (record: Json) => Object.fromEntries(Object.entries(record).filter(([name]) => !name.endsWith("_at")));
 
-describe("the samples in the README", () => {
+describe("The samples in the README", () => {
   let sandbox: Sandbox;
   let client: Client;
   before(async () => {
