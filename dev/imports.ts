@@ -6,7 +6,7 @@ import { root } from "./nodered.js";
 export function importsOf(folders: string[]): Map<string, Set<string>> {
   const files = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts"))
+      .filter((file) => file.endsWith(".ts") && !file.endsWith(".d.ts"))
       .map((file) => join(folder, file)),
   );
   const name = (path: string) =>
