@@ -44,7 +44,7 @@ const faults: Record<string, Fault> = {
   "503, Retry-After: 0": { share: 100, rejected: true, respond: json(503, { status: 503 }, { "retry-after": "0" }) },
   "422": { share: 100, rejected: true, respond: json(422, { message: "Invalid.", errors: { url: ["Invalid."] } }) },
   "reset before the response": { share: 100, respond: ({ socket }) => socket?.resetAndDestroy() },
-  "reset in the body": { share: 100, respond: breakOff },
+  "reset within the response": { share: 100, respond: breakOff },
   HTML: { share: 100, respond: html(200, "<p>Hi</p>") },
   slow: { share: 100, respond: after(SLOW) },
   "after the timeout": { share: 3, respond: after(LATE) },

@@ -84,7 +84,7 @@ export const report = (run: Run): string =>
     ),
     table(
       [`1,000 pages of 20 ms, ${CONCURRENCY} in flight`, "s", "records", "peak heap MiB"],
-      run.pages.map(({ name, ms, records, heap }) => [name, ms / 1000, String(records), heap / MIB]),
+      run.pages.map(({ name, ms, records, heap }) => [name, ms / 1000, records.toLocaleString("en-US"), heap / MIB]),
     ),
     `Heap per message with ${QUEUED} waiting, besides the message itself: ${Math.round(run.queued)} bytes.`,
     table(["target", "measured", "allowed", ""], targets(run).map(verdict)),

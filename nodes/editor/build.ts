@@ -3,7 +3,6 @@ import { dirname, join, resolve } from "node:path";
 import { build, SET, type Texts } from "./forms.js";
 import { help } from "./help.js";
 import { page } from "./page.js";
-import { withTables } from "./readme.js";
 
 /** Runs after tsc, and writes the files that Node-RED expects beside the compiled entry. */
 const root = join(import.meta.dirname, "../../..");
@@ -20,9 +19,6 @@ const { types, english } = build();
 const icons = readdirSync(join(root, "icons"));
 for (const icon of icons) write(`icons/${icon}`, readFileSync(join(root, "icons", icon), "utf8"));
 write(`${SET}.html`, page(types, new Set(icons)));
-
-const readme = join(root, "README.md");
-write(readme, withTables(readFileSync(readme, "utf8")));
 
 const folder = join(root, "nodes/locales");
 const catalogues = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];

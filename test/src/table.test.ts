@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { root } from "../../dev/nodered.js";
 import { build } from "../../nodes/editor/forms.js";
 import { page } from "../../nodes/editor/page.js";
-import { tables, withTables } from "../../nodes/editor/readme.js";
 import { createClient } from "../../src/client.js";
 import { codes } from "../../src/errors.js";
 import { changes, type Operation, operations } from "../../src/operations.js";
@@ -61,12 +58,6 @@ describe("The table of operations", () => {
 
   it("has statuses of at most 40 characters", () => {
     for (const { status } of Object.values(codes)) assert.ok(status.length <= 40, status);
-  });
-
-  it("generates the tables in the README", () => {
-    const readme = readFileSync(`${root}/README.md`, "utf8");
-    assert.equal(withTables(readme), readme);
-    for (const [name, text] of Object.entries(tables)) assert.ok(readme.includes(text), name);
   });
 
   describe("with one more row", () => {

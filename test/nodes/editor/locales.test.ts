@@ -62,7 +62,7 @@ describe("the translations", () => {
 
   it("include a new language once its file exists, as CONTRIBUTING says", () => {
     const copy = mkdtempSync(join(tmpdir(), "seo-language-"));
-    for (const path of ["dist/nodes", "dist/src", "nodes/locales", "icons", "README.md", "package.json"])
+    for (const path of ["dist/nodes", "dist/src", "nodes/locales", "icons", "package.json"])
       cpSync(join(root, path), join(copy, path), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
     const catalogue = read("dist/nodes/locales/en-US", `${SET}.json`).replaceAll("Base URL", "URL di base");
