@@ -3,9 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import { changes, operations, service } from "../../src/operations.js";
-import { examples } from "../support/examples.js";
+import { readExamples } from "../support/examples.js";
 import type { FlowNode } from "../support/red.js";
 
+const examples = readExamples("examples");
 const SERVICE = "seo-examples-service";
 const GRID = 20;
 const own = { ...operations, "seo-report-changes": changes };
