@@ -64,7 +64,7 @@ export async function startCluster(folder: string, name: string, count: number) 
           service: client,
           change(node) {
             const [payload] = (node.props ?? []) as { v?: string }[];
-            if (node.name === "put in URLs" && payload) payload.v = JSON.stringify(urls);
+            if (node.name === "submit URLs" && payload) payload.v = JSON.stringify(urls);
             change(node, names[index] ?? "");
           },
         });

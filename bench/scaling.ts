@@ -28,7 +28,7 @@ async function busy(cluster: Cluster, machines: number, concurrency: number, job
   const client = { concurrency: String(concurrency) };
   const run = await cluster.start({ jobs, service: { latency }, client, tab: { IN_FLIGHT: 48 } });
   const began = performance.now();
-  await run.press("put in URLs");
+  await run.press("submit URLs");
   await run.came(jobs);
   const seconds = (performance.now() - began) / SECOND;
   run.stop();
@@ -40,7 +40,7 @@ async function limited(cluster: Cluster, machines: number, rate: string): Promis
   const { jobs, rateLimit } = LIMITED;
   const run = await cluster.start({ jobs, service: { rateLimit }, client: { rate } });
   const began = performance.now();
-  await run.press("put in URLs");
+  await run.press("submit URLs");
   await run.came(jobs);
   const seconds = (performance.now() - began) / SECOND;
   const { refused } = await run.asked();
@@ -95,7 +95,7 @@ async function risky(
 /** `kill -9` of the last machine in the middle; it comes back when the others have taken some of its jobs. */
 const die = (cluster: Cluster, change: Change): Promise<Row> =>
   risky(cluster, change, async ({ press, came }) => {
-    await press("put in URLs");
+    await press("submit URLs");
     await came(RISKY.jobs / 4);
     cluster.kill();
     await sleep(RISKY.overdue * SECOND);
@@ -109,7 +109,7 @@ async function part(cluster: Cluster, change: Change): Promise<Row> {
   const relay = await startRelay(cluster.broker.url);
   const harm = async ({ press }: Run) => {
     relay.deafen();
-    await press("put in URLs");
+    await press("submit URLs");
     await sleep(2 * RISKY.latency);
     relay.cut();
   };
