@@ -33,7 +33,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const before = [100, 99, ...pages.slice(2).map(() => 0)];
     for (const [index, page] of pages.entries()) (page as Report).score = before[index] ?? 0;
     const { outputs, texts } = await audit(url);
-    assert.deepEqual(outputs, { posted: [200] });
+    assert.deepEqual(outputs, { sent: [200] });
     assert.equal(requests.filter(({ method }) => method === "PUT").length, pages.length);
     const lines = pages.slice(0, 2).map(({ url: page, score }, index) => ({
       drop: (before[index] ?? 0) - score,
@@ -82,23 +82,23 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
   it("posts that there are no reports", async () => {
     const { outputs, texts } = await audit((await up({ reports: 0 })).url);
     const text = `The weekly SEO audit failed: There are no reports in the project ${PROJECT}.`;
-    assert.deepEqual([outputs, texts], [{ posted: [200] }, [text]]);
+    assert.deepEqual([outputs, texts], [{ sent: [200] }, [text]]);
     quiet();
   });
 
   it("shows what the chat rejects, or that it cannot be reached", async () => {
     const { url } = await up({ reports: 0 });
-    assert.deepEqual((await audit(url, 404)).outputs, { "not posted": ["The chat returned 404: from the chat"] });
+    assert.deepEqual((await audit(url, 404)).outputs, { "not sent": ["The chat returned 404: from the chat"] });
     await deploy(url, { env: { SLACK_WEBHOOK_URL: "http://127.0.0.1:1" } });
-    const { "not posted": [text] = [], ...rest } = await press("Mondays at 7:00");
-    assert.match(String(text), /^post to the chat: .*ECONNREFUSED/);
+    const { "not sent": [text] = [], ...rest } = await press("Mondays at 7:00");
+    assert.match(String(text), /^post: .*ECONNREFUSED/);
     assert.deepEqual(rest, {});
     quiet();
   });
 
   it("shows the message if no chat is set", async () => {
     await deploy((await up({ reports: 36 })).url);
-    const { "SLACK_WEBHOOK_URL is not set": [text] = [], ...rest } = await press("Mondays at 7:00");
+    const { "no webhook set": [text] = [], ...rest } = await press("Mondays at 7:00");
     assert.ok(String(text).startsWith(`SEO audit of ${PROJECT}, ${TODAY}: `), String(text));
     assert.deepEqual(rest, {});
     quiet();
@@ -106,7 +106,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
 
   unavailable(async (url, { says }) => {
     const { outputs, texts } = await audit(url);
-    assert.deepEqual(outputs, { posted: [200] });
+    assert.deepEqual(outputs, { sent: [200] });
     assert.match(texts.join("\n"), new RegExp(`^The weekly SEO audit failed: .*${says.source}`));
   });
 });

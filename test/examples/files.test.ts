@@ -37,17 +37,18 @@ interface Box {
   bottom: number;
 }
 
-const WIDE = /[mwMWABCDGHKNOQRUVXYZ@%&]/;
+const WIDE = /[mwMWABCDGHKNOQRUVXYZ@%&_]/;
 const NARROW = /[ijltfrI .,:;'!()[\]/-]/;
 
-/** Where a node is drawn: approximately its label in the editor's 14-pixel Helvetica, and the button at its side. */
+/** Where a node is drawn: its label by the editor's formula, in a wide font such as DejaVu Sans, and the button at its side. */
 function boxOf(node: FlowNode): Box {
-  const small = node.type.startsWith("link ") && !node.l;
-  const label = [...(node.name ?? "")].reduce(
-    (sum, sign) => sum + (WIDE.test(sign) ? 11 : NARROW.test(sign) ? 4 : 7.5),
+  const isSmall = node.type.startsWith("link ") && !node.l;
+  const sign = node.repeat || node.crontab || node.once ? " ↻" : "";
+  const label = [...(node.name + sign)].reduce(
+    (sum, letter) => sum + (WIDE.test(letter) ? 12 : NARROW.test(letter) ? 5 : 8.5),
     0,
   );
-  const width = small ? 30 : Math.max(100, 20 * Math.round((label + 50) / 20));
+  const width = isSmall ? 30 : Math.max(100, 20 * Math.ceil((label + 57) / 20));
   const height = Math.max(30, 15 * ((node.wires as unknown[])?.length ?? 0));
   const [x, y] = [node.x as number, node.y as number];
   return {

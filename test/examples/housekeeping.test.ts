@@ -18,8 +18,8 @@ describeExample("11 - Housekeeping", ({ up, deploy, press, quiet, unavailable })
       .filter(({ generated_at }) => generated_at < Date.now() - 30 * DAY);
     assert.ok(old.length > 1);
     const rest = reports.list({}).length - old.length;
-    assert.deepEqual(await press("1. list what is old"), {
-      "for approval": [old.map(({ id, url, generated_at }) => ({ id, url, date: stamp(generated_at) }))],
+    assert.deepEqual(await press("1. list old ones"), {
+      "approve?": [old.map(({ id, url, generated_at }) => ({ id, url, date: stamp(generated_at) }))],
     });
     reports.remove(old[0]?.id ?? 0);
     const { result } = await press("2. delete these");
@@ -31,28 +31,28 @@ describeExample("11 - Housekeeping", ({ up, deploy, press, quiet, unavailable })
       old.slice(1).map(({ id }) => ({ report: id, error: "" })),
     );
     assert.equal(reports.list({}).length, rest);
-    assert.deepEqual(await press("2. delete these"), nothing("list what is old"));
-    assert.deepEqual(await press("1. list what is old"), { "for approval": [[]] });
-    assert.deepEqual(await press("2. delete these"), nothing("list what is old"));
+    assert.deepEqual(await press("2. delete these"), nothing("list old ones"));
+    assert.deepEqual(await press("1. list old ones"), { "approve?": [[]] });
+    assert.deepEqual(await press("2. delete these"), nothing("list old ones"));
     quiet();
   });
 
   it("does nothing without a project, an approval or a password", async () => {
     const { url, requests } = await up();
     await start(url, { PROJECT: "", REPORT_PASSWORD: "" });
-    for (const button of ["1. list what is old", "1. show the project"]) {
+    for (const button of ["1. list old ones", "1. show it"]) {
       assert.deepEqual(await press(button), { error: ["Set PROJECT in the properties of this flow."] });
     }
-    assert.deepEqual(await press("2. delete it"), nothing("show the project"));
+    assert.deepEqual(await press("2. delete it"), nothing("show it"));
     const password = { error: ["Set the environment variable REPORT_PASSWORD."] };
-    assert.deepEqual(await press("set a password"), password);
+    assert.deepEqual(await press("protect"), password);
     assert.deepEqual(requests, []);
     await start(url, { PROJECT: "none" });
-    assert.deepEqual(await press("1. show the project"), { error: ["There is no project none."] });
-    assert.deepEqual(await press("2. delete it"), nothing("show the project"));
+    assert.deepEqual(await press("1. show it"), { error: ["There is no project none."] });
+    assert.deepEqual(await press("2. delete it"), nothing("show it"));
     await start(url, { APPROVAL_MINUTES: 0 });
-    await press("1. show the project");
-    assert.deepEqual(await press("2. delete it"), nothing("show the project"));
+    await press("1. show it");
+    assert.deepEqual(await press("2. delete it"), nothing("show it"));
     assert.ok(requests.every(({ method }) => method === "GET"));
     quiet();
   });
@@ -61,7 +61,7 @@ describeExample("11 - Housekeeping", ({ up, deploy, press, quiet, unavailable })
     const { url, reports } = await up({ reports: 40 });
     await start(url);
     const kept = reports.list({}).filter(({ project }) => project !== "example.com");
-    const { "for approval": [project] = [] } = await press("1. show the project");
+    const { "approve?": [project] = [] } = await press("1. show it");
     assert.deepEqual((project as { project: string }).project, "example.com");
     const deleted = { project: "example.com", object: "project", deleted: true, status: 200 };
     assert.deepEqual(await press("2. delete it"), { deleted: [deleted] });
@@ -74,7 +74,7 @@ describeExample("11 - Housekeeping", ({ up, deploy, press, quiet, unavailable })
     await start(url);
     const ok = (report: number) => ({ report, error: "" });
     assert.deepEqual(await press("make private"), { result: [[1, 2, 3].map(ok)] });
-    const [[fourth, fifth]] = (await press("set a password")).result as [{ report: number; error: string }[]];
+    const [[fourth, fifth]] = (await press("protect")).result as [{ report: number; error: string }[]];
     assert.deepEqual([fourth, fifth?.report], [ok(4), 5]);
     assert.match(String(fifth?.error), /404/);
     const access = reports.list({ sort: "asc" }).map(({ privacy, password }) => [privacy, password]);
@@ -89,7 +89,7 @@ describeExample("11 - Housekeeping", ({ up, deploy, press, quiet, unavailable })
 
   unavailable(async (url, { says }) => {
     await start(url);
-    for (const button of ["1. list what is old", "1. show the project"]) {
+    for (const button of ["1. list old ones", "1. show it"]) {
       const { error: [error] = [], ...rest } = await press(button);
       assert.match(String(error), says);
       assert.deepEqual(rest, {});

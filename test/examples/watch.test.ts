@@ -21,8 +21,8 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     const [worse] = pages as [Report];
     for (const page of pages) page.score = page === worse ? 100 : 0;
     assert.deepEqual(await press("at the start"), {});
-    const { posted, "not worse": rest = [] } = await press("daily at 6:00");
-    assert.deepEqual(posted, [200]);
+    const { sent, "not worse": rest = [] } = await press("every day");
+    assert.deepEqual(sent, [200]);
     assert.equal(rest.length, pages.length - 1);
     assert.match(String(rest[0]), /^\d{4}-\d\d-\d\d: https:\/\/example\.com.* went from bad \(0\) to \w+ \(\d+\)\.$/);
     assert.ok(pages.every(({ id }) => (reports.get(id)?.generation ?? 0) > 0));
@@ -51,7 +51,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     );
     const texts = await watch(service.url);
     await press("at the start");
-    const { "not regenerated": [text] = [], ...rest } = await press("daily at 6:00");
+    const { "not regenerated": [text] = [], ...rest } = await press("every day");
     assert.match(String(text), /404/);
     assert.deepEqual([rest, texts()], [{}, []]);
     assert.equal(service.asked.at(-1)?.method, "GET");
@@ -61,7 +61,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
   it("says that there are no reports", async () => {
     const texts = await watch((await up({ reports: 0 })).url);
     const error = `any?: There are no reports in the project ${PROJECT}.`;
-    assert.deepEqual(await press("daily at 6:00"), { "not posted": [error] });
+    assert.deepEqual(await press("every day"), { "not sent": [error] });
     assert.deepEqual(texts(), []);
     quiet();
   });
@@ -72,7 +72,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     await press("at the start");
     assert.deepEqual(texts(), []);
     await close();
-    for (const button of ["at the start", "daily at 6:00"]) await press(button);
+    for (const button of ["at the start", "every day"]) await press(button);
     const [text = "", ...more] = texts();
     assert.match(text, /^The SEO watch failed: .*ECONNREFUSED/);
     assert.deepEqual(more, []);
@@ -84,7 +84,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
 
   it("shows the message if no chat is set", async () => {
     await deploy("http://127.0.0.1:1");
-    const { "SLACK_WEBHOOK_URL is not set": [text] = [], ...rest } = await press("at the start");
+    const { "no webhook set": [text] = [], ...rest } = await press("at the start");
     assert.match(String(text), /^The SEO watch failed: /);
     assert.deepEqual(rest, {});
     await deploy("http://127.0.0.1:1", { only: () => false });
@@ -93,7 +93,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
 
   unavailable(async (url, { says }) => {
     const texts = await watch(url);
-    await press("daily at 6:00");
+    await press("every day");
     assert.match(texts().join("\n"), new RegExp(`^The SEO watch failed: .*${says.source}`));
     // Forgets that it failed.
     await deploy(url, { only: () => false });
