@@ -7,10 +7,10 @@ const KEY = "canary-key-5f0c1e";
 const PLACEHOLDER = "__PWRD__";
 const records = Array.from({ length: 40 }, (_, i) => ({ id: i + 1, url: `example.com/${i}`, project: `p${i}` }));
 
-/** A draft of the dialog, and the key that came to the service, if any did. */
+/** A draft from the edit dialog, and the API key that the service received, if any. */
 type Row = [draft: Record<string, unknown>, key: string | undefined];
 
-describe("The editor's questions", () => {
+describe("The admin routes", () => {
   let server: FaultyServer;
   let flow: Flow;
 
@@ -49,36 +49,36 @@ describe("The editor's questions", () => {
 
   const at = (draft: object) => ({ baseUrl: server.url, apiKey: PLACEHOLDER, ...draft });
   const rows: Record<string, () => Row> = {
-    "a typed key": () => [at({ apiKey: "typed" }), "typed"],
-    "a typed key, of a service that is stored": () => [at({ id: "stored", apiKey: "typed" }), "typed"],
-    "a key and a base URL of the environment": () => [
+    "entered key": () => [at({ apiKey: "typed" }), "typed"],
+    "entered key for a deployed service": () => [at({ id: "stored", apiKey: "typed" }), "typed"],
+    "key and base URL from the environment": () => [
       { baseUrl: "${SEO_TEST_URL}", apiKey: "${SEO_TEST_KEY}" },
       "key-of-the-environment",
     ],
-    "a key and a base URL of the environment, in round brackets": () => [
+    "key and base URL from the environment, as $(NAME)": () => [
       { baseUrl: " $(SEO_TEST_URL)", apiKey: "$(SEO_TEST_KEY)" },
       "key-of-the-environment",
     ],
-    "a variable that is not set": () => [at({ apiKey: "${SEO_TEST_ABSENT}" }), undefined],
-    "the stored key": () => [at({ id: "stored" }), KEY],
-    "the stored key, with no word of it": () => [{ id: "stored", baseUrl: ` ${server.url}` }, KEY],
-    "the stored key, with the stored TLS configuration": () => [at({ id: "stored-with-tls", tls: "tls" }), KEY],
-    "the stored key for another place": () => [
+    "environment variable that is not set": () => [at({ apiKey: "${SEO_TEST_ABSENT}" }), undefined],
+    "stored key": () => [at({ id: "stored" }), KEY],
+    "stored key if the draft has none": () => [{ id: "stored", baseUrl: ` ${server.url}` }, KEY],
+    "stored key with the stored TLS configuration": () => [at({ id: "stored-with-tls", tls: "tls" }), KEY],
+    "stored key for another host": () => [
       at({ id: "stored", baseUrl: server.url.replace("127.0.0.1", "localhost") }),
       undefined,
     ],
-    "the stored key for another path": () => [at({ id: "stored", baseUrl: `${server.url}/other` }), undefined],
-    "the stored key with another TLS configuration": () => [at({ id: "stored", tls: "tls" }), undefined],
-    "the stored key without its TLS configuration": () => [at({ id: "stored-with-tls" }), undefined],
-    "the stored key through a proxy": () => [at({ id: "stored", proxy: "proxy" }), undefined],
-    "the stored key of nobody": () => [at({ id: "unknown" }), undefined],
-    "the stored key of a node of another type": () => [at({ id: "tls" }), undefined],
-    "a key that was never stored": () => [at({ id: "no-key" }), undefined],
-    "nothing at all": () => [{}, undefined],
+    "stored key for another path": () => [at({ id: "stored", baseUrl: `${server.url}/other` }), undefined],
+    "stored key with another TLS configuration": () => [at({ id: "stored", tls: "tls" }), undefined],
+    "stored key without its TLS configuration": () => [at({ id: "stored-with-tls" }), undefined],
+    "stored key through a proxy": () => [at({ id: "stored", proxy: "proxy" }), undefined],
+    "stored key of an unknown node": () => [at({ id: "unknown" }), undefined],
+    "stored key of a node of another type": () => [at({ id: "tls" }), undefined],
+    "key that was never stored": () => [at({ id: "no-key" }), undefined],
+    "empty draft": () => [{}, undefined],
   };
 
   for (const [name, row] of Object.entries(rows))
-    it(`are asked with ${name}`, async () => {
+    it(`send only a permitted API key: ${name}`, async () => {
       const [draft, key] = row();
       const { body, text } = await ask("test", draft);
       assert.deepEqual(keys(), key ? [key] : []);
@@ -90,7 +90,7 @@ describe("The editor's questions", () => {
       assert.doesNotMatch(text, /canary-key/);
     });
 
-  it("suggest what a field takes, and what a person knows it by", async () => {
+  it("suggest the values of a field with readable labels", async () => {
     for (const [operation, value, label] of [
       ["seo-report-list", "1", "example.com/0"],
       ["seo-project-list", "p0", "example.com/0"],
@@ -108,7 +108,7 @@ describe("The editor's questions", () => {
     }
   });
 
-  it("suggest nothing for what is no list, and ask for nothing", async () => {
+  it("suggest nothing and send no request if the operation is not a list", async () => {
     for (const operation of ["seo-report-delete", "unknown", undefined, {}, "__proto__"])
       assert.deepEqual((await ask("suggest", at({ id: "stored", operation }))).body, { suggestions: [] });
     assert.equal(server.requests.length, 0);

@@ -35,7 +35,7 @@ export async function startBroker(): Promise<Broker | undefined> {
   };
 }
 
-/** A proxy between an instance and the broker, which can drop the broker's packets and then the connection. */
+/** A relay between an instance and the broker that can lose the broker's packets and then the connection. */
 export async function startRelay(broker: string) {
   const clients = new Set<Socket>();
   let deaf = false;
@@ -54,7 +54,7 @@ export async function startRelay(broker: string) {
   };
   return {
     url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** From now on drops everything from the broker, until `cut`. */
+    /** Discards everything from the broker until `cut`. */
     deafen: () => {
       deaf = true;
     },

@@ -2,10 +2,14 @@ import { Script } from "node:vm";
 import { load } from "cheerio";
 import type { Texts } from "../../nodes/editor/forms.js";
 
-// biome-ignore lint/suspicious/noExplicitAny: what stands in for the editor's untyped globals
+// biome-ignore lint/suspicious/noExplicitAny: stands in for the editor's untyped globals
 export type Any = any;
 
-/** A small stand-in of Node-RED's editor: it runs a page, opens dialogs, and notes what the page asks for. */
+/** A text of the catalog with its placeholders filled in. */
+export const fillIn = (text: string, values: Record<string, unknown>) =>
+  text.replace(/__(\w+)__/g, (whole, name) => String(values[name] ?? whole));
+
+/** A small substitute for Node-RED's editor: runs a page, opens edit dialogs, and records requests and missing texts. */
 export function createEditor(page: string, catalogue: Texts) {
   const definitions: Record<string, Any> = {};
   const nodes: Record<string, Any> = {};
@@ -50,7 +54,7 @@ export function createEditor(page: string, catalogue: Texts) {
       const path = key.slice(key.indexOf(":") + 1).split(".");
       const text = path.reduce<Any>((texts, part) => texts?.[part], catalogue);
       if (typeof text !== "string") missing.push(key);
-      return String(text).replace(/__(\w+)__/g, (whole, name) => String(values[name] ?? whole));
+      return fillIn(String(text), values);
     },
     i18n: { lang: () => "en-US" },
     validators: {
@@ -71,14 +75,14 @@ export function createEditor(page: string, catalogue: Texts) {
     requests,
     missing,
     template,
-    /** Makes a node as the editor does for one that is dragged from the palette, with what differs. */
+    /** Creates a node as the editor does when one is dragged from the palette, then applies `more`. */
     add(type: string, id = type, more: Record<string, unknown> = {}): Any {
       const _def = definitions[type];
       const fresh = Object.entries<Any>(_def.defaults).map(([name, { value }]) => [name, value]);
       nodes[id] = { id, type, _def, ...Object.fromEntries(fresh), ...more };
       return nodes[id];
     },
-    /** Opens a node's dialog and returns its `$`. */
+    /** Opens a node's edit dialog and returns its `$`. */
     open(node: Any): Any {
       if (dialog) dialog("form")[0].isConnected = false;
       handlers = new Map();
@@ -96,7 +100,7 @@ export function createEditor(page: string, catalogue: Texts) {
       node._def.oneditprepare.call(node);
       return dialog;
     },
-    /** Types into a field of the open dialog. */
+    /** Types into a field of the open edit dialog. */
     type(selector: string, value: string): void {
       $(selector).val(value).trigger("change");
     },

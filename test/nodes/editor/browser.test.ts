@@ -4,6 +4,7 @@ import type { Texts } from "../../../nodes/editor/forms.js";
 import { type Stage, stages } from "../../../src/errors.js";
 import { findChromium, needChromium } from "../../support/chromium.js";
 import type { Editor, Held } from "../../support/driver.js";
+import { fillIn } from "../../support/editor.js";
 import { type Dialog, type EditorPage, textOf } from "../../support/editor-page.js";
 import {
   bad,
@@ -25,27 +26,27 @@ declare const RED: Editor;
 
 const NARROW = 320;
 const SERVICE = "seo-service";
-/** The service's settings get as much as lets nothing wait. */
+/** A value for the service's limits that makes no request wait. */
 const PLENTY = 50;
-/** One node is filled by mouse and keyboard, the others by the page's own hand. */
+/** The node that is filled by mouse and keyboard; a script in the page fills the others. */
 const BY_HAND = "seo-report-update";
 const tell = (path: string, texts: Texts = english) =>
   String(path.split(".").reduce<string | Texts | undefined>((part, key) => Object(part)[key], texts["seo-reports"]));
-/** The names of a form's fields in the order of the dialog. */
+/** The names of a form's fields, in the order of the edit dialog. */
 const inOrder = (fields: Fields) =>
   [false, true].flatMap((fold) =>
     Object.keys(fields).filter((name) => Boolean(fields[name]?.fold) === fold && !fields[name]?.shown),
   );
 
-describe("the search for a browser", () => {
+describe("The search for Chromium", () => {
   const nowhere = { CHROMIUM_PATH: "/nowhere/chromium" };
 
-  it("takes the one that the environment names, and no other in its place", () => {
+  it("uses the executable that the environment names, and no other", () => {
     assert.equal(findChromium({ CHROME_BIN: process.execPath }), process.execPath);
     assert.equal(findChromium({ ...nowhere, CHROME_BIN: process.execPath }), undefined);
   });
 
-  it("says in one line what to do where there is none, and fails in CI", () => {
+  it("prints one line of advice if Chromium is missing, and throws in CI", () => {
     const said: string[] = [];
     assert.equal(
       needChromium(nowhere, (line) => said.push(line)),
@@ -56,15 +57,15 @@ describe("the search for a browser", () => {
   });
 });
 
-describe("the editor in Chromium", function () {
+describe("The editor in Chromium", function () {
   this.timeout(300_000);
-  /** Each test goes on where the one before it has left the editor; mocha's own bail would end the other files, too. */
+  /** Each test continues where the previous one left the editor; mocha's bail option would also stop the other files. */
   let failed = false;
   let bench: Workbench;
   let odd: Awaited<ReturnType<typeof startOddServices>>;
   let editor: EditorPage;
   const ids: Record<string, string> = {};
-  /** What the dialogs were filled with, by node type. */
+  /** The values filled into the edit dialogs, by node type. */
   const filled: Record<string, Record<string, Held>> = {};
   const idOf = (type: string) => ids[type] ?? assert.fail(type);
 
@@ -89,7 +90,7 @@ describe("the editor in Chromium", function () {
     assert.deepEqual(editor?.complaints ?? [], []);
   });
 
-  /** Types an address and a key into the service's dialog, tests them, and says what came of it. */
+  /** Tests a base URL and an API key in the service's edit dialog, and returns the result. */
   async function tried(dialog: Dialog, baseUrl: string, apiKey?: string) {
     await dialog.field("baseUrl").fill(baseUrl);
     if (apiKey !== undefined) await dialog.field("apiKey").fill(apiKey);
@@ -102,12 +103,12 @@ describe("the editor in Chromium", function () {
     assert.equal(result.ok, stage === "done", result.text);
     assert.ok(result.text.endsWith(stages[stage]), result.text);
   };
-  /** Nothing of what others sent was taken for HTML. */
+  /** Asserts that no data was rendered as HTML. */
   const harmless = async () => {
     assert.equal(await editor.page.locator("img[src=x]").count(), 0);
     assert.equal(await editor.page.evaluate("window.broken"), undefined);
   };
-  /** What a field offers to somebody who types. */
+  /** The suggestions of a field for a text. */
   async function offered(dialog: Dialog, name: string, text: string) {
     await dialog.fill(name, { value: text, source: "str" });
     const options = dialog.row(name).locator("datalist option");
@@ -115,13 +116,13 @@ describe("the editor in Chromium", function () {
       const found = await options.evaluateAll((all) =>
         all.map((one) => ({ value: (one as HTMLOptionElement).value, label: one.innerHTML })),
       );
-      // Until the answer comes, the list may be that of what stood there before.
+      // Until the response arrives, the list may still hold earlier suggestions.
       if (found.length > 0 && found.every(({ value, label }) => `${value} ${label}`.includes(text))) return found;
       await editor.page.waitForTimeout(20);
     }
   }
 
-  it("drags every node from the palette, named and explained", async () => {
+  it("drags every node from the palette, labeled with its title", async () => {
     for (const [index, type] of nodeTypes.entries()) {
       const { title = "" } = types[type] ?? {};
       assert.equal(await editor.title(type), title);
@@ -130,11 +131,14 @@ describe("the editor in Chromium", function () {
     }
   });
 
-  it("has icons that can be read at the palette's size and told apart", async () => {
+  it("has legible and distinct icons at palette size", async () => {
     const icons = await editor.icons(nodeTypes);
     for (const [i, icon] of icons.entries()) {
       const ink = icon.filter(Boolean).length / icon.length;
-      assert.ok(ink > 0.15 && ink < 0.7, `${nodeTypes[i]}.svg covers ${ink} of its square; 0.15 to 0.7 can be read`);
+      assert.ok(
+        ink > 0.15 && ink < 0.7,
+        `${nodeTypes[i]}.svg covers ${ink} of its square; legible icons cover 0.15 to 0.7`,
+      );
       for (const [k, other] of icons.slice(0, i).entries())
         assert.ok(
           icon.filter((dot, at) => dot !== other[at]).length >= 12,
@@ -143,8 +147,8 @@ describe("the editor in Chromium", function () {
     }
   });
 
-  it("marks bad values, and says in a sentence what is wrong", async () => {
-    const needed = tell("invalid.required").replace("__label__", "Service");
+  it("marks invalid values and explains why they are invalid", async () => {
+    const needed = fillIn(tell("invalid.required"), { label: "Service" });
     for (const type of nodeTypes) {
       const fields = Object.entries(fieldsOf(type)).filter(([, { shown }]) => !shown);
       const fixed = fields.flatMap(([name, { kind, source }]): [string, Held][] =>
@@ -172,7 +176,7 @@ describe("the editor in Chromium", function () {
     }
   });
 
-  it("tests a connection before anything is deployed, and says which stage failed and what to do", async () => {
+  it("tests a connection before the first deploy, and reports the failed stage with its remedy", async () => {
     const operation = await editor.edit(idOf("seo-report-list"));
     const dialog = await editor.editConfig("service", "add");
     const before = await editor.said();
@@ -217,15 +221,15 @@ describe("the editor in Chromium", function () {
     await operation.done();
   });
 
-  /** A dialog shows what its fields were filled with. */
+  /** Asserts that an edit dialog shows the values filled into it. */
   const asFilled = (type: string, shown: Record<string, Held>) => {
     for (const [name, held] of Object.entries(filled[type] ?? {}))
       if (shown[name])
         assert.deepEqual(shown[name], shownAs(fieldsOf(type)[name] ?? assert.fail(), held), `${type}.${name}`);
   };
 
-  it("keeps what every field of every node is filled with, by every source, and shows it again", async () => {
-    // A dialog takes a second, so that all sources of all fields take most of a minute.
+  it("saves every field of every node, from every source, and shows it again", async () => {
+    // Each edit dialog takes a second, so all sources of all fields take most of a minute.
     const rounds = process.env.BRIEF ? 2 : ROUNDS;
     for (let round = 0; round < rounds; round++) {
       for (const type of nodeTypes) {
@@ -258,7 +262,7 @@ describe("the editor in Chromium", function () {
     }
   });
 
-  it("brings listed reports to the debug sidebar", async () => {
+  it("shows listed reports in the debug sidebar", async () => {
     const inject = await editor.drag("inject", 200, 600);
     const list = await editor.drag("seo-report-list", 380, 600);
     const debug = await editor.drag("debug", 560, 600);
@@ -275,12 +279,12 @@ describe("the editor in Chromium", function () {
     await editor.page.locator(".red-ui-debug-msg").nth(2).waitFor();
     await editor.page
       .locator(`[id="${list}"]`)
-      .getByText(/^3 of \d+$/)
+      .getByText(new RegExp(`^${fillIn(tell("status.of"), { count: 3, total: "\\d+" })}$`))
       .waitFor();
   });
 
   describe("in every detail", () => {
-    it("is worked by the keyboard, field by field, and fits into a narrow window", async () => {
+    it("reaches every field by keyboard, and fits into a narrow window", async () => {
       for (const type of nodeTypes) {
         const dialog = await editor.edit(idOf(type));
         asFilled(type, await editor.shown());
@@ -291,7 +295,7 @@ describe("the editor in Chromium", function () {
       }
     });
 
-    it("tests with the stored key only what it was stored for", async () => {
+    it("tests the stored API key only with the base URL it was stored for", async () => {
       const operation = await editor.edit(idOf("seo-report-list"));
       const dialog = await editor.editConfig("service");
       assert.equal((await editor.shown()).apiKey?.value, "__PWRD__");
@@ -299,13 +303,13 @@ describe("the editor in Chromium", function () {
       const asked = odd.asked.length;
       const refused = await tried(dialog, odd.url);
       reached(refused, "config");
-      assert.match(refused.text, /type the key again/);
+      assert.match(refused.text, /Enter the key again/);
       assert.equal(odd.asked.length, asked);
       await dialog.cancel();
       await operation.cancel();
     });
 
-    it("suggests projects and reports as one types", async () => {
+    it("suggests projects and reports while typing", async () => {
       for (const type of nodeTypes)
         for (const [name, { suggest }] of Object.entries(fieldsOf(type))) {
           if (!suggest) continue;
@@ -321,7 +325,7 @@ describe("the editor in Chromium", function () {
         }
     });
 
-    it("takes what the service is called for text, before a deploy too, and is quiet when it is away", async () => {
+    it("shows suggestions as text, also before a deploy, and none if the service fails", async () => {
       const type = "seo-project-delete";
       const change = async (baseUrl: string) => {
         const dialog = await editor.edit(idOf(type));
@@ -350,7 +354,7 @@ describe("the editor in Chromium", function () {
       await away.cancel();
     });
 
-    it("opens and runs a flow of an older version, which lacks the newer properties", async () => {
+    it("opens and runs a flow of an older version that lacks newer properties", async () => {
       await editor.reload();
       const node = (id: string, type: string, x: number, y: number, more: object) => ({
         id,
@@ -383,7 +387,7 @@ describe("the editor in Chromium", function () {
     });
 
     for (const locale of ["de", "ja"])
-      it(`speaks ${locale}`, async () => {
+      it(`shows the texts of ${locale}`, async () => {
         const texts = catalogueOf(locale);
         await editor.reload(locale);
         const plain = (text: string) => text.replace(/\s+/g, "");
@@ -398,7 +402,7 @@ describe("the editor in Chromium", function () {
         }
       });
 
-    it("answers its two questions only to those who may write, and never with the key", async () => {
+    it("restricts the admin routes to users with write permission, and never returns the API key", async () => {
       const { url, apiKey } = bench.sandbox;
       const draft = { baseUrl: url, apiKey, operation: "seo-project-list" };
       for (const [route, good] of [
