@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
 
@@ -29,24 +28,9 @@ export function findChromium(env: Environment = process.env): string | undefined
   return [...installed, ...MAC, chromium.executablePath()].find(runnable);
 }
 
-/** Installs Chromium if no confirmation is needed: as root on Debian. */
-function install(): void {
-  if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) return;
-  try {
-    for (const args of [["update"], ["install", "-y", "--no-install-recommends", "chromium"]])
-      execFileSync("apt-get", args, { stdio: "ignore", env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } });
-  } catch {
-    // The caller prints the hint.
-  }
-}
-
-/** The path of Chromium, installed if necessary. If there is none, throws in CI and elsewhere prints a hint. */
+/** The Chromium to use. If there is none: an error in CI, else one line that says what to do. */
 export function needChromium(env: Environment = process.env, say: (line: string) => void = console.log) {
-  let path = findChromium(env);
-  if (!path && !env.CHROMIUM_PATH && !env.CHROME_BIN) {
-    install();
-    path = findChromium(env);
-  }
+  const path = findChromium(env);
   if (!path && env.CI) throw new Error(HINT);
   if (!path) say(`  ${HINT}`);
   return path;
