@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import { describeExample, type Outputs } from "../support/examples.js";
 
@@ -35,11 +35,10 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
 
   it("stores every row of the sample", async () => {
     const { url, reports } = await up({ reports: 0 });
-    copyFileSync(join(root, "examples/urls.csv"), file("sample.csv"));
-    const short = (name: string) => relative(process.cwd(), file(name));
-    await deploy(url, { tab: { URLS_CSV: short("sample.csv"), RESULTS_CSV: short("results.csv") } });
+    copyFileSync(join(root, "examples/urls.csv"), file("urls.csv"));
+    await deploy(url, { tab: { URLS_CSV: "urls.csv", RESULTS_CSV: "results.csv" } });
     assert.deepEqual(await press("start"), { written: [file("results.csv")] });
-    const rows = readFileSync(file("sample.csv"), "utf8").trim().split("\n").length - 1;
+    const rows = readFileSync(file("urls.csv"), "utf8").trim().split("\n").length - 1;
     assert.equal(reports.list({}).length, rows);
     assert.deepEqual(
       results().filter((row) => !/,\d+,\d+,$/.test(row)),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -195,7 +195,7 @@ export function setScene() {
   let sandbox: Sandbox | undefined;
 
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), "seo-examples-"));
+    folder = realpathSync(mkdtempSync(join(tmpdir(), "seo-examples-")));
     linkPackage(folder);
     installStandIns(folder);
     nodeRed = await startNodeRed(folder);
