@@ -110,6 +110,8 @@ export async function startNodeRed(
     `module.exports = ${JSON.stringify({ ...settings, ...more }, null, 2)};\n`,
   );
   const child = spawn(process.execPath, [nodeRed().script, "--userDir", userDir, "--port", String(port)], {
+    // Relative paths in flows begin here.
+    cwd: userDir,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

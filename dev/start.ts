@@ -25,6 +25,7 @@ async function start(): Promise<void> {
   const flows = join(userDir, "flows.json");
   if (!existsSync(flows)) {
     copyFileSync(join(root, "examples/01 - First report.json"), flows);
+    copyFileSync(join(root, "examples/urls.csv"), join(userDir, "urls.csv"));
     writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ [SERVICE]: { apiKey: "${SEO_API_KEY}" } }));
   }
   const sandbox = real ? undefined : await startOnFreePort(options);

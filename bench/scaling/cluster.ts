@@ -3,14 +3,15 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxOptions } from "../../sandbox/server.js";
 import { startBroker } from "../../test/support/broker.js";
+import { readExamples } from "../../test/support/examples.js";
 import { type Machine, startMachine } from "../../test/support/machines.js";
 import type { FlowNode } from "../../test/support/red.js";
 import type { Seen } from "./service.js";
 
-const EXAMPLE = 12;
+const [, example = []] = readExamples("examples")[11] ?? [];
 /** The names of its nodes that are used here. */
 export const NODES = {
-  start: "put in URLs",
+  start: "submit URLs",
   tick: "every minute",
   jobs: ["a job", "jobs"],
   result: "result",
@@ -63,7 +64,7 @@ export async function startCluster(folder: string, name: string, count: number) 
       const urls = Array.from({ length: jobs }, (_, index) => `https://example.com/${index}`);
       const env = { SEO_BASE_URL: service.url, SEO_API_KEY: service.apiKey };
       for (const [index, machine] of machines.entries()) {
-        await machine.deploy(EXAMPLE, {
+        await machine.deploy(example, {
           env: { ...env, MQTT_URL: (index === 0 && relay) || broker.url },
           tab,
           service: client,

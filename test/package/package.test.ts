@@ -20,6 +20,7 @@ const allowed = [
   /^dist\/nodes\/icons\/seo-[a-z-]+\.svg$/,
   /^dist\/nodes\/locales\/[a-zA-Z-]+\/seo-reports\.(json|html)$/,
   /^examples\/[^/]+\.json$/,
+  /^examples\/urls\.csv$/,
 ];
 
 /** An HTTP endpoint for each node: the request body is its input, the response its output or error. */
