@@ -132,7 +132,7 @@ describe("One budget for all nodes of a service", () => {
       assert.equal(error.code, "SEO_RATE_LIMITED");
       assert.equal(
         error.message,
-        "The service answered 429: Too Many Attempts. It asks to wait 301 s; at most 300 s are waited here.",
+        "The service returned 429: Too Many Attempts. It asked to wait 301 s, more than the limit of 300 s.",
       );
       assert.equal(seo.error.retryAfter, 301);
       assert.equal(seo.error.attempts, i === 0 ? 1 : 0);

@@ -106,7 +106,7 @@ describe("Faults of the service and of the network", () => {
         assert.deepEqual(observed(outcome, one, server), expected(scenario, one, name), `${one.name}: ${message}`);
         assert.equal(outcome.ends, 1, `${one.name}: told once`);
         if (caught) assert.deepEqual([caught.payload, caught.error === undefined], ["untouched", false]);
-        assert.match(message, /^The service\b.*\S$|^succeeded$/s);
+        assert.match(message, /^The (request|response|service)\b.*\S$|^succeeded$/s);
       }
     });
   }

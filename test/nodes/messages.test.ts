@@ -94,6 +94,6 @@ describe("Whatever a message holds", function () {
     assert.equal(outcome.ends, 1);
     const { seo } = failure(outcome);
     assert.deepEqual([seo.error.code, seo.error.attempts, seo.error.uncertain], ["SEO_INPUT", 1, true]);
-    assert.match(seo.error.message, /^The service has answered, but the message cannot be passed on: /);
+    assert.match(seo.error.message, /^The service responded, but the message could not be sent: ./);
   });
 });

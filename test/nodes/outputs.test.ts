@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { failure, type Message, startFlow } from "../support/flow.js";
 import { reports, type Shape, shapes } from "../support/lists.js";
 import { outputs, type Parts, parts, payloads, seo, withLists } from "../support/outputs.js";
+import { notWhole } from "../support/sentences.js";
 
 const LIST = "seo-report-list";
 
@@ -132,7 +133,7 @@ describe("Outputs of a list are", () => {
       for (const output of ["all", "pages", "records"]) {
         const { error } = failure(await suite.flow.send(output));
         assert.equal(error.code, "SEO_INPUT");
-        assert.equal(error.message, `limit must be a whole number from 0; the node's limit is "${limit}".`);
+        assert.equal(error.message, notWhole("limit", 0, limit));
       }
       assert.equal(suite.lists.asked.length, 0);
     }

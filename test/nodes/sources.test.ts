@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { helper } from "../support/red.js";
+import { unreadable } from "../support/sentences.js";
 
 /** A source, what its field holds, and what comes of it when the message is `msg` and the context `context`. */
 type Row = [source: string, value: string, came: string];
@@ -38,18 +39,18 @@ const rows: Row[] = [
   ["jsonata", "absent", ""],
 ];
 
-const bad: [source: string, value: string, message: RegExp][] = [
-  ["msg", "payload[", /^search cannot be read from msg\.payload\[: ./],
-  ["msg", "payload[msg.absent]", /^search cannot be read from msg\.payload\[msg\.absent\]: ./],
-  ["flow", "a[", /^search cannot be read from flow\.a\[: ./],
-  ["jsonata", "payload.(", /^search cannot be read from the JSONata expression: .*expected/i],
-  ["jsonata", "$number('x')", /^search cannot be read from the JSONata expression: .*number: "x"/],
+const bad: [source: string, value: string, from: string, reason: RegExp][] = [
+  ["msg", "payload[", "msg.payload[", /^: ./],
+  ["msg", "payload[msg.absent]", "msg.payload[msg.absent]", /^: ./],
+  ["flow", "a[", "flow.a[", /^: ./],
+  ["jsonata", "payload.(", "the JSONata expression", /^: .*expected/i],
+  ["jsonata", "$number('x')", "the JSONata expression", /^: .*number: "x"/],
 ];
 
 describe("Where a parameter comes from", () => {
   let server: FaultyServer;
   let flow: Flow;
-  const listing = ([searchType, search]: readonly [string, string, unknown], i: number) =>
+  const listing = ([searchType, search]: readonly [string, string, ...unknown[]], i: number) =>
     node(`node-${i}`, "seo-report-list", { search, searchType, retries: "0" });
 
   const secret = node("secret", "seo-report-store", { password: "$number(payload.pin)", passwordType: "jsonata" });
@@ -78,20 +79,22 @@ describe("Where a parameter comes from", () => {
       assert.equal(query.get("search") ?? "", came);
     });
 
-  for (const [i, [source, value, message]] of bad.entries())
+  for (const [i, [source, value, from, reason]] of bad.entries())
     it(`${source} ${value}, which cannot be read`, async () => {
       const { length } = server.requests;
       const outcome = await flow.send(`node-${rows.length + i}`, msg());
       const { seo, error } = failure(outcome);
       assert.equal(seo.error.code, "SEO_INPUT");
-      assert.match(error.message, message);
+      const sentence = unreadable("search", from);
+      assert.ok(error.message.startsWith(sentence), error.message);
+      assert.match(error.message.slice(sentence.length), reason);
       assert.deepEqual([outcome.ends, outcome.caught?.payload], [1, msg().payload]);
       assert.equal(server.requests.length, length);
     });
 
   it("is not quoted of a secret that cannot be read", async () => {
     const { error } = failure(await flow.send("secret", { payload: { url: "example.com", pin: "s3cret" } }));
-    assert.equal(error.message, "password cannot be read from the JSONata expression");
+    assert.equal(error.message, unreadable("password", "the JSONata expression"));
   });
 
   it("is said of a value that is not allowed", async () => {

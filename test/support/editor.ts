@@ -5,6 +5,10 @@ import type { Texts } from "../../nodes/editor/forms.js";
 // biome-ignore lint/suspicious/noExplicitAny: what stands in for the editor's untyped globals
 export type Any = any;
 
+/** A text of the catalogue with values in its places. */
+export const fillIn = (text: string, values: Record<string, unknown>) =>
+  text.replace(/__(\w+)__/g, (whole, name) => String(values[name] ?? whole));
+
 /** A small stand-in of Node-RED's editor: it runs a page, opens dialogs, and notes what the page asks for. */
 export function createEditor(page: string, catalogue: Texts) {
   const definitions: Record<string, Any> = {};
@@ -50,7 +54,7 @@ export function createEditor(page: string, catalogue: Texts) {
       const path = key.slice(key.indexOf(":") + 1).split(".");
       const text = path.reduce<Any>((texts, part) => texts?.[part], catalogue);
       if (typeof text !== "string") missing.push(key);
-      return String(text).replace(/__(\w+)__/g, (whole, name) => String(values[name] ?? whole));
+      return fillIn(String(text), values);
     },
     i18n: { lang: () => "en-US" },
     validators: {

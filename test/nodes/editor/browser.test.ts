@@ -4,6 +4,7 @@ import type { Texts } from "../../../nodes/editor/forms.js";
 import { type Stage, stages } from "../../../src/errors.js";
 import { findChromium, needChromium } from "../../support/chromium.js";
 import type { Editor, Held } from "../../support/driver.js";
+import { fillIn } from "../../support/editor.js";
 import { type Dialog, type EditorPage, textOf } from "../../support/editor-page.js";
 import {
   bad,
@@ -144,7 +145,7 @@ describe("the editor in Chromium", function () {
   });
 
   it("marks bad values, and says in a sentence what is wrong", async () => {
-    const needed = tell("invalid.required").replace("__label__", "Service");
+    const needed = fillIn(tell("invalid.required"), { label: "Service" });
     for (const type of nodeTypes) {
       const fields = Object.entries(fieldsOf(type)).filter(([, { shown }]) => !shown);
       const fixed = fields.flatMap(([name, { kind, source }]): [string, Held][] =>
@@ -275,7 +276,7 @@ describe("the editor in Chromium", function () {
     await editor.page.locator(".red-ui-debug-msg").nth(2).waitFor();
     await editor.page
       .locator(`[id="${list}"]`)
-      .getByText(/^3 of \d+$/)
+      .getByText(new RegExp(`^${fillIn(tell("status.of"), { count: 3, total: "\\d+" })}$`))
       .waitFor();
   });
 
@@ -299,7 +300,7 @@ describe("the editor in Chromium", function () {
       const asked = odd.asked.length;
       const refused = await tried(dialog, odd.url);
       reached(refused, "config");
-      assert.match(refused.text, /type the key again/);
+      assert.match(refused.text, /Enter the key again/);
       assert.equal(odd.asked.length, asked);
       await dialog.cancel();
       await operation.cancel();
