@@ -1,8 +1,9 @@
 import type { NodeAPI } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
-import { operations } from "../src/operations.js";
-import { openClient, type ServiceNode, variableIn } from "./service.js";
+import { variableIn } from "../src/kinds.js";
+import { rowOf } from "../src/operations.js";
+import { openClient, type ServiceNode } from "./service.js";
 
 /** What the editor shows, and sends, in place of a key that is stored. */
 const PLACEHOLDER = "__PWRD__";
@@ -61,7 +62,7 @@ async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
 async function suggest(client: Client, type: string, text: string) {
   const { readShape, idOf } = await import("../src/pages.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
-  const id = operations[type]?.list ?? "id";
+  const { list: id = "id" } = rowOf(type);
   return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).map((record) => {
     const { url, generated_at: date } = Object(record) as Record<string, unknown>;
     const value = idOf(record, id);
@@ -86,7 +87,7 @@ export function registerAdmin(RED: NodeAPI): void {
   RED.httpAdmin.post("/seo-service/suggest", allowed, async (request, response) => {
     const { operation, text, ...draft } = Object(request.body) as Draft & { operation?: unknown; text?: unknown };
     try {
-      if (!operations[String(operation)]?.list) throw refuse("Only what is listed can be suggested.");
+      if (!rowOf(String(operation)).list) throw refuse("Only what is listed can be suggested.");
       const client = await openDraft(RED, draft);
       response.json({
         suggestions: await suggest(client, String(operation), String(text ?? "")).finally(() => client.close()),

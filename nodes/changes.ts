@@ -46,7 +46,6 @@ function createMemory(node: Node, store: string | undefined) {
 async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promise<Ending> {
   const { settings, input, msg, send } = job;
   const row = operations[LIST];
-  if (!row) throw new Error(`${LIST} is not in the table.`);
   const memory = createMemory(node, settings.store);
   const of = JSON.stringify([service, job.client.base, Object.entries(input)]);
   const kept = await memory.read();

@@ -3,6 +3,7 @@ import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import type { TlsOptions } from "../src/http/dispatcher.js";
 import type { ProxyOptions } from "../src/http/proxy.js";
+import { variableIn } from "../src/kinds.js";
 
 /** The config node, as the nodes that use it see it: the client, and never the key. */
 export interface ServiceNode extends Node<{ apiKey?: unknown }> {
@@ -34,12 +35,9 @@ interface ProxyNode extends Node<{ username?: string; password?: string }> {
 
 const incomplete = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "config" });
 
-/** The name of the environment variable that a value stands for: `${NAME}` or `$(NAME)`, and nothing beside it. */
-export const variableIn = (value: unknown) => /^\$[{(]([^\s})]+)[})]$/.exec(String(value ?? "").trim())?.[1];
-
 /** Node-RED leaves the name of a variable that is not set as it stands. */
 function resolved(value: unknown, what: string): unknown {
-  const name = variableIn(value);
+  const name = variableIn(String(value ?? "").trim());
   if (name) throw incomplete(`The environment variable ${name} (${what}) is not set.`);
   return value;
 }

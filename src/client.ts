@@ -1,12 +1,12 @@
-import { cancelled, SeoError } from "./errors.js";
+import { cancelled, type SeoError } from "./errors.js";
 import type { TlsOptions } from "./http/dispatcher.js";
 import type { ProxyOptions } from "./http/proxy.js";
 import { forFlows, LONGEST_WAIT } from "./http/redact.js";
 import { buildRequest, parseBase, parseKey } from "./http/request.js";
 import type { Headers } from "./http/response.js";
 import { createTransport } from "./http/transport.js";
-import { checkInput, secretsOf } from "./input.js";
-import { type Operation, operations, service } from "./operations.js";
+import { secretsOf, validateInput } from "./input.js";
+import { rowOf, service } from "./operations.js";
 import { createLane, createQueue, type Lane, type Turn } from "./queue.js";
 import { readSettings } from "./schema.js";
 
@@ -61,12 +61,6 @@ const numbers = (settings: Record<string, string>): Record<string, number | unde
 /** Full jitter: up to half a second after the first attempt, and up to twice as long after each further one. */
 const backoff = (attempts: number) => Math.random() * Math.min(RETRY_MOST, RETRY_FIRST * 2 ** (attempts - 1));
 
-function rowOf(type: string): Operation {
-  const row = operations[type];
-  if (!row) throw new SeoError("SEO_INPUT", `Unknown operation: ${type}.`);
-  return row;
-}
-
 /** One account of the service, reached by `createClient`. All calls share one budget; each lane has its turn. */
 export type Client = ReturnType<typeof createClient>;
 
@@ -107,7 +101,7 @@ export function createClient(options: ClientOptions) {
     const row = rowOf(type);
     const request = buildRequest(row, checked, base, { method, extra });
     const ms = Math.min((timeout ?? row.timeout ?? 30) * 1000, LONGEST_TIMER);
-    const once = row.once?.(checked) ?? false;
+    const once = !(row.idempotent?.(checked) ?? true);
     const began = place?.used === false ? place.since : performance.now();
     let busy = 0;
     let uncertain = false;
@@ -146,7 +140,7 @@ export function createClient(options: ClientOptions) {
   }
 
   return {
-    check: checkInput,
+    check: validateInput,
     send,
 
     /** Checks and sends. Rejects with SEO_INPUT before anything is sent, or as `send` does. */
@@ -155,7 +149,7 @@ export function createClient(options: ClientOptions) {
       input: Record<string, unknown>,
       { from = {}, ...options }: CallOptions = {},
     ): Promise<Answer> {
-      return send(type, checkInput(rowOf(type), input, from), options);
+      return send(type, validateInput(rowOf(type), input, from), options);
     },
 
     /** Has a message wait for its turn. From its start on it holds a place, which its first request takes; `end` must follow. */

@@ -1,18 +1,14 @@
-/** How a value is checked (schema.ts) and how the editor asks for it (nodes/editor/page.ts). */
-export type Kind = "text" | "secret" | "segment" | "choice" | "flag" | "count" | "node";
+import { SeoError } from "./errors.js";
+import type { Kind, Limits } from "./kinds.js";
 
 /** One field of a dialog. The texts are English; the other languages are in nodes/locales. */
-export interface Field {
+export interface Field extends Limits {
   kind: Kind;
   label: string;
   help: string;
   required?: true;
-  /** The allowed values, each with its label. */
-  values?: Record<string, string>;
   /** A parameter: which of its values the service takes when nothing is sent (shown, never sent). An option or setting: what a new node has. */
   default?: string;
-  /** A whole number's least value. */
-  min?: number;
   /** Blank is no limit at all, and not the default. */
   unlimited?: true;
   /** What the editor asks of a text beyond its kind: a regular expression for all of it, without regard to case. */
@@ -35,27 +31,27 @@ export interface Param extends Field {
   suggest?: string;
 }
 
-/** What the palette, the dialog and the help show of a node type. */
-export interface NodeType {
+/** What the palette, the dialog and the help show of a node type; `P` are the names of its parameters. */
+export interface NodeType<P extends string = string> {
   title: string;
   help: string;
   /** What comes out, in a sentence. */
   returns: string;
   color: string;
   /** The parameter that takes the whole payload, or an object that has it. */
-  main?: string;
-  params: Record<string, Param>;
+  main?: NoInfer<P>;
+  params: Record<P, Param>;
   /** The node's properties that are not sent. */
   options: Record<string, Field>;
 }
 
 /** One row: one operation of the service, one node type. Its icon is the file of its name in icons/. */
-export interface Operation extends NodeType {
+export interface Operation<P extends string = string> extends NodeType<P> {
   /** Sent, unless the row has an option `method`. */
   method: string;
   path: string;
-  /** Says of which input a second sending does more than the first alone. Absent: of none. */
-  once?: (input: Record<string, string>) => boolean;
+  /** False of an input that takes effect again if it is sent twice. Absent: every input is idempotent. */
+  idempotent?: (input: Partial<Record<P, string>>) => boolean;
   /** Seconds that one attempt may take, where it is more than the usual 30. */
   timeout?: number;
   /** Answers pages of records; the property that identifies a record. */
@@ -198,12 +194,15 @@ const method: Field = {
   help: "The HTTP method. The service treats both the same.",
 };
 
+/** Has the compiler check the names of a row's parameters where the row itself mentions them. */
+const define = <P extends string>(row: Operation<P>) => row;
+
 /**
  * Every operation of the service, by node type, as its own document has them. The one list that all else is made from;
  * hence the length of this file.
  */
-export const operations: Record<string, Operation> = {
-  "seo-report-list": {
+export const operations = {
+  "seo-report-list": define({
     title: "list reports",
     help: "Lists the reports in the account. You can search, filter and sort them.",
     returns: "The reports: one page, or all pages as set in Output.",
@@ -220,8 +219,8 @@ export const operations: Record<string, Operation> = {
       sort_by: sortBy({ id: "Date created", generated_at: "Date generated", url: "URL", score: "Score" }),
       ...paging,
     },
-  },
-  "seo-report-show": {
+  }),
+  "seo-report-show": define({
     title: "show report",
     help: "Gets a report by its ID.",
     returns: "The report.",
@@ -232,15 +231,15 @@ export const operations: Record<string, Operation> = {
     done: "shown",
     options: single,
     params: { reportId },
-  },
-  "seo-report-store": {
+  }),
+  "seo-report-store": define({
     title: "store report",
     help: "Submits a URL. The service analyzes the page and creates a report.",
     returns: "The new report.",
     color: REPORT,
     method: "POST",
     path: "/api/v1/reports",
-    once: () => true,
+    idempotent: () => false,
     timeout: 120,
     main: "url",
     done: "stored",
@@ -250,15 +249,15 @@ export const operations: Record<string, Operation> = {
       privacy: { ...privacy, default: "0" },
       password,
     },
-  },
-  "seo-report-update": {
+  }),
+  "seo-report-update": define({
     title: "update report",
     help: "Changes a report's privacy, or regenerates the report.",
     returns: "The updated report.",
     color: REPORT,
     method: "PUT",
     path: "/api/v1/reports/{id}",
-    once: (input) => input.update === "1",
+    idempotent: (input) => input.update !== "1",
     timeout: 120,
     main: "reportId",
     done: "updated",
@@ -269,8 +268,8 @@ export const operations: Record<string, Operation> = {
       password,
       update,
     },
-  },
-  "seo-report-delete": {
+  }),
+  "seo-report-delete": define({
     title: "delete report",
     help: "Deletes a report. This cannot be undone.",
     returns: "The service's response, or null if it is empty.",
@@ -282,8 +281,8 @@ export const operations: Record<string, Operation> = {
     done: "deleted",
     options: single,
     params: { reportId },
-  },
-  "seo-project-list": {
+  }),
+  "seo-project-list": define({
     title: "list projects",
     help: "Lists the projects in the account. You can search and sort them.",
     returns: "The projects: one page, or all pages as set in Output.",
@@ -298,8 +297,8 @@ export const operations: Record<string, Operation> = {
       sort_by: sortBy({ created_at: "Date created", project: "Name" }),
       ...paging,
     },
-  },
-  "seo-project-delete": {
+  }),
+  "seo-project-delete": define({
     title: "delete project",
     help: "Deletes a project and all its reports. This cannot be undone.",
     returns: "The service's response, or null if it is empty.",
@@ -311,8 +310,14 @@ export const operations: Record<string, Operation> = {
     done: "deleted",
     options: single,
     params: { project: { ...project, kind: "segment", place: "path", required: true } },
-  },
+  }),
 };
+
+/** The row of an operation. Throws SEO_INPUT where there is none. */
+export function rowOf(type: string): Operation {
+  if (Object.hasOwn(operations, type)) return (operations as Record<string, Operation>)[type] as Operation;
+  throw new SeoError("SEO_INPUT", `Unknown operation: ${type}.`);
+}
 
 /** The node that lists reports and says what changed since the last time. */
 export const changes: NodeType = {

@@ -1,6 +1,6 @@
 import { codes, stages } from "../../src/errors.js";
 import { changes, type Field, type NodeType, type Operation, operations, service } from "../../src/operations.js";
-import type { Row } from "./check.js";
+import type { Row } from "./browser/validation.js";
 import { phrases } from "./phrases.js";
 
 export const PACKAGE = "@seo-reports/node-red";

@@ -1,8 +1,7 @@
-import type { Kind } from "../../src/operations.js";
-import { ask } from "./ask.js";
-import { check } from "./check.js";
+import { join } from "node:path";
+import { buildSync } from "esbuild";
+import type { Kind } from "../../src/kinds.js";
 import { build, CATEGORY, type Form, PACKAGE, SET } from "./forms.js";
-import { register } from "./register.js";
 
 export const KEYS = `${SET}.`;
 
@@ -100,8 +99,20 @@ ${entries(false)}
 });`;
 }
 
+/** The modules of the browser half as one script, which the global name `browser` holds. */
+export const bundle = () =>
+  buildSync({
+    entryPoints: [join(import.meta.dirname, "browser/register.js")],
+    bundle: true,
+    write: false,
+    format: "iife",
+    globalName: "browser",
+    target: "es2022",
+    charset: "utf8",
+  }).outputFiles[0]?.text ?? "";
+
 /** The page of the node set: dialogs and definitions. Its texts are in the catalogues and helps of the languages. */
-export function page(types = build().types, icons: ReadonlySet<string> = new Set()): string {
+export function page(types = build().types, icons: ReadonlySet<string> = new Set(), script: string = bundle()): string {
   const forms = Object.entries(types).map(([type, { main, rows }]) => {
     const data = Object.entries(rows).map(([name, { label, help, ...row }]) => [name, row]);
     return [type, { main, rows: Object.fromEntries(data) }];
@@ -113,9 +124,8 @@ ${Object.entries(types)
   .join("\n")}
 <script type="text/javascript">
 (() => {
-const seo = (${register})(RED, $, ${literal(Object.fromEntries(forms))}, "${PACKAGE}/${SET}:${KEYS}",
-${check},
-${ask});
+${script}
+const seo = browser.register(RED, $, ${literal(Object.fromEntries(forms))}, "${PACKAGE}/${SET}:${KEYS}");
 ${Object.entries(types)
   .map(([type, form]) => definition(type, form, icon(type)))
   .join("\n")}

@@ -32,7 +32,7 @@ export const tables: Record<string, string> = {
   params: table(
     ["parameter", "of", "what it is", "values", "if not sent"],
     [...new Set(Object.values(operations).flatMap(({ params }) => Object.keys(params)))].map((name) => {
-      const rows = Object.entries(operations).filter(([, { params }]) => params[name]);
+      const rows = Object.entries<Operation>(operations).filter(([, { params }]) => params[name]);
       const all = rows.map(([, { params }]) => params[name] as Field);
       const values = Object.assign({}, ...all.map((one) => one.values));
       const preset = ([type, { params }]: [string, Operation]) =>

@@ -40,7 +40,7 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
 
   /** Sends one request, which may take at most `ms`. */
   async function send(row: Operation, { method, path, body }: Request, ms: number, lane: Lane) {
-    const pool = row.once ? dispatcher.fresh : dispatcher.kept;
+    const pool = row.idempotent ? dispatcher.fresh : dispatcher.kept;
     const exchange = new Exchange();
     const late = { transient: true, stage: "time" } as const;
     const timer = setTimeout(() => {

@@ -56,7 +56,7 @@ describe("The editor's questions", () => {
       "key-of-the-environment",
     ],
     "a key and a base URL of the environment, in round brackets": () => [
-      { baseUrl: " $(SEO_TEST_URL)", apiKey: "$(SEO_TEST_KEY)" },
+      { baseUrl: "$(SEO_TEST_URL)", apiKey: "$(SEO_TEST_KEY)" },
       "key-of-the-environment",
     ],
     "a variable that is not set": () => [at({ apiKey: "${SEO_TEST_ABSENT}" }), undefined],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { inspect } from "node:util";
-import { operations } from "../../src/operations.js";
+import { operations, rowOf } from "../../src/operations.js";
 import { answer, type Behaviour, listen } from "../support/faulty.js";
 import { failure, node, service, startFlow } from "../support/flow.js";
 import { helper } from "../support/red.js";
@@ -14,7 +14,7 @@ const secret = /canary-(key|password)/;
 const types = Object.keys(operations);
 const payload = { url: "https://example.com", id: 7, project: "p", privacy: 2, password: PASSWORD };
 /** Those with a secret beside the key, and one that is sent again where they are not. */
-const keepers = types.filter((type) => operations[type]?.params.password || type === "seo-report-list");
+const keepers = types.filter((type) => rowOf(type).params.password || type === "seo-report-list");
 const nodes = (at: (type: string) => string, which = types) =>
   which.map((type) => node(`${at("")}${type}`, type, { service: at("service") }));
 

@@ -10,7 +10,7 @@ import { stopBackOff } from "../support/time.js";
 const other = await listen((socket) => socket.end());
 
 /** One case of each kind that the rules tell apart; `faults` sends all of them, through the nodes. */
-const kinds = [...new Map(cases.map((one) => [`${one.row.method} ${one.once}`, one])).values()];
+const kinds = [...new Map(cases.map((one) => [`${one.row.method} ${one.idempotent}`, one])).values()];
 
 /** Those that take seconds run side by side. */
 const takesTime = ({ code, status }: Scenario) => code === "SEO_TIMEOUT" || status === 429 || status === 503;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { SeoError } from "../../src/errors.js";
-import { changes, type Field, operations, service } from "../../src/operations.js";
-import { checker, readSettings } from "../../src/schema.js";
+import { changes, type Field, operations, rowOf, service } from "../../src/operations.js";
+import { createValidator, readSettings } from "../../src/schema.js";
 import { mustBe, required, wholeNumber } from "./sentences.js";
 
 const FROM = "msg.payload.x";
@@ -15,7 +15,7 @@ const params = [
 ];
 
 const check = (name: string, field: Field, value: unknown) =>
-  checker({ [name]: field })({ [name]: { value, from: FROM } })[name];
+  createValidator({ [name]: field })({ [name]: value }, () => FROM)[name];
 
 /** The sentence of a refusal: what, what it may be, where it came from. */
 function refusal(name: string, field: Field, value: unknown): string {
@@ -121,7 +121,7 @@ describe("forgiving input", () => {
   ];
   for (const [type, param, value, sent] of accepted) {
     it(`${type} sends ${param} ${JSON.stringify(value)} as ${JSON.stringify(sent)}`, () => {
-      assert.equal(check(param, operations[type]?.params[param] as Field, value), sent);
+      assert.equal(check(param, rowOf(type).params[param] as Field, value), sent);
     });
   }
 
@@ -193,15 +193,48 @@ describe("What is refused", () => {
     ["secret", "s3cret\n", secret, "of type string"],
   ] as const)
     it(`is said in a sentence: ${kind} ${typeof value} ${String(value).slice(0, 8)}`, () => {
-      assert.throws(() => checker({ x: field(kind) })({ x: { value, from: FROM } }), {
+      assert.throws(() => createValidator({ x: field(kind) })({ x: value }, () => FROM), {
         message: mustBe("x", allowed, FROM, actual),
       });
     });
 
   it("is no word for yes or no", () => {
-    const check = checker({ x: field("flag") });
-    const said = (value: unknown) => check({ x: { value, from: FROM } }).x;
+    const check = createValidator({ x: { ...field("flag"), values: { 0: "No", 1: "Yes" } } });
+    const said = (value: unknown) => check({ x: value }).x;
     for (const value of [true, 1, "1", "yes", "Yes", "TRUE"]) assert.equal(said(value), "1");
     for (const value of [false, 0, "0", "no", "NO", "false"]) assert.equal(said(value), "0");
+  });
+});
+
+describe("several invalid parameters", () => {
+  it("are all named in one error, each with its source", () => {
+    const validate = createValidator(operations["seo-report-store"].params);
+    assert.throws(
+      () => validate({ url: " ", privacy: "open", password: {} }, (name) => `msg.${name}`),
+      ({ code, message }: SeoError) => {
+        assert.equal(code, "SEO_INPUT");
+        for (const sentence of [
+          "url is required, but msg.url is blank.",
+          'msg.privacy is "open".',
+          "msg.password is of type object.",
+        ])
+          assert.ok(message.includes(sentence), message);
+        return true;
+      },
+    );
+  });
+});
+
+describe("the names of the table", () => {
+  it("are checked by the compiler", () => {
+    // @ts-expect-error: no such row
+    assert.equal(operations["seo-report-lst"], undefined);
+    // @ts-expect-error: no such parameter
+    assert.equal(operations["seo-report-store"].params.passwrd, undefined);
+  });
+
+  it("are no names that every object has", () => {
+    for (const type of ["constructor", "__proto__", "toString", ""])
+      assert.throws(() => rowOf(type), { code: "SEO_INPUT", message: `Unknown operation: ${type}.` });
   });
 });

@@ -28,7 +28,7 @@ const added: Operation = {
 };
 
 describe("the table", () => {
-  for (const [type, row] of Object.entries(operations)) {
+  for (const [type, row] of Object.entries<Operation>(operations)) {
     it(`${type} is complete and agrees with itself`, () => {
       const wires = Object.entries(row.params).map(([param, { wire = param }]) => wire);
       assert.equal(new Set(wires).size, wires.length);
@@ -70,11 +70,11 @@ describe("the table", () => {
       response.end('{"data":[{"id":1}]}');
     });
     before((done) => {
-      operations[TYPE] = added;
+      Object.assign(operations, { [TYPE]: added });
       server.listen(0, "127.0.0.1", done);
     });
     after(() => {
-      delete operations[TYPE];
+      Reflect.deleteProperty(operations, TYPE);
       server.close();
     });
 

@@ -1,7 +1,7 @@
 import { collect } from "../../nodes/collect.js";
 import type { Job } from "../../nodes/handler.js";
 import { type Client, createClient } from "../../src/client.js";
-import { type Operation, operations } from "../../src/operations.js";
+import { rowOf } from "../../src/operations.js";
 import type { Page } from "../../src/pages.js";
 import { createLane } from "../../src/queue.js";
 import { readSettings } from "../../src/schema.js";
@@ -29,7 +29,7 @@ export async function closeClients(): Promise<void> {
 
 /** Reads a list as a node does, page by page. */
 function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input = {} }: Reading = {}) {
-  const row = operations[type] as Operation;
+  const row = rowOf(type);
   const settings = readSettings(row.options, { limit });
   const client = clientFor(url, concurrency);
   const lane = createLane();

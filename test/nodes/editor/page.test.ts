@@ -5,23 +5,20 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Node, parse } from "acorn";
 import fc from "fast-check";
 import { root } from "../../../dev/nodered.js";
-import { ask } from "../../../nodes/editor/ask.js";
-import { check } from "../../../nodes/editor/check.js";
 import { build, type Texts } from "../../../nodes/editor/forms.js";
 import { help } from "../../../nodes/editor/help.js";
-import { page } from "../../../nodes/editor/page.js";
+import { bundle, page } from "../../../nodes/editor/page.js";
 import { phrases } from "../../../nodes/editor/phrases.js";
-import { register } from "../../../nodes/editor/register.js";
 import { codes, stages } from "../../../src/errors.js";
 import { changes, type NodeType, operations, service } from "../../../src/operations.js";
-import { checker } from "../../../src/schema.js";
-import { type Any, createEditor, fillIn } from "../../support/editor.js";
+import { createValidator } from "../../../src/schema.js";
+import { type Any, createEditor, fillIn, MODULES } from "../../support/editor.js";
 
 const icons = new Set(readdirSync(join(root, "icons")));
 const { types, english } = build();
 const html = page(types, icons);
 const helps = help(types, english);
-const editor = () => createEditor(html, english);
+const editor = () => createEditor(page(types, icons, MODULES), english);
 const table: Record<string, NodeType> = { ...operations, "seo-report-changes": changes };
 const at = (path: string) => path.split(".").reduce<Any>((texts, key) => texts?.[key], english);
 const helpOf = (all: string, type: string) =>
@@ -138,7 +135,7 @@ describe("the editor's page", () => {
           ),
         );
         for (const [name, field] of Object.entries({ ...row.params, ...row.options })) {
-          const accepts = checker({ [name]: field });
+          const accepts = createValidator({ [name]: field });
           const node = add(type, "n", { [`${name}Type`]: "str" });
           fc.assert(
             fc.property(plain, (value) => {
@@ -146,7 +143,7 @@ describe("the editor's page", () => {
               if (/^\$[{(]/.test(value)) return;
               let schema = true;
               try {
-                accepts({ [name]: { value, from: "here" } });
+                accepts({ [name]: value });
               } catch {
                 schema = false;
               }
@@ -215,10 +212,9 @@ describe("the editor's page", () => {
   });
 
   it("has every text that the dialogs and the browser code ask for", () => {
-    const code = [register, check, ask].join("\n");
     for (const [, key] of html.matchAll(/data-i18n="(?:\[\w+\])?([\w.-]+)"/g))
       assert.equal(typeof at(key ?? ""), "string", key);
-    for (const [, key] of code.matchAll(/text\("([\w.]+)"/g))
+    for (const [, key] of bundle().matchAll(/text\("([\w.]+)"/g))
       assert.equal(typeof at(`seo-reports.${key}`), "string", key);
     const stand = editor();
     for (const type of Object.keys(types)) {
@@ -281,7 +277,7 @@ describe("the editor's page", () => {
       options: {},
     };
     const { types: more, english: texts } = build({ ...table, "seo-ping": ping });
-    const stand = createEditor(page(more, icons), texts);
+    const stand = createEditor(page(more, icons, MODULES), texts);
     const node = stand.add("seo-ping", "p", { host: "example.com", hostType: "str" });
     const $ = stand.open(node);
     assert.deepEqual(Object.keys(stand.definitions["seo-ping"].defaults), [
@@ -348,6 +344,15 @@ describe("the editor's page", () => {
         ),
         "",
       );
+    });
+
+    it("takes for an environment variable what Node-RED replaces, and nothing else", () => {
+      const { add } = editor();
+      const { validate } = editor().definitions["seo-report-list"].defaults.result;
+      const accepts = (value: string) =>
+        validate.call(add("seo-report-list", "n", { resultType: "str" }), value, {}) === true;
+      for (const value of ["${MY-VAR}", "${a.b}", "$(MY-VAR)", "${A)}"]) assert.ok(accepts(value), value);
+      for (const value of ["${A)", "$(A}", "${}", "${A B}", "x${A}", "${A}x"]) assert.ok(!accepts(value), value);
     });
 
     it("shows the limit only with the outputs that use it", () => {

@@ -1,20 +1,16 @@
-import type { ask } from "./ask.js";
-import type { Any, check, Row, Text } from "./check.js";
+import { kindOf } from "../../../src/kinds.js";
+import { createRequests } from "./requests.js";
+import { type Any, createValidation, type Row, type Text } from "./validation.js";
 
-/**
- * The browser half of every node type. Closed: the page holds its source, so it uses nothing but its parameters,
- * which are the editor's `RED` and `$`, the forms by node type, and where the catalogue is.
- */
+/** The browser half of every node type, of the editor's `RED` and `$`, the forms by node type, and where the catalogue is. */
 export function register(
   RED: Any,
   $: Any,
   forms: Record<string, { main?: string; rows: Record<string, Row> }>,
   catalogue: string,
-  checker: typeof check,
-  asker: typeof ask,
 ) {
   const text: Text = (key, values) => RED._(catalogue + key, values);
-  const { label, named, find, reason } = checker(RED, text);
+  const { label, named, reason } = createValidation(RED, text);
   const rows = (node: Any): Record<string, Row> => forms[node.type]?.rows ?? {};
   const id = (node: Any, name: string) => `#node-${node._def.category === "config" ? "config-" : ""}input-${name}`;
   const opened = new WeakMap<object, Any>();
@@ -29,15 +25,16 @@ export function register(
       const { value } = node._def.defaults[key] ?? {};
       return value === undefined || String(current(node, key) ?? value).replace("_ADD_", "") === value;
     });
-  const { test, suggest } = asker(RED, $, text, current);
+  const { test, suggest } = createRequests(RED, $, text, current);
 
+  const clean = (row: Row, value = "") => kindOf(row.kind).clean(value, row);
   /** The sentence that says why a value has no effect, or nothing. */
   const conflict = (node: Any, name: string, row: Row): string => {
     if (fresh(node, name) || !current(node, name)) return "";
     for (const [key, needed] of Object.entries(row.when ?? {})) {
       const other = rows(node)[key];
       if (!other || source(node, key) !== "str") continue;
-      if ((find(other, current(node, key) ?? "") ?? other.default ?? needed) !== needed)
+      if ((clean(other, current(node, key)) || (other.default ?? needed)) !== needed)
         return text("dialog.when", { label: label(row), other: label(other), value: named(other, needed) });
     }
     return "";
@@ -70,8 +67,9 @@ export function register(
     if (!row.required) options.unshift({ value: "", label: blank });
     if (row.values && source(node, name) === "str") {
       // The widget would put its first option in the place of a value that it does not know.
-      input.val(find(row, value) ?? value);
-      if (value && !find(row, value)) options.push({ value, label: value });
+      const known = clean(row, value);
+      input.val(known);
+      if (!options.some((option) => option.value === known)) options.push({ value: known, label: known });
     }
     const fixed = row.values ? { value: "str", label: text("dialog.fixed"), icon: "fa fa-list-ul", options } : "str";
     const types = [fixed, "msg", "flow", "global", "env", "jsonata"];

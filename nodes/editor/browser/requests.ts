@@ -1,11 +1,11 @@
-import type { Any, Text } from "./check.js";
+import type { Any, Text } from "./validation.js";
 
-/** What a dialog asks the runtime: whether a service can be reached, and what a field may take. Closed: the page holds its source. */
-export function ask(RED: Any, $: Any, text: Text, current: (node: Any, name: string) => string | undefined) {
-  const PAUSE = 250;
-  const FRESH = 10_000;
-  const MOST = 20;
+const PAUSE = 250;
+const FRESH = 10_000;
+const MOST = 20;
 
+/** The requests of a dialog to the runtime: whether the service can be reached, and what can be written into a field. */
+export function createRequests(RED: Any, $: Any, text: Text, current: (node: Any, name: string) => string | undefined) {
   const post = (path: string, data: unknown) =>
     $.ajax({ url: `seo-service/${path}`, method: "POST", contentType: "application/json", data: JSON.stringify(data) });
   /** A service as its dialog or the workspace has it, deployed or not. */
