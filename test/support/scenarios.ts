@@ -319,30 +319,17 @@ const tls: Record<string, Scenario> = {
   },
 };
 
-/** Answers to CONNECT of a proxy that makes no tunnels; it is handed what goes by plain http. */
+/** What a proxy can respond to CONNECT in place of a tunnel. */
 const noTunnels: Record<string, (socket: Socket) => void> = {
   "proxy closes": (socket) => socket.end(),
   "proxy resets": (socket) => socket.resetAndDestroy(),
   "proxy refuses": (socket) => socket.end("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
-  "proxy knows no CONNECT": (socket) => socket.write("HTTP/1.1 501 What\r\nContent-Length: 0\r\n\r\n"),
-  "proxy speaks no HTTP": (socket) => socket.end("220 mail ready\r\n"),
-};
-/** Those of a proxy that makes no tunnel now. */
-const noTunnelNow: Record<string, NonNullable<Scenario["proxy"]>> = {
-  "proxy down": "down",
+  "proxy does not support CONNECT": (socket) => socket.write("HTTP/1.1 501 What\r\nContent-Length: 0\r\n\r\n"),
+  "proxy does not speak HTTP": (socket) => socket.end("220 mail ready\r\n"),
   "proxy wants a password": (socket) => socket.end("HTTP/1.1 407 Who\r\n\r\n"),
   "proxy cannot connect": (socket) => socket.end("HTTP/1.1 502 Bad\r\n\r\n"),
 };
 const secure = { server: { certificate: "cert" }, settings: trusting };
-const each = (
-  scheme: string,
-  answers: Record<string, NonNullable<Scenario["proxy"]>>,
-  scenario: Partial<Scenario>,
-): Record<string, Scenario> =>
-  Object.fromEntries(
-    Object.entries(answers).map(([name, proxy]) => [`${scheme}, ${name}`, { behave: say(ok), proxy, ...scenario }]),
-  );
-
 const proxies: Record<string, Scenario> = {
   "http through a proxy": { behave: say(ok), proxy: "works" },
   "https through a proxy": { behave: say(ok), proxy: "works", ...secure },
@@ -355,13 +342,26 @@ const proxies: Record<string, Scenario> = {
   "lost behind a proxy": { behave: end(), proxy: "works", ...secure, ...lost },
   "refused behind a proxy": {
     behave: say(answer(503, "", { "Retry-After": "0" })),
-    proxy: (socket) => socket.end(),
+    proxy: "works",
     ...maintained,
   },
-  "http, proxy never answers": { behave: say(ok), proxy: () => {}, ...late, acted: false, unseen: true },
-  ...each("http", noTunnels, {}),
-  ...each("http", noTunnelNow, unsent),
-  ...each("https", { ...noTunnels, ...noTunnelNow }, { ...secure, ...unsent }),
+  "http, proxy down": { behave: say(ok), proxy: "down", ...unsent },
+  "https, proxy down": { behave: say(ok), proxy: "down", ...secure, ...unsent },
+  "https, proxy never answers": {
+    behave: say(ok),
+    proxy: () => {},
+    ...secure,
+    ...late,
+    settings: { ...trusting, ...late.settings },
+    acted: false,
+    unseen: true,
+  },
+  ...Object.fromEntries(
+    Object.entries(noTunnels).map(([name, proxy]) => [
+      `https, ${name}`,
+      { behave: say(ok), proxy, ...secure, ...unsent } satisfies Scenario,
+    ]),
+  ),
 };
 
 /** All of them. Redirects to another origin lead to `other`. */
