@@ -1,7 +1,7 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
 import type { ProxyOptions, TlsOptions } from "../src/config.js";
-import { SeoError } from "../src/errors.js";
+import { type Details, SeoError } from "../src/errors.js";
 import { variableIn } from "../src/kinds.js";
 
 /**
@@ -108,6 +108,7 @@ export function registerService(RED: NodeAPI): void {
       if (!isSamePlace(own, draft))
         throw incomplete(
           "The base URL, TLS configuration or proxy has changed since the API key was deployed. Enter the key again, or deploy first.",
+          { stage: "stored" },
         );
       return openClient(RED, { ...own, ...impatient }, apiKey);
     };

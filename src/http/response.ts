@@ -144,6 +144,7 @@ function redirected(status: number, headers: Headers, redact: Redact): SeoError 
     {
       statusCode: status,
       stage: "redirect",
+      values: { target: to.slice(4) || "…" },
     },
   );
 }
