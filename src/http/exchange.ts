@@ -1,13 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { SeoError } from "../errors.js";
-import type { Headers } from "./response.js";
-
-/** A response as it came over the wire. */
-export interface Received {
-  statusCode: number;
-  headers: Headers;
-  bytes: Buffer;
-}
+import type { Headers, Received } from "./response.js";
 
 /**
  * One request in flight: undici's events of it, and the response or the error that it ends with. It replaces undici's

@@ -4,10 +4,16 @@ import { parse } from "secure-json-parse";
 import { type Code, type Details, SeoError, type Stage } from "../errors.js";
 import type { Operation } from "../operations.js";
 import { LONGEST_WAIT } from "../retry.js";
-import type { Received } from "./exchange.js";
 import type { Redact } from "./redact.js";
 
 export type Headers = Record<string, string | string[] | undefined>;
+
+/** A response as it came over the wire. */
+export interface Received {
+  statusCode: number;
+  headers: Headers;
+  bytes: Buffer;
+}
 
 const MAX_DECODED = 64 << 20;
 /** Node-RED ends when it clones a message that is nested some 1 900 levels deep; a report has five. */

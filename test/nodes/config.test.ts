@@ -7,7 +7,7 @@ const KEY = "canary-key/5f0c1e";
 const noNode = (what: string) => `The ${what} configuration node is missing or disabled.`;
 const notSet = (what: string) => `The environment variable NOT_SET_HERE (${what}) is not set.`;
 const badTls = "The TLS configuration is not valid. See the Node-RED log.";
-const badProxy = "The proxy URL is not valid.";
+const badProxy = "The proxy URL must begin with http:// or https://.";
 
 /** Invalid settings or API keys of the service node, each with the error of every message. */
 const rows: Record<string, { settings: object; key?: string; message: string }> = {

@@ -94,7 +94,7 @@ describe("A parameter read from", () => {
 
   it("an invalid JSONata expression does not reveal a secret in the error", async () => {
     const { error } = failure(await flow.send("secret", { payload: { url: "example.com", pin: "s3cret" } }));
-    assert.equal(error.message, unreadable("password", "the JSONata expression"));
+    assert.equal(error.message, `${unreadable("password", "the JSONata expression")}.`);
   });
 
   it("any source is named in the error if its value is invalid", async () => {

@@ -47,11 +47,10 @@ describe("The service's error message", () => {
       "url: Bad. Worse. x: One.",
       { url: ["Bad.", "Worse."], x: ["One."] },
     ],
-    ["message and errors by field", { message: "Both.", errors: { url: ["Bad."] } }, "url: Bad.", { url: ["Bad."] }],
     [
       "is read from message, with the fields from errors",
       { message: "Both.", errors: { url: ["Bad."] } },
-      "Both.",
+      "url: Bad.",
       { url: ["Bad."] },
     ],
     [
@@ -60,16 +59,26 @@ describe("The service's error message", () => {
       "url: Bad. x: Two.",
       { url: ["Bad."], x: ["Two."] },
     ],
-    ["errors before messages by field", { message: { a: ["A."] }, errors: { b: ["B."] } }, "b: B.", { b: ["B."] }],
-    ["messages by field, where errors is null", { errors: null, message: { a: ["A."] } }, "a: A.", { a: ["A."] }],
-    ["error", { error: "Forbidden" }, "Forbidden"],
-    ["error, where message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
-    ["no list", { message: ["A."], errors: ["B."] }, nothing],
-    ["no number", { message: 7, errors: 8, error: 9 }, nothing],
-    ["nothing", {}, nothing],
-    ["no words", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
-    ["null", null, nothing],
-    ["no JSON", HTML, NOT_FROM_API],
+    [
+      "is read from errors rather than from message by field",
+      { message: { a: ["A."] }, errors: { b: ["B."] } },
+      "b: B.",
+      { b: ["B."] },
+    ],
+    [
+      "is read from message by field if errors is null",
+      { errors: null, message: { a: ["A."] } },
+      "a: A.",
+      { a: ["A."] },
+    ],
+    ["is read from error", { error: "Forbidden" }, "Forbidden"],
+    ["is read from error if message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
+    ["is missing if the messages are a list", { message: ["A."], errors: ["B."] }, nothing],
+    ["is missing if the messages are numbers", { message: 7, errors: 8, error: 9 }, nothing],
+    ["is missing from an empty object", {}, nothing],
+    ["is missing if no field has a message", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
+    ["is missing from null", null, nothing],
+    ["is missing from HTML", HTML, NOT_FROM_API],
   ];
   for (const [name, body, said, fields] of rows)
     it(name, async () => {
@@ -79,7 +88,7 @@ describe("The service's error message", () => {
       assert.deepEqual(details.body, body);
     });
 
-  it("an answer that is no JSON, of which the beginning is kept", async () => {
+  it("comes with the first 1,000 characters of a body that is not JSON", async () => {
     for (const status of [500, 200])
       assert.equal((await failure(status, "x".repeat(1001))).details.body, "x".repeat(1000));
   });
@@ -170,15 +179,18 @@ describe("An HTTP status", () => {
     assert.equal((await failure(500, HTML, { "retry-after": "1" })).details.uncertain, true);
   });
 
-  for (const [location, to] of [
-    ["https://other.example.com/login?secret=1", " to https://other.example.com"],
-    ["/login", ""],
-    [undefined, ""],
+  for (const [location, to, target] of [
+    ["https://other.example.com/login?secret=1", " to https://other.example.com", "https://other.example.com"],
+    ["/login", "", "…"],
+    [undefined, "", "…"],
   ] as const)
     it(`where a redirect leads, and no more: ${location}`, async () => {
       for (const status of [100, 199, 300, 302, 399]) {
         const { code, message, details } = await failure(status, HTML, location ? { location } : {});
-        assert.deepEqual([code, details], ["SEO_RESPONSE", { statusCode: status, stage: "redirect" }]);
+        assert.deepEqual(
+          [code, details],
+          ["SEO_RESPONSE", { statusCode: status, stage: "redirect", values: { target } }],
+        );
         assert.equal(message, `The service redirected the request${to} (${status}). Redirects are not followed.`);
       }
     });
