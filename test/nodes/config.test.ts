@@ -7,7 +7,7 @@ const KEY = "canary-key/5f0c1e";
 const noNode = (what: string) => `The ${what} configuration node is missing or disabled.`;
 const notSet = (what: string) => `The environment variable NOT_SET_HERE (${what}) is not set.`;
 const badTls = "The TLS configuration is not valid. See the Node-RED log.";
-const badProxy = "The proxy URL is not valid.";
+const badProxy = "The proxy URL must begin with http:// or https://.";
 
 /** Settings of the service node that are of no use, its key, and what each message that meets them is told. */
 const rows: Record<string, { settings: object; key?: string; message: string }> = {
