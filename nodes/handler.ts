@@ -38,8 +38,12 @@ export type StatusText = () => string;
 
 export type Config = NodeDef & Record<string, unknown>;
 
-/** Node-RED's debug sidebar cuts an Error to a few words; a text with a `code` reaches Catch nodes all the same. */
-const forNodeRed = ({ code, message }: SeoError) => Object.assign(new String(message), { code }) as unknown as Error;
+/**
+ * What Catch nodes get is the same as of an Error: its text and its `code`. But the debug sidebar cuts an Error, and a text,
+ * after 80 characters; it shows only a regular expression whole, which it knows by its constructor's name.
+ */
+const forNodeRed = ({ code, message }: SeoError) =>
+  Object.assign(new String(message), { code, constructor: RegExp }) as unknown as Error;
 
 /**
  * Handles a node's input: reads and validates the parameters, waits for admission, does the node's `work`, and reports

@@ -71,13 +71,10 @@ export function createStatus(RED: NodeAPI, node: Node) {
     const text = JSON.stringify(status);
     if (text !== shown) node.status(status);
     shown = text;
-    timer = setTimeout(
-      () => {
-        timer = undefined;
-        if (stale) show();
-      },
-      status.fill === "yellow" ? SECOND : INTERVAL,
-    );
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (stale) show();
+    }, INTERVAL);
   }
 
   return {

@@ -51,6 +51,8 @@ export const phrases = {
     requesting: "requesting",
     running: "__running__ in flight, __queued__ queued",
     waiting: "waiting __seconds__ s, __queued__ queued",
+    paused: "next request in __wait__, __queued__ queued, about __left__ left",
+    summary: "__done__ done, __failed__ failed",
     page: "page __page__ of __pages__ · __records__ records",
     pageUnknown: "page __page__ · __records__ records",
     records: "__count__ records",

@@ -312,6 +312,33 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), expected);
     });
 
+    it("when a redeploy comes at any moment", async () => {
+      for (let ms = 0; ms < 40; ms += 2) {
+        list(later.map((row) => ({ ...row, score: 1000 + ms })));
+        const before = flow.of("out").length;
+        const run = flow.send("changes");
+        await late(ms);
+        await flow.deploy(nodes({ name: `after ${ms} ms` }));
+        await Promise.race([run, late(50)]);
+        await look();
+        const told = new Set(
+          flow
+            .of("out")
+            .slice(before)
+            .map(({ payload }) => (payload as Row).id),
+        );
+        for (const { id } of later) assert.ok(told.has(id), `after ${ms} ms: ${id}`);
+      }
+    });
+
+    it("in the sending itself: it is not uncertain, for nothing was changed", async () => {
+      list(later);
+      const msg: Message = {};
+      for (let i = 0, inner = msg; i < 20_000; i++) inner = inner.deep = {} as Message;
+      const { seo } = failure(await flow.send("changes", msg));
+      assert.deepEqual([seo.error.code, seo.error.uncertain], ["SEO_INPUT", false]);
+    });
+
     it("if the state cannot be saved: the next run sends all changes again", async () => {
       const disk = { full: false };
       await openStores({ default: { module: () => storeOn(disk) } });

@@ -53,6 +53,60 @@ describe("Secrets", function () {
     });
   }
 
+  /** Words of the client's own errors. */
+  const words = [
+    "uncertain",
+    "message",
+    "details",
+    "transient",
+    "attempts",
+    "stage",
+    "code",
+    "statusCode",
+    "retryAfter",
+  ];
+
+  for (const word of words)
+    it(`change nothing about what happens, whatever word they are: ${word}`, async () => {
+      const goOn = stopBackOff();
+      const server = await listen((socket) => socket.resetAndDestroy());
+      const flow = await startFlow([service("service", server.url), node("store", "seo-report-store")], {
+        service: { apiKey: word },
+      });
+      const { seo } = failure(await flow.send("store", { payload: { ...payload, password: word } }));
+      const { code, attempts, uncertain } = seo.error;
+      assert.deepEqual([code, attempts, uncertain, server.requests.length], ["SEO_NETWORK", 1, true, 1]);
+      await flow.stop();
+      await server.close();
+      goOn();
+    });
+
+  it("go to the configured service alone, whatever another node does with the service node", async () => {
+    const stranger = await listen((socket) => socket.end());
+    const server = await listen((socket) => socket.end(answer(200, '{"data":{}}', { Connection: "close" })));
+    const flow = await startFlow([service("service", server.url), node("show", "seo-report-show")], {
+      service: { apiKey: KEY },
+    });
+    const own = helper.getNode("service") as unknown as Record<string, unknown>;
+    const strange = { baseUrl: stranger.url, proxy: "", tls: "" };
+    Object.assign(own, strange, { settings: strange, config: strange });
+    for (const [name, member] of Object.entries(own)) {
+      if (typeof member !== "function" || name.startsWith("_")) continue;
+      for (const args of [[strange], [{ settings: strange }], [stranger.url]]) {
+        try {
+          const client = (await member.apply(own, args)) as { call?: (...args: unknown[]) => Promise<unknown> };
+          await client?.call?.("seo-report-show", { reportId: "7" }).catch(() => {});
+        } catch {}
+      }
+    }
+    await flow.send("show", { payload: 7 });
+    assert.equal(stranger.connections, 0);
+    assert.equal(server.requests.length > 0, true);
+    await flow.stop();
+    await server.close();
+    await stranger.close();
+  });
+
   it("appear in no error, status or log line, whatever fails", async () => {
     const goOn = stopBackOff();
     const table = Object.values(scenarios("http://127.0.0.1:1")).filter(

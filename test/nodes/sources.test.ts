@@ -55,10 +55,16 @@ describe("A parameter read from", () => {
 
   const secret = node("secret", "seo-report-store", { password: "$number(payload.pin)", passwordType: "jsonata" });
 
+  const several = node("several", "seo-report-list", {
+    ...{ search: "payload[", searchType: "msg" },
+    ...{ project: "payload.(", projectType: "jsonata" },
+    ...{ sort: "a[", sortType: "flow" },
+  });
+
   before(async () => {
     process.env.SEO_TEST_SOURCE = "of the environment";
     server = await listen((socket) => socket.write(answer(200, '{"data":[]}')));
-    flow = await startFlow([service("service", server.url), ...[...rows, ...bad].map(listing), secret]);
+    flow = await startFlow([service("service", server.url), ...[...rows, ...bad].map(listing), secret, several]);
     const own = helper.getNode("node-0")?.context();
     for (const [name, value] of Object.entries(context))
       for (const at of ["flow", "global"] as const) own?.[at].set(name, value);
@@ -95,6 +101,31 @@ describe("A parameter read from", () => {
   it("an invalid JSONata expression does not reveal a secret in the error", async () => {
     const { error } = failure(await flow.send("secret", { payload: { url: "example.com", pin: "s3cret" } }));
     assert.equal(error.message, `${unreadable("password", "the JSONata expression")}.`);
+  });
+
+  it("is named of each one that cannot be read, in one error", async () => {
+    const { length } = server.requests;
+    const { error } = failure(await flow.send("several", msg()));
+    for (const [param, source] of [
+      ["search", "msg.payload["],
+      ["project", "the JSONata expression"],
+      ["sort", "flow.a["],
+    ] as const)
+      assert.ok(error.message.includes(`${unreadable(param, source)}: `), error.message);
+    assert.equal(server.requests.length, length);
+  });
+
+  it("is read anew of each message, though a JSONata expression is parsed once", async () => {
+    const i = rows.findIndex(([source]) => source === "jsonata");
+    const searches = await Promise.all(
+      ["a", "b", "c"].map(async (one) => {
+        const { caught } = await flow.send(`node-${i}`, { payload: { list: [one] } });
+        return caught;
+      }),
+    );
+    assert.deepEqual(searches, [undefined, undefined, undefined]);
+    const last = server.requests.slice(-3).map(({ path }) => new URL(path, server.url).searchParams.get("search"));
+    assert.deepEqual(last.sort(), ["a!", "b!", "c!"]);
   });
 
   it("any source is named in the error if its value is invalid", async () => {

@@ -2,11 +2,16 @@ import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import { failure, node, startFlow } from "../support/flow.js";
 import { latch, reports, type Shape, shapes } from "../support/lists.js";
-import { outputs, parts, payloads, withLists } from "../support/outputs.js";
-import { helper } from "../support/red.js";
+import { outputs, parts, payloads, seo, withLists } from "../support/outputs.js";
+import { helper, nodeRedModule } from "../support/red.js";
 import { received } from "../support/sentences.js";
 
 const LIST = "seo-report-list";
+
+interface Hooks {
+  add(name: string, hook: (events: { source: { node: { id: string } } }[]) => void): void;
+  remove(name: string): void;
+}
 
 describe("List streams", () => {
   const suite = withLists();
@@ -135,6 +140,29 @@ describe("List streams", () => {
       assert.deepEqual((suite.flow.of("body-out")[0] as { payload: { data: unknown } }).payload.data, all);
     });
 
+    it("end their other requests too: nothing is sent, and no status is shown, after the error", async () => {
+      await suite.flow.stop();
+      suite.flow = await startFlow([
+        suite.service({ concurrency: "2", retries: "3" }),
+        node("records", LIST, { output: "records", limit: "" }),
+      ]);
+      let failed = 0;
+      serve({
+        all: reports(2000),
+        reply: ({ query }) => {
+          if (Number(query.get("page") ?? 1) < 3) return undefined;
+          // Page 3 is rejected, and the pages that were requested ahead of it would be retried.
+          return { status: query.get("page") === "3" ? 403 : 500, body: { message: "Broken." } };
+        },
+      });
+      failure(await suite.flow.send("records"));
+      failed = suite.lists.asked.length;
+      await suite.flow.until(() => suite.flow.statuses("records").at(-1)?.fill === "red");
+      await late(1500);
+      assert.equal(suite.lists.asked.length, failed);
+      assert.equal(suite.flow.statuses("records").at(-1)?.fill, "red");
+    });
+
     it("report no number of records if the first page fails", async () => {
       broken(1);
       const { error } = failure(await suite.flow.send("records"));
@@ -183,6 +211,48 @@ describe("List streams", () => {
           : 'seo-reports.status.of {"count":450,"total":450}';
       await suite.flow.until(() => suite.flow.statuses("records").at(-1)?.text === done);
     }
+  });
+
+  it("say how long they waited, once for pages that waited side by side", async () => {
+    suite.flow = await startFlow([
+      suite.service({ concurrency: "4", retries: "1" }),
+      node("list", LIST, { output: "all", limit: "" }),
+    ]);
+    const limited = new Set<string | null>();
+    serve({
+      all: reports(500),
+      reply: ({ query }) => {
+        const page = query.get("page");
+        if (page === null || limited.has(page)) return undefined;
+        limited.add(page);
+        return { status: 503, body: {} };
+      },
+    });
+    const { random } = Math;
+    Math.random = () => 0.9;
+    await ask("list");
+    Math.random = random;
+    const { waited, duration } = seo(suite.flow.of("out")[0]) as { waited: number; duration: number };
+    assert.ok(waited >= 400 && waited <= duration && duration < 1500, `waited ${waited} of ${duration} ms`);
+  });
+
+  it("have the flow work on a page before the next one is sent", async () => {
+    suite.flow = await startFlow([
+      suite.service({ concurrency: "8" }),
+      node("list", LIST, { output: "records", limit: "", perPageType: "str", per_page: "100" }),
+    ]);
+    serve({ all: reports(2000) });
+    let sent = 0;
+    let most = 0;
+    const hooks = nodeRedModule<{ hooks: Hooks }>("@node-red/util").hooks;
+    hooks.add("onSend.backlog", (events) => {
+      sent += events.filter(({ source }) => source.node.id === "list").length;
+      most = Math.max(most, sent - suite.flow.of("out").length);
+    });
+    await ask("list");
+    await suite.flow.take("out", 2000);
+    hooks.remove("onSend.backlog");
+    assert.ok(sent === 2000 && most <= 101, `${most} records were sent and not received`);
   });
 
   it("continue although the queue is full", async () => {

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { setTimeout as late } from "node:timers/promises";
+import { answer, type Behaviour, type FaultyServer, listen } from "../support/faulty.js";
+import { type Flow, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { ok } from "../support/scenarios.js";
+
+const KEY = "seo-reports.status";
+
+describe("The status of a node", () => {
+  let flow: Flow;
+  let server: FaultyServer;
+  let behave: Behaviour;
+
+  const store = { url: "https://example.com", urlType: "str" };
+  const nodes = (settings: object, id = {}) => [
+    service("service", server.url, { retries: "0", ...settings }),
+    node("show", "seo-report-show", { reportId: "payload", reportIdType: "msg", ...id }),
+    node("store", "seo-report-store", store),
+    node("list", "seo-report-list"),
+  ];
+  const run = async (settings: object = {}) => {
+    flow = await startFlow(nodes(settings));
+  };
+
+  beforeEach(async () => {
+    behave = (socket) => socket.write(ok);
+    server = await listen((socket, request, nth) => behave(socket, request, nth));
+  });
+
+  afterEach(async () => {
+    await flow.stop();
+    await server.close();
+  });
+
+  /** The last status, once all of them were shown. */
+  const last = async (id: string) => {
+    await late(300);
+    return flow.statuses(id).at(-1);
+  };
+  const show = (...ids: number[]) => Promise.all(ids.map((payload) => flow.send("show", { payload })));
+
+  it("sums up the messages since the node was idle, if there were several", async () => {
+    behave = (socket, { path }) => socket.write(path.endsWith("/3") ? answer(404, "{}") : ok);
+    await run();
+    await show(1, 2, 3, 4);
+    const summary = await last("show");
+    assert.deepEqual([summary?.fill, summary?.shape], ["red", "ring"]);
+    assert.equal(summary?.text, `${KEY}.summary {"done":3,"failed":1}`);
+    await show(1, 2);
+    const { fill, shape, text } = (await last("show")) ?? {};
+    assert.deepEqual([fill, shape, text], ["green", "dot", `${KEY}.summary {"done":2,"failed":0}`]);
+  });
+
+  it("shows how a single message ended, and forgets the run before", async () => {
+    behave = (socket, { path }) => socket.write(path.endsWith("/3") ? answer(403, "{}") : ok);
+    await run();
+    await show(1, 3);
+    await show(3);
+    assert.equal((await last("show"))?.text, "seo-reports.error.SEO_FORBIDDEN.status");
+    await show(1);
+    assert.equal((await last("show"))?.text, `${KEY}.shown`);
+  });
+
+  it("says when the next request starts, how many wait and how long that takes, if the rate lets none start", async () => {
+    await run({ rate: "2" });
+    const sent = show(1, 2, 3, 4, 5);
+    await late(600);
+    const { fill, shape, text = "" } = (await last("show")) ?? {};
+    assert.deepEqual([fill, shape], ["yellow", "ring"]);
+    const { wait, queued, left } = JSON.parse(text.slice(`${KEY}.paused `.length));
+    assert.match(wait, /^(59|60) s$/);
+    // Two a minute: the three that wait need a minute and a half.
+    assert.equal(queued, 3);
+    assert.match(left, /^9[0-2] s$/);
+    void sent;
+  });
+
+  it("counts the seconds down", async () => {
+    behave = (socket) => socket.write(answer(429, "{}", { "Retry-After": "3" }));
+    await run({ retries: "1" });
+    void show(1);
+    await late(2500);
+    const seconds = flow
+      .statuses("show")
+      .filter(({ fill }) => fill === "yellow")
+      .map(({ text = "" }) => JSON.parse(text.slice(`${KEY}.waiting `.length)).seconds);
+    assert.deepEqual(seconds, [3, 2, 1]);
+  });
+
+  it("blames the ID of a record that was not found, and otherwise the base URL", async () => {
+    behave = (socket) => socket.write(answer(404, '{"message":"Not found."}'));
+    await run();
+    for (const [id, code] of [
+      ["show", "SEO_NOT_FOUND"],
+      ["store", "SEO_RESPONSE"],
+      ["list", "SEO_RESPONSE"],
+    ] as const) {
+      const { caught } = await flow.send(id, { payload: 27 });
+      assert.deepEqual(Object(caught?.error).code, "SEO_NOT_FOUND");
+      assert.equal((await last(id))?.text, `seo-reports.error.${code}.status`);
+    }
+  });
+
+  it("is cleared when its node is deployed anew", async () => {
+    await run();
+    await show(1);
+    assert.equal((await last("show"))?.text, `${KEY}.shown`);
+    await flow.deploy(nodes({}, fixedReport));
+    const { source, ...status } = (await last("show")) ?? {};
+    assert.deepEqual([source?.id, status], ["show", {}]);
+  });
+});
