@@ -3,12 +3,10 @@ import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import { variableIn } from "../src/kinds.js";
 import { rowOf } from "../src/operations.js";
-import { openClient, type ServiceNode } from "./service.js";
+import { impatient, openClient, type ServiceNode } from "./service.js";
 
 /** What the editor shows, and sends, in place of a key that is stored. */
 const PLACEHOLDER = "__PWRD__";
-/** Seconds that a user waits for the result in a dialog. */
-const PATIENCE = "10";
 const SUGGESTIONS = 25;
 
 /** A service as the editor has it, deployed or not. */
@@ -35,27 +33,16 @@ function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
  */
 async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
   const node = RED.nodes.getNode(String(draft.id ?? "")) as ServiceNode | null;
-  const settings = { timeout: PATIENCE, retries: "0" };
   const baseUrl = expand(RED, node, draft.baseUrl);
   if (draft.apiKey !== undefined && draft.apiKey !== PLACEHOLDER) {
     return openClient(
       RED,
-      { ...settings, baseUrl, tls: draft.tls ?? "", proxy: draft.proxy ?? "" },
+      { ...impatient, baseUrl, tls: draft.tls ?? "", proxy: draft.proxy ?? "" },
       expand(RED, node, draft.apiKey),
     );
   }
-  if (!node?.open) throw refuse("The API key has not been deployed yet. Enter it again, or deploy first.");
-  const { baseUrl: stored, tls = "", proxy = "" } = node.settings;
-  if (
-    String(stored ?? "").trim() !== String(baseUrl).trim() ||
-    tls !== (draft.tls ?? "") ||
-    proxy !== (draft.proxy ?? "")
-  ) {
-    throw refuse(
-      "The base URL, TLS configuration or proxy has changed since the API key was deployed. Enter the key again, or deploy first.",
-    );
-  }
-  return node.open(settings);
+  if (!node?.probe) throw refuse("The API key has not been deployed yet. Enter it again, or deploy first.");
+  return node.probe({ ...draft, baseUrl });
 }
 
 /** The records of a list that match a text: the value of each and a label. */

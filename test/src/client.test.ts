@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, createServer, connect as reach, type Server } from "node:net";
 import { setTimeout as late } from "node:timers/promises";
-import { type Client, createClient, type Place } from "../../src/client.js";
+import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
-import { createLane, type Lane } from "../../src/queue.js";
+import { createLane, createTask } from "../../src/queue.js";
 import { cases } from "../support/cases.js";
 import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 import { fine, ok } from "../support/scenarios.js";
@@ -48,9 +48,9 @@ describe("The client", () => {
     while (server.requests.length < count) await late(5);
   };
 
-  /** Sends a request through `lane`. A failure does not end the process if no test awaits it. */
-  const show = (lane?: Lane) => {
-    const sent = client.call(...SHOW, { lane });
+  /** Sends a request by way of `lane`; its failure is not unhandled. */
+  const show = (lane = createLane()) => {
+    const sent = client.call(...SHOW, { task: createTask(lane) });
     sent.catch(() => {});
     return sent;
   };
@@ -69,7 +69,7 @@ describe("The client", () => {
         ({ until } = lane);
         waits.push((until - performance.now()) / SHARE);
       };
-      await failure(client.call(...SHOW, { lane }));
+      await failure(show(lane));
       const most = [500, 1000, 2000, 4000, 8000, 10_000, 10_000];
       assert.equal(waits.length, most.length);
       for (const [i, wait] of waits.entries())
@@ -137,7 +137,7 @@ describe("The client", () => {
       lane.changed = () => {
         if (server.requests.length === 1 && lane.running === 0) client.cancel(lane);
       };
-      const sent = client.call("seo-report-update", { reportId: "7" }, { lane });
+      const sent = client.call("seo-report-update", { reportId: "7" }, { task: createTask(lane) });
       const { code, attempts, uncertain } = await failure(sent);
       assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 1, true]);
       const { code: later, attempts: none } = await failure(show(lane));
@@ -181,57 +181,72 @@ describe("The client", () => {
       goOn();
     });
 
-  describe("gives each message a turn, and", () => {
-    /** Queues a turn of `lane` and records whether it was started or refused. */
-    const enter = (lane = createLane()) => {
-      const place: Place & { started: boolean; refused?: string } = { lane, since: 0, used: false, started: false };
-      client.enter({
-        lane,
-        since: 0,
-        begins: true,
-        start: () => {
-          place.started = true;
+  describe("admits messages, and", () => {
+    /** A message of `lane` that notes what became of it, and sends a request when it is told to. */
+    const admit = (lane = createLane()) => {
+      const message = {
+        ...createTask(lane),
+        started: false,
+        refused: "",
+        start() {
+          message.started = true;
         },
-        refuse: ({ code }) => {
-          place.refused = code;
+        refuse({ code }: SeoError) {
+          message.refused = code;
         },
-      });
-      return place;
+      };
+      client.admit(message);
+      return message;
     };
 
-    it("uses its slot for one request, or frees it once", async () => {
-      open({ concurrency: "1" });
-      const [first, second, third] = [enter(), enter(), enter()];
-      assert.deepEqual([first.started, second.started], [true, false]);
-      await client.call(...SHOW, { place: first, lane: first.lane });
-      assert.deepEqual([first.used, second.started, third.started], [true, true, false]);
-      client.end(first);
-      assert.equal(third.started, false, "a slot that was used is not freed again");
-      const again = client.call(...SHOW, { place: first, lane: first.lane });
-      await late(20);
-      assert.equal(server.requests.length, 1, "a second request waits like any other");
-      client.end(second);
-      client.end(second);
-      client.end(third);
-      assert.deepEqual((await again).body, fine);
-    });
-
-    it("starts the next in a lane of one when the first has ended", () => {
+    it("begins the next of a lane that takes one at a time when the first has ended", () => {
       open();
       const lane = createLane(1);
-      const [first, second] = [enter(lane), enter(lane)];
+      const [first, second] = [admit(lane), admit(lane)];
       assert.deepEqual([first.started, second.started], [true, false]);
       client.end(first);
       assert.equal(second.started, true);
     });
 
-    it("cancels it without a request if its lane or the client is closed", async () => {
+    it("cancels the requests of a message that has ended: in flight, queued, and between attempts", async () => {
+      const goOn = stopBackOff();
+      Math.random = () => 1;
+      behave = (socket, { path }) => {
+        if (path.endsWith("/8")) socket.write(failed(500));
+      };
+      open({ concurrency: "2" });
+      const [message, other] = [admit(), admit()];
+      const call = (reportId: string, task = message) =>
+        failure(client.call("seo-report-show", { reportId }, { task })).then(({ code, attempts }) => [code, attempts]);
+      const failing = call("8");
+      const kept = client.call("seo-report-show", { reportId: "9" }, { task: other });
+      await requests(2);
+      while (message.lane.waiting === 0) await late(1);
+      const inFlight = call("7");
+      const queued = call("6");
+      await requests(3);
+      assert.equal(message.pending, 3);
+      behave = (socket) => socket.write(ok);
+      client.end(message);
+      assert.deepEqual(await Promise.all([failing, inFlight, queued]), [
+        ["SEO_CANCELLED", 1],
+        ["SEO_CANCELLED", 1],
+        ["SEO_CANCELLED", 0],
+      ]);
+      assert.deepEqual(await call("5"), ["SEO_CANCELLED", 0]);
+      assert.deepEqual([message.pending, other.pending, server.requests.length], [0, 1, 3]);
+      client.end(other);
+      await assert.rejects(kept, { code: "SEO_CANCELLED" });
+      goOn();
+    });
+
+    it("refuses one whose lane or client is closed, and sends nothing", async () => {
       open();
       const lane = createLane();
       client.cancel(lane);
-      assert.deepEqual([enter(lane).refused, enter(lane).started], ["SEO_CANCELLED", false]);
+      assert.deepEqual([admit(lane).refused, admit(lane).started], ["SEO_CANCELLED", false]);
       await client.close();
-      assert.equal(enter().refused, "SEO_CANCELLED");
+      assert.equal(admit().refused, "SEO_CANCELLED");
       assert.equal((await failure(show())).code, "SEO_CANCELLED");
       assert.equal(server.requests.length, 0);
     });
@@ -256,13 +271,12 @@ describe("The client", () => {
       assert.equal(stays.running, 1);
     });
 
-    it("rejects it if the queue is full", async () => {
+    it("refuses one that finds the queue full", async () => {
       behave = () => {};
       open({ concurrency: "1", queue: "1" });
       show();
-      show();
-      const { code, attempts } = await failure(show());
-      assert.deepEqual([code, attempts], ["SEO_QUEUE_FULL", 0]);
+      await requests(1);
+      assert.deepEqual([admit().refused, admit().refused], ["", "SEO_QUEUE_FULL"]);
     });
   });
 

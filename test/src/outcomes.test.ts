@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type ClientOptions, createClient } from "../../src/client.js";
+import { createClient } from "../../src/client.js";
+import type { ClientOptions } from "../../src/config.js";
 import type { SeoError } from "../../src/errors.js";
 import { type Case, cases } from "../support/cases.js";
 import { type FaultyServer, listen, tlsFile } from "../support/faulty.js";

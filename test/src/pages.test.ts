@@ -432,7 +432,51 @@ describe("A list of several pages", () => {
   });
 });
 
-describe("An invalid list", () => {
+describe("A list that shifts while it is read", () => {
+  const row = (id: number) => ({ id });
+  const ids = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => row(from + i));
+
+  it("is read to its last page, though a page has only records that came before", async () => {
+    // Ten reports were created after the first page was read.
+    const pages = [ids(1, 10), ids(1, 10), ids(11, 20), ids(21, 30), ids(31, 40)];
+    for (const own of [true, false]) {
+      const get = async ({ page = "1" }: Record<string, string>) =>
+        answered({ data: pages[Number(page) - 1], meta: { ...(own && { current_page: page }), last_page: 5 } });
+      const records: unknown[] = [];
+      for await (const page of readPages(get, { id: "id", limit: 0, ahead: 2 })) records.push(...page.records);
+      assert.deepEqual(records, ids(1, 40));
+    }
+  });
+
+  it("ends where the service ignores the page number", async () => {
+    let asked = 0;
+    const get = async () => {
+      asked++;
+      return answered({ data: ids(1, 10), meta: { current_page: 1, last_page: 100 } });
+    };
+    const records: unknown[] = [];
+    for await (const page of readPages(get, { id: "id", limit: 0, ahead: 2 })) records.push(...page.records);
+    assert.deepEqual(records, ids(1, 10));
+    assert.ok(asked <= 4, `${asked} requests`);
+  });
+});
+
+describe("A list whose records have no ID", () => {
+  const rows = Array.from({ length: 25 }, (_, i) => ({ url: `example.com/${i % 7}` }));
+
+  for (const [name, shape] of Object.entries(shapes))
+    it(`comes out whole: ${name}`, async () => {
+      const lists = await startLists({ all: rows, shape });
+      const { records, truncated } = await readAll(lists.url, REPORTS, { input: { per_page: "10" } });
+      assert.deepEqual([records, truncated], [rows, false]);
+      const cut = await readAll(lists.url, REPORTS, { input: { per_page: "10" }, limit: 12 });
+      assert.deepEqual([cut.records, cut.truncated], [rows.slice(0, 12), true]);
+      await closeClients();
+      await lists.close();
+    });
+});
+
+describe("A list whose records cannot be told apart", () => {
   for (const [what, data] of [
     ["without an ID", [{ id: 1 }, { url: "example.com" }]],
     ["that are null", [null]],

@@ -10,4 +10,5 @@ export const wholeNumber = (min = 0) => `a whole number, ${min} or greater`;
 export const required = (name: string, from: string) => `${name} is required; ${from} is blank.`;
 
 /** The message for an HTTP status that is an error, with the service's own words. */
-export const returned = (status: number, words: string) => `The service returned ${status}: ${words}`;
+export const returned = (status: number, words: string) =>
+  status === 422 ? `The service rejected the request (422): ${words}` : `The service returned ${status}: ${words}`;

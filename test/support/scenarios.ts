@@ -332,30 +332,17 @@ const tls: Record<string, Scenario> = {
   },
 };
 
-/** How a proxy without CONNECT rejects a tunnel; it forwards plain HTTP instead. */
+/** What a proxy can respond to CONNECT in place of a tunnel. */
 const noTunnels: Record<string, (socket: Socket) => void> = {
-  "proxy closes the connection": (socket) => socket.end(),
-  "proxy resets the connection": (socket) => socket.resetAndDestroy(),
-  "proxy returns 403": (socket) => socket.end("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
-  "proxy returns 501": (socket) => socket.write("HTTP/1.1 501 What\r\nContent-Length: 0\r\n\r\n"),
+  "proxy closes": (socket) => socket.end(),
+  "proxy resets": (socket) => socket.resetAndDestroy(),
+  "proxy refuses": (socket) => socket.end("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
+  "proxy does not support CONNECT": (socket) => socket.write("HTTP/1.1 501 What\r\nContent-Length: 0\r\n\r\n"),
   "proxy does not speak HTTP": (socket) => socket.end("220 mail ready\r\n"),
-};
-/** How a proxy fails to open a tunnel for now. */
-const noTunnelNow: Record<string, NonNullable<Scenario["proxy"]>> = {
-  "proxy down": "down",
-  "proxy returns 407": (socket) => socket.end("HTTP/1.1 407 Who\r\n\r\n"),
-  "proxy returns 502": (socket) => socket.end("HTTP/1.1 502 Bad\r\n\r\n"),
+  "proxy wants a password": (socket) => socket.end("HTTP/1.1 407 Who\r\n\r\n"),
+  "proxy cannot connect": (socket) => socket.end("HTTP/1.1 502 Bad\r\n\r\n"),
 };
 const secure = { server: { certificate: "cert" }, settings: trusting };
-const each = (
-  scheme: string,
-  answers: Record<string, NonNullable<Scenario["proxy"]>>,
-  scenario: Partial<Scenario>,
-): Record<string, Scenario> =>
-  Object.fromEntries(
-    Object.entries(answers).map(([name, proxy]) => [`${scheme}, ${name}`, { behave: say(ok), proxy, ...scenario }]),
-  );
-
 const proxies: Record<string, Scenario> = {
   "http through a proxy": { behave: say(ok), proxy: "works" },
   "https through a proxy": { behave: say(ok), proxy: "works", ...secure },
@@ -368,13 +355,26 @@ const proxies: Record<string, Scenario> = {
   "https through a proxy, connection lost": { behave: end(), proxy: "works", ...secure, ...lost },
   "http through a proxy without CONNECT, 503": {
     behave: say(answer(503, "", { "Retry-After": "0" })),
-    proxy: (socket) => socket.end(),
+    proxy: "works",
     ...maintained,
   },
-  "http, proxy does not respond": { behave: say(ok), proxy: () => {}, ...late, acted: false, unseen: true },
-  ...each("http", noTunnels, {}),
-  ...each("http", noTunnelNow, unsent),
-  ...each("https", { ...noTunnels, ...noTunnelNow }, { ...secure, ...unsent }),
+  "http, proxy down": { behave: say(ok), proxy: "down", ...unsent },
+  "https, proxy down": { behave: say(ok), proxy: "down", ...secure, ...unsent },
+  "https, proxy never answers": {
+    behave: say(ok),
+    proxy: () => {},
+    ...secure,
+    ...late,
+    settings: { ...trusting, ...late.settings },
+    acted: false,
+    unseen: true,
+  },
+  ...Object.fromEntries(
+    Object.entries(noTunnels).map(([name, proxy]) => [
+      `https, ${name}`,
+      { behave: say(ok), proxy, ...secure, ...unsent } satisfies Scenario,
+    ]),
+  ),
 };
 
 /** All scenarios. Redirects to another origin lead to `other`. */

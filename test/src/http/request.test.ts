@@ -1,69 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { SeoError } from "../../../src/errors.js";
-import { buildRequest, parseBase, parseKey } from "../../../src/http/request.js";
+import { buildRequest } from "../../../src/http/request.js";
 import { type Operation, operations } from "../../../src/operations.js";
 import { createValidator } from "../../../src/schema.js";
 
 const root = { origin: "https://seo.example.com", prefix: "" };
 
-const SCHEME = "must begin with http:// or https://";
-const INVALID = "is not a valid URL";
-const USER = "must not contain a user name or password";
-const QUERY = "must not contain a query string or fragment";
-
-const refusal =
-  (sentence: string) =>
-  ({ code, message, details }: SeoError) => {
-    assert.deepEqual([code, message, details], ["SEO_CONFIG", sentence, { stage: "config" }]);
-    return true;
-  };
-
-describe("A base URL", () => {
-  const accepted: Record<string, [origin: string, prefix: string]> = {
-    "https://seo.example.com": ["https://seo.example.com", ""],
-    "HTTPS://SEO.example.com/": ["https://seo.example.com", ""],
-    "http://localhost:8787": ["http://localhost:8787", ""],
-    "https://example.com:443/tools/seo": ["https://example.com", "/tools/seo"],
-    "https://example.com/tools/seo///": ["https://example.com", "/tools/seo"],
-    "https://example.com/api/v1": ["https://example.com", ""],
-    "https://example.com/tools/api/v1/": ["https://example.com", "/tools"],
-    "https://[::1]:8443/x": ["https://[::1]:8443", "/x"],
-  };
-  for (const [text, [origin, prefix]] of Object.entries(accepted)) {
-    it(`is accepted: ${text}`, () => assert.deepEqual(parseBase(text), { origin, prefix }));
-  }
-
-  const refused: Record<string, string> = {
-    "example.com": SCHEME,
-    "localhost:8787": SCHEME,
-    "ftp://example.com": SCHEME,
-    "https://": INVALID,
-    "https://exa mple": INVALID,
-    "https://u:secret@example.com": USER,
-    "https://secret@example.com": USER,
-    "https://:secret@example.com": USER,
-    "https://example.com/?key=secret": QUERY,
-    "https://example.com/#secret": QUERY,
-  };
-  for (const [text, why] of Object.entries(refused)) {
-    it(`is rejected and not quoted: ${text}`, () => {
-      assert.throws(() => parseBase(text), refusal(`The service's base URL ${why}.`));
-    });
-  }
-});
-
-describe("An API key", () => {
-  it("is trimmed", () => assert.equal(parseKey(" \tkey-1\r\n"), "key-1"));
-  for (const key of [undefined, "", "  ", "two words", "line\nbreak", "schlüssel", "\u0000", "ke\u2028y"]) {
-    it(`is rejected and not quoted: ${JSON.stringify(key)}`, () => {
-      const why = key?.trim() ? "must be printable ASCII characters, without spaces or line breaks" : "is missing";
-      assert.throws(() => parseKey(key), refusal(`The service's API key ${why}.`));
-    });
-  }
-});
-
-describe("The HTTP request of an operation", () => {
+describe("a request", () => {
   for (const [type, row] of Object.entries<Operation>(operations)) {
     const [before = "", after = ""] = row.path.split(/\{\w+\}/);
     const check = createValidator(row.params);

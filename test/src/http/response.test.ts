@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { type Code, SeoError } from "../../../src/errors.js";
-import { decode, readAnswer } from "../../../src/http/response.js";
+import { createRedactor } from "../../../src/http/redact.js";
+import { decode, type Headers, readResponse } from "../../../src/http/response.js";
 import { type Operation, operations } from "../../../src/operations.js";
 import { returned } from "../sentences.js";
 
@@ -15,15 +16,26 @@ const HTML = "<!doctype html><title>Log in</title>";
 /** The message for a successful status whose body cannot be used. */
 const unreadable = (why: string) => `The service returned 200, but the response is ${why}.`;
 
-/** The error that a response causes. */
-function failure(status: number, body: unknown, headers: Record<string, string> = {}, row = show): SeoError {
-  try {
-    readAnswer(row, status, headers, typeof body === "string" ? body : JSON.stringify(body));
-  } catch (error) {
-    return error as SeoError;
-  }
-  return assert.fail("The response caused no error.");
-}
+/** Reads a response as a transport does. */
+const read = (
+  row: Operation,
+  statusCode: number,
+  body: string | Buffer,
+  headers: Headers = {},
+  { secrets = [], subject }: { secrets?: string[]; subject?: string } = {},
+) =>
+  readResponse(
+    row,
+    { statusCode, headers, bytes: Buffer.from(body) },
+    { redactKey: (value) => value, redactor: () => createRedactor(secrets), subject: () => subject },
+  );
+
+/** The error that a response is read as. */
+const failure = (status: number, body: unknown, headers: Headers = {}, row = show): Promise<SeoError> =>
+  read(row, status, typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body), headers).then(
+    () => assert.fail("It is a success."),
+    (error: SeoError) => error,
+  );
 
 describe("The service's error message", () => {
   const nothing = "no error message.";
@@ -32,9 +44,10 @@ describe("The service's error message", () => {
     [
       "is read from message by field",
       { message: { url: ["Bad.", "Worse."], x: "One." } },
-      "Bad. Worse. One.",
+      "url: Bad. Worse. x: One.",
       { url: ["Bad.", "Worse."], x: ["One."] },
     ],
+    ["message and errors by field", { message: "Both.", errors: { url: ["Bad."] } }, "url: Bad.", { url: ["Bad."] }],
     [
       "is read from message, with the fields from errors",
       { message: "Both.", errors: { url: ["Bad."] } },
@@ -44,36 +57,31 @@ describe("The service's error message", () => {
     [
       "is read from errors by field",
       { errors: { url: ["Bad."], x: [7, null, "Two."] } },
-      "Bad. Two.",
+      "url: Bad. x: Two.",
       { url: ["Bad."], x: ["Two."] },
     ],
-    [
-      "is read from errors by field rather than message by field",
-      { message: { a: ["A."] }, errors: { b: ["B."] } },
-      "B.",
-      { b: ["B."] },
-    ],
-    ["is read from message by field if errors is null", { errors: null, message: { a: ["A."] } }, "A.", { a: ["A."] }],
-    ["is read from error", { error: "Forbidden" }, "Forbidden"],
-    ["is read from error if message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
-    ["is not read from an array", { message: ["A."], errors: ["B."] }, nothing],
-    ["is not read from a number", { message: 7, errors: 8, error: 9 }, nothing],
-    ["is absent in an empty object", {}, nothing],
-    ["is absent if no field has a message", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
-    ["is absent in null", null, nothing],
-    ["is absent in HTML", HTML, NOT_FROM_API],
+    ["errors before messages by field", { message: { a: ["A."] }, errors: { b: ["B."] } }, "b: B.", { b: ["B."] }],
+    ["messages by field, where errors is null", { errors: null, message: { a: ["A."] } }, "a: A.", { a: ["A."] }],
+    ["error", { error: "Forbidden" }, "Forbidden"],
+    ["error, where message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
+    ["no list", { message: ["A."], errors: ["B."] }, nothing],
+    ["no number", { message: 7, errors: 8, error: 9 }, nothing],
+    ["nothing", {}, nothing],
+    ["no words", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
+    ["null", null, nothing],
+    ["no JSON", HTML, NOT_FROM_API],
   ];
   for (const [name, body, said, fields] of rows)
-    it(name, () => {
-      const { message, details } = failure(422, body);
+    it(name, async () => {
+      const { message, details } = await failure(422, body);
       assert.equal(message, returned(422, said));
       assert.deepEqual(details.fields, fields);
       assert.deepEqual(details.body, body);
     });
 
-  it("comes with the first 64 KiB of a body that is not JSON", () => {
-    const most = 1 << 16;
-    for (const status of [500, 200]) assert.equal(failure(status, "x".repeat(most + 1)).details.body, "x".repeat(most));
+  it("an answer that is no JSON, of which the beginning is kept", async () => {
+    for (const status of [500, 200])
+      assert.equal((await failure(status, "x".repeat(1001))).details.body, "x".repeat(1000));
   });
 });
 
@@ -124,13 +132,13 @@ describe("The time to wait", () => {
     ["is absent without either header", () => ({}), undefined],
   ];
   for (const [name, headers, seconds] of rows)
-    it(name, () => {
+    it(name, async () => {
       for (const status of [429, 503]) {
-        const { retryAfter } = failure(status, HTML, headers()).details;
+        const { retryAfter } = (await failure(status, HTML, headers())).details;
         if (seconds === undefined || retryAfter === undefined) assert.equal(retryAfter, seconds);
         else assert.ok(Math.abs(retryAfter - seconds) <= 1, `${retryAfter} of ${seconds} s`);
       }
-      assert.equal(failure(500, HTML, headers()).details.retryAfter, undefined);
+      assert.equal((await failure(500, HTML, headers())).details.retryAfter, undefined);
     });
 });
 
@@ -149,17 +157,17 @@ describe("An HTTP status", () => {
   ];
   for (const [statuses, code, stage, transient, uncertain] of rows)
     for (const status of statuses)
-      it(`sets the code, the stage, and whether the error is transient and uncertain: ${status}`, () => {
-        const { code: found, details } = failure(status, { message: "No." });
+      it(`what went wrong, and whether to try again: ${status}`, async () => {
+        const { code: found, details } = await failure(status, { message: "No." });
         assert.deepEqual(
           [found, details.statusCode, details.stage, details.transient, details.uncertain],
           [code, status, stage, transient, uncertain],
         );
       });
 
-  it("with Retry-After leaves the outcome uncertain for 500, but not for 503", () => {
-    assert.equal(failure(503, HTML, { "retry-after": "1" }).details.uncertain, false);
-    assert.equal(failure(500, HTML, { "retry-after": "1" }).details.uncertain, true);
+  it("that nothing was done, with 503 and a time to come again", async () => {
+    assert.equal((await failure(503, HTML, { "retry-after": "1" })).details.uncertain, false);
+    assert.equal((await failure(500, HTML, { "retry-after": "1" })).details.uncertain, true);
   });
 
   for (const [location, to] of [
@@ -167,9 +175,9 @@ describe("An HTTP status", () => {
     ["/login", ""],
     [undefined, ""],
   ] as const)
-    it(`of a redirect is an error that names only the origin of the target: ${location}`, () => {
+    it(`where a redirect leads, and no more: ${location}`, async () => {
       for (const status of [100, 199, 300, 302, 399]) {
-        const { code, message, details } = failure(status, HTML, location ? { location } : {});
+        const { code, message, details } = await failure(status, HTML, location ? { location } : {});
         const values = { target: to.slice(4) || "…" };
         assert.deepEqual([code, details], ["SEO_RESPONSE", { statusCode: status, stage: "redirect", values }]);
         assert.equal(message, `The service redirected the request${to} (${status}). Redirects are not followed.`);
@@ -177,17 +185,17 @@ describe("An HTTP status", () => {
     });
 });
 
-describe("A successful response", () => {
-  it("is parsed as JSON, with any status from 200 to 299", () => {
-    for (const status of [200, 201, 299]) assert.deepEqual(readAnswer(show, status, {}, '{"data":[1]}'), { data: [1] });
+describe("A successful answer", () => {
+  it("is its JSON, with every status from 200 to 299", async () => {
+    for (const status of [200, 201, 299]) assert.deepEqual(await read(show, status, '{"data":[1]}'), { data: [1] });
   });
 
-  it("can be empty for a delete operation only", () => {
+  it("may be empty where something is deleted, and nowhere else", async () => {
     for (const text of ["", " \r\n"]) {
-      assert.equal(readAnswer(remove, 200, {}, text), null);
-      assert.equal(failure(204, text).code, "SEO_RESPONSE");
+      assert.equal(await read(remove, 200, text), null);
+      assert.equal((await failure(204, text)).code, "SEO_RESPONSE");
     }
-    const { message, details } = failure(200, HTML, {}, remove);
+    const { message, details } = await failure(200, HTML, {}, remove);
     assert.equal(message, unreadable("not JSON"));
     assert.deepEqual(details, { statusCode: 200, body: HTML, stage: "answer", uncertain: true });
   });
@@ -198,30 +206,30 @@ describe("A successful response", () => {
   const wrap = (value: unknown, how: string[]) =>
     how.reduce<unknown>((inner, key) => (key ? { [key]: inner, "]": "}" } : [inner, "["]), value);
 
-  it("can be nested 64 levels deep, whatever its strings contain", () => {
-    fc.assert(
-      fc.property(
+  it("may be 64 levels deep, whatever its texts hold", async () => {
+    await fc.assert(
+      fc.asyncProperty(
         text,
         fc.array(fc.oneof(fc.constant(""), text), { minLength: 50, maxLength: 70 }),
         fc.boolean(),
-        (inner, how, spaced) => {
+        async (inner, how, spaced) => {
           const value = wrap(inner, how);
           const said = JSON.stringify(value, null, spaced ? 1 : undefined);
-          if (levels(value) <= 64) assert.deepEqual(readAnswer(show, 200, {}, said), value);
-          else assert.equal(failure(200, said).message, unreadable(TOO_DEEP));
+          if (levels(value) <= 64) assert.deepEqual(await read(show, 200, said), value);
+          else assert.equal((await failure(200, said)).message, unreadable(TOO_DEEP));
         },
       ),
     );
     const [deepest, deeper] = [64, 65].map((count) => "[".repeat(count) + "]".repeat(count)) as [string, string];
-    assert.equal(levels(readAnswer(show, 200, {}, deepest)), 64);
-    assert.equal(failure(200, deeper).message, unreadable(TOO_DEEP));
-    assert.equal(failure(422, deeper).message, returned(422, NOT_FROM_API));
-    assert.ok(readAnswer(show, 200, {}, `[${"[],".repeat(100)}{}]`), "the number of siblings is not limited");
+    assert.equal(levels(await read(show, 200, deepest)), 64);
+    assert.equal((await failure(200, deeper)).message, unreadable(TOO_DEEP));
+    assert.equal((await failure(422, deeper)).message, returned(422, NOT_FROM_API));
+    assert.ok(await read(show, 200, `[${"[],".repeat(100)}{}]`), "as many side by side as there are");
   });
 
-  it("loses properties that could change a prototype", () => {
+  it("is freed of what would change the prototype of others", async () => {
     const said = '{"__proto__":{"a":1},"constructor":{"prototype":{"a":1}},"id":7}';
-    assert.deepEqual(readAnswer(show, 200, {}, said), { id: 7 });
+    assert.deepEqual(await read(show, 200, said), { id: 7 });
   });
 });
 
@@ -235,9 +243,10 @@ describe("A content encoding", () => {
     ["deflate", deflateSync(bytes)],
     ["br", brotliCompressSync(bytes)],
   ] as const)
-    it(`is decoded: ${name}`, async () => assert.equal(await decode(coded, { "content-encoding": name }), said));
+    it(`is undone: ${name}`, async () =>
+      assert.equal(await decode({ bytes: coded, headers: { "content-encoding": name } }), said));
 
-  it("is optional", async () => assert.equal(await decode(bytes, {}), said));
+  it("is not needed", async () => assert.equal(await decode({ bytes, headers: {} }), said));
 
   it("is rejected if it was not requested", async () => {
     const refused = new SeoError("SEO_RESPONSE", "The response uses a content encoding that was not requested.", {
@@ -245,9 +254,89 @@ describe("A content encoding", () => {
       uncertain: true,
     });
     for (const name of ["zstd", "gzip, gzip", "", "__proto__", "constructor"])
-      await assert.rejects(decode(bytes, { "content-encoding": name }), (error: SeoError) => {
+      await assert.rejects(decode({ bytes, headers: { "content-encoding": name } }), (error: SeoError) => {
         assert.deepEqual([error.code, error.message, error.details], [refused.code, refused.message, refused.details]);
         return true;
       });
+  });
+});
+
+describe("The status counts more than the body", () => {
+  for (const coding of ["gzip", "br", "zstd", "gzip, gzip"]) {
+    it(`if the body is empty, though it is said to be ${coding}`, async () => {
+      assert.equal(await read(remove, 204, "", { "content-encoding": coding }), null);
+    });
+
+    it(`if the body of an error cannot be decoded: ${coding}`, async () => {
+      for (const [status, code, wait] of [
+        [401, "SEO_UNAUTHORIZED", undefined],
+        [404, "SEO_NOT_FOUND", undefined],
+        [429, "SEO_RATE_LIMITED", 7],
+      ] as const) {
+        const error = await failure(status, "garbage", { "content-encoding": coding, "retry-after": "7" });
+        assert.deepEqual([error.code, error.details.statusCode, error.details.retryAfter], [code, status, wait]);
+        assert.deepEqual([error.details.transient, error.details.uncertain], [status === 429, false]);
+      }
+    });
+  }
+});
+
+describe("An error response", () => {
+  const error = (status: number, body: unknown, secrets: string[] = [], subject?: string) =>
+    read(show, status, JSON.stringify(body), {}, { secrets, ...(subject && { subject }) }).then(
+      () => assert.fail("It is a success."),
+      (cause: SeoError) => cause,
+    );
+
+  it("names the record that was not found, if the request names one", async () => {
+    const said = { message: "Resource not found." };
+    const messages = [
+      await error(404, said, [], "report ID 27"),
+      await error(404, said),
+      await error(403, said, [], "x"),
+    ];
+    assert.deepEqual(
+      messages.map(({ message }) => message),
+      [
+        "The service returned 404 for report ID 27: Resource not found.",
+        "The service returned 404: Resource not found.",
+        "The service returned 403: Resource not found.",
+      ],
+    );
+  });
+
+  it("keeps the client's own facts, whatever word a secret is", async () => {
+    const facts = { statusCode: 500, retryAfter: undefined, stage: "service", transient: true, uncertain: true };
+    for (const secret of ["uncertain", "transient", "message", "details", "statusCode", "service", "true", "500"]) {
+      const { code, message, details } = await error(500, { message: `No ${secret} here.`, [secret]: secret }, [
+        secret,
+      ]);
+      const { body, fields, ...rest } = details;
+      assert.deepEqual([code, rest, fields], ["SEO_SERVER", facts, undefined], secret);
+      assert.ok(!JSON.stringify(body).includes(secret), secret);
+      if (secret !== "message") assert.equal(message, "The service returned 500: No *** here.");
+    }
+  });
+
+  it("is cut only after its secrets are redacted", async () => {
+    const secret = "key/of (tests)";
+    const long = "x".repeat(990) + secret.repeat(2);
+    for (const body of [long, `${JSON.stringify({ message: long })}`]) {
+      const { message, details } = await read(show, 500, body, {}, { secrets: [secret] }).then(
+        () => assert.fail("It is a success."),
+        (cause: SeoError) => cause,
+      );
+      assert.ok(message.length <= 1000 && !/key|tests/.test(message), message);
+      assert.ok(!/key|tests/.test(JSON.stringify(details.body)));
+    }
+  });
+
+  it("says that a wait is too long to be waited for, and no other", async () => {
+    const message = async (after: string) => (await failure(429, { message: "No." }, { "retry-after": after })).message;
+    assert.equal(
+      await message("301"),
+      "The service returned 429: No. It asked to wait 301 s, more than the limit of 300 s.",
+    );
+    assert.equal(await message("300"), "The service returned 429: No.");
   });
 });

@@ -4,7 +4,7 @@ import type { Operation } from "../src/operations.js";
 import { type Page, readPages } from "../src/pages.js";
 import type { Job } from "./handler.js";
 
-/** Where in a list an answer is. */
+/** Where in a list a response is. */
 interface Position {
   page?: number | undefined;
   pages?: number | undefined;
@@ -12,8 +12,8 @@ interface Position {
   truncated?: boolean;
 }
 
-/** What `msg.seo` tells of an answer, with its place in a list where that is known. */
-export function facts(
+/** The `msg.seo` of a response, with its place in a list if that is known. */
+export function metadata(
   operation: string,
   { body: _, ...answer }: Answer,
   { page, pages, total, truncated }: Position = {},
@@ -28,33 +28,33 @@ export function facts(
   };
 }
 
-/** Every page of a list, with the `msg.seo` of what has come so far, and progress in the status. */
-export async function* collect(
+/** Reads every page of a list, each with the `msg.seo` of all that came so far, and shows progress in the status. */
+export async function* readAllPages(
   job: Job,
   type: string,
   row: Operation,
 ): AsyncGenerator<Page & { count: number; seo: object }> {
-  const { client, lane, place, settings, input } = job;
+  const { client, task, settings, input } = job;
   let attempts = 0;
-  let waited = 0;
+  let waited = job.queued;
   let count = 0;
   let last = 0;
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
   const query = { ...(largest && { per_page: largest }), ...input };
-  const ask = (extra: Record<string, string>) => client.send(type, query, { lane, place, extra });
+  const get = (extra: Record<string, string>) => client.send(type, query, { task, extra });
   const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
   try {
-    for await (const page of readPages(ask, list)) {
+    for await (const page of readPages(get, list)) {
       attempts += page.answer.attempts;
       waited += page.answer.waited;
-      // Between pages nothing may be under way that an abort would end.
-      if (lane.closed) throw cancelled;
+      // Between pages nothing may be in flight that a cancellation would end.
+      if (task.lane.closed) throw cancelled;
       count += page.records.length;
       last = page.page;
       job.progress(page.page, page.pages, count);
-      const duration = Math.round(performance.now() - place.since);
+      const duration = job.elapsed();
       // Pages that wait side by side wait once.
-      const seo = facts(type, { ...page.answer, attempts, waited: Math.min(waited, duration), duration }, page);
+      const seo = metadata(type, { ...page.answer, attempts, waited: Math.min(waited, duration), duration }, page);
       yield { ...page, count, seo };
     }
   } catch (cause) {
