@@ -20,7 +20,7 @@ function schemaOf(name: string, field: Field): z.ZodType<string> {
 
 /** The actual value for an error message: shortened, and without the text of a secret. */
 function show(kind: Kind, value: unknown): string {
-  if (Array.isArray(value)) return "an array";
+  if (Array.isArray(value)) return "an array (put a Split node in front)";
   if (kindOf(kind).secret || typeof value === "object" || typeof value === "function") return `of type ${typeof value}`;
   const text = String(value);
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
@@ -72,6 +72,7 @@ export function createValidator(fields: Fields, code: "SEO_INPUT" | "SEO_CONFIG"
     throw new SeoError(code, sentences.join(" "));
   };
 }
+
 /** Validates a node's own properties and adds the defaults of the table. Throws an SeoError with `code`. */
 export function readSettings(
   fields: Record<string, Field>,

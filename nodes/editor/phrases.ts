@@ -9,7 +9,7 @@ const reason: Record<Stage, string> = {
   name: "The host name could not be resolved.",
   connect: "Could not connect to the service.",
   tls: "The TLS certificate or protocol was not accepted.",
-  proxy: "Could not connect through the proxy.",
+  proxy: "The proxy could not be used.",
   time: "The service did not respond in time.",
   redirect: "The service redirected the request to __target__ (__status__).",
   key: "The service rejected the API key (__status__).",

@@ -183,7 +183,7 @@ describe("A validation error", () => {
   const secret = "text of at most 8192 characters, without control characters";
   for (const [kind, value, allowed, actual] of [
     ["choice", "none", oneOf, '"none"'],
-    ["choice", ["good"], oneOf, "an array"],
+    ["choice", ["good"], oneOf, "an array (put a Split node in front)"],
     ["choice", {}, oneOf, "of type object"],
     ["choice", () => {}, oneOf, "of type function"],
     ["choice", long, oneOf, `"${long.slice(0, 60)}…"`],

@@ -1,6 +1,6 @@
 import { kindOf } from "../../../src/kinds.js";
 import { createDialog } from "./dialog.js";
-import { type Any, createState, type FormData, type Text } from "./state.js";
+import { type Any, createState, type Form, type Text } from "./state.js";
 import { createValidation } from "./validation.js";
 
 const SERVICE = "seo-service";
@@ -11,7 +11,7 @@ const LONGEST_LABEL = 40;
 const hostOf = (url: string) => (URL.canParse(url) && new URL(url).host) || url;
 
 /** The functions that the definitions of all node types use. `catalogue` is the prefix of the texts' keys. */
-export function register(RED: Any, $: Any, forms: Record<string, FormData>, catalogue: string) {
+export function register(RED: Any, $: Any, forms: Record<string, Form>, catalogue: string) {
   const text: Text = (key, values) => RED._(catalogue + key, values);
   const stores: string[] = RED.settings.context?.stores ?? [];
   for (const { rows } of Object.values(forms))

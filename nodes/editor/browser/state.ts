@@ -16,7 +16,7 @@ export interface Row extends Partial<Pick<Param, Facts>> {
 }
 
 /** The facts about a node type that the browser needs. */
-export interface FormData {
+export interface Form {
   main?: string | undefined;
   effects?: string[] | undefined;
   rows: Record<string, Row>;
@@ -27,7 +27,7 @@ export type Any = any;
 export type Text = (key: string, values?: Record<string, string | number>) => string;
 
 /** Reads the fields of a node: from its edit dialog if that is open, else from the node. */
-export function createState($: Any, forms: Record<string, FormData>) {
+export function createState($: Any, forms: Record<string, Form>) {
   const opened = new WeakMap<object, Any>();
   const rows = (node: Any): Record<string, Row> => forms[node.type]?.rows ?? {};
   const id = (node: Any, name: string) => `#node-${node._def.category === "config" ? "config-" : ""}input-${name}`;
@@ -35,8 +35,11 @@ export function createState($: Any, forms: Record<string, FormData>) {
     (opened.get(node)?.isConnected ? $(id(node, name)).val() : undefined) ?? node[name];
   /** A field's value, without the editor's placeholder for no config node. */
   const chosen = (node: Any, name: string) => String(current(node, name) ?? "").replace("_ADD_", "");
+  /** The source of a value. A node of an older version without the property reads it from the message. */
   const source = (node: Any, name: string): string =>
-    (rows(node)[name]?.source && current(node, `${name}Type`)) || "str";
+    rows(node)[name]?.source
+      ? current(node, `${name}Type`) || (current(node, name) === undefined ? "msg" : "str")
+      : "str";
   /** A fixed value as it is sent. */
   const fixed = (node: Any, name: string): string | undefined => {
     const row = rows(node)[name];

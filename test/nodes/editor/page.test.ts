@@ -349,6 +349,9 @@ describe("The editor page", () => {
         fillIn(phrases.invalid.when, { label: "Password", other: "Privacy", value: "Password (2)" }),
       );
       assert.equal(node._def.defaults.password.validate.call(node, "s", {}), tips($));
+      const older = { privacy: undefined, privacyType: undefined, password: "s", passwordType: "str" };
+      const lacking = add("seo-report-store", "o", older);
+      assert.equal(lacking._def.defaults.password.validate.call(lacking, "s", {}), true, "reads msg.payload.privacy");
       assert.equal($("#node-input-password").attr("aria-invalid"), "true");
       assert.equal(
         $("#node-input-password").attr("aria-describedby"),
