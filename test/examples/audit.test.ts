@@ -40,7 +40,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
       text: `• https://${page} dropped from good (${before[index]}) to ${word(score)} (${score})`,
     }));
     lines.sort((a, b) => b.drop - a.drop);
-    const first = `SEO audit of ${PROJECT}, ${TODAY}: ${pages.length} pages regenerated, 0 failed, 2 got worse.`;
+    const first = `SEO audit of ${PROJECT}, ${TODAY}: ${pages.length} pages regenerated, 2 got worse, ${pages.length - 2} better, 0 failed.`;
     assert.deepEqual(texts, [[first, ...lines.map(({ text }) => text)].join("\n")]);
     quiet();
   });

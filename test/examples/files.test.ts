@@ -177,6 +177,9 @@ describe("the files of the examples", () => {
           assert.equal(Number(x) % (GRID / 2), 0, `x of ${name}`);
         }
         const boxes = placed.map(boxOf);
+        for (const { type, name, x, w } of nodes) {
+          if (type === "group") assert.ok(Number(x) + Number(w) <= WIDTH, `the group ${name} is too wide`);
+        }
         for (const [index, box] of boxes.entries()) {
           assert.ok(box.left >= 0 && box.right <= WIDTH, `${box.node.name} is at ${box.left} to ${box.right}`);
           for (const other of boxes.slice(index + 1)) {

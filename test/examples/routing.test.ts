@@ -4,9 +4,9 @@ import { describeExample, json, tooMany } from "../support/examples.js";
 const codes = (errors: unknown) => (errors as { code: string }[]).map(({ code }) => code);
 
 describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quiet }) => {
-  async function start(url: string, button = "store a page") {
-    await deploy(url, { tab: { WAIT: 0, RETRIES: 2 } });
-    return press(button);
+  async function start(url: string, tab = {}) {
+    await deploy(url, { tab: { RETRIES: 2, ...tab } });
+    return press("store a page");
   }
 
   it("lets a success pass, and shows why a bad URL is rejected", async () => {
@@ -51,7 +51,7 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quie
   });
 
   it("retries while the service is down, and gives up", async () => {
-    const outputs = await start("http://127.0.0.1:1");
+    const outputs = await start("http://127.0.0.1:1", { WAIT: 0 });
     assert.deepEqual([Object.keys(outputs), codes(outputs["gave up"])], [["gave up"], ["SEO_NETWORK"]]);
     quiet();
   });
