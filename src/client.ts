@@ -196,3 +196,5 @@ export function createClient(options: ClientOptions) {
     },
   };
 }
+
+export type Response = Answer;

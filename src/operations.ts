@@ -49,6 +49,16 @@ export interface NodeType {
   options: Record<string, Field>;
 }
 
+/** The operations that find out what became of a request whose response was lost. */
+export interface Lookup {
+  /** Shows the report. */
+  show: string;
+  /** Lists the reports, the new one among them. Absent: the request is about a report whose ID is known. */
+  list?: string;
+  /** Changes the privacy of a report that was found. */
+  change?: string;
+}
+
 /** One row: one operation of the service, one node type. Its icon is the file of its name in icons/. */
 export interface Operation extends NodeType {
   /** Sent, unless the row has an option `method`. */
@@ -56,6 +66,8 @@ export interface Operation extends NodeType {
   path: string;
   /** Says of which input a second sending does more than the first alone. Absent: of none. */
   once?: (input: Record<string, string>) => boolean;
+  /** Present if a lost response can be looked for, where `once` holds. */
+  lookup?: Lookup;
   /** Seconds that one attempt may take, where it is more than the usual 30. */
   timeout?: number;
   /** Answers pages of records; the property that identifies a record. */
@@ -241,6 +253,7 @@ export const operations: Record<string, Operation> = {
     method: "POST",
     path: "/api/v1/reports",
     once: () => true,
+    lookup: { list: "seo-report-list", show: "seo-report-show", change: "seo-report-update" },
     timeout: 120,
     main: "url",
     done: "stored",
@@ -259,6 +272,7 @@ export const operations: Record<string, Operation> = {
     method: "PUT",
     path: "/api/v1/reports/{id}",
     once: (input) => input.update === "1",
+    lookup: { show: "seo-report-show" },
     timeout: 120,
     main: "reportId",
     done: "updated",
