@@ -84,6 +84,8 @@ interface Entry extends Intent {
 /** A lost response that is looked for. */
 interface Search {
   entry: Entry;
+  /** The newest report at the look before: the next one reads only what came since. The deciding look reads it all again. */
+  seen: Watermark | undefined;
   /** When to look, soonest first; the last look decides. */
   due: number[];
   again: boolean;
@@ -236,7 +238,9 @@ export function createReconciler({ request, pages, now, date, sleep }: Surroundi
     const { entry } = search;
     const { watermark } = entry;
     if (!watermark) return undecided([]);
-    const { records, listed } = await read(list, watermark);
+    const before = newest;
+    const { records, listed } = await read(list, decides ? watermark : (search.seen ?? watermark));
+    search.seen = before;
     const unclaimed = () => records.filter((record) => isAfter(record, watermark) && !claimed.has(idOf(record)));
     const matches = (record: Json) => mayBe(record, entry);
     if (!decides && !unclaimed().some(matches)) return undefined;
@@ -303,7 +307,10 @@ export function createReconciler({ request, pages, now, date, sleep }: Surroundi
     for (; searches.size > 0; await sleep(SECOND * Math.min(searches.size, MOST_SECONDS_BETWEEN))) {
       const due = [...searches].filter(({ looking, due: [next = 0] }) => !looking && next <= now());
       for (const search of due) while (Number(search.due[1]) <= now()) search.due.shift();
-      const [oldest] = due.flatMap(({ entry }) => entry.watermark ?? []).sort((a, b) => a.rank - b.rank);
+      const marks = due.flatMap(
+        ({ seen, due, entry: { watermark } }) => (due.length > 1 ? seen : undefined) ?? watermark ?? [],
+      );
+      const [oldest] = marks.sort((a, b) => a.rank - b.rank);
       let reading: ReturnType<typeof readAfter> | undefined;
       const read: typeof readAfter = (list, mark) => {
         reading ??= readAfter(list, oldest ?? mark);
@@ -373,15 +380,8 @@ export function createReconciler({ request, pages, now, date, sleep }: Surroundi
           const decides = rejected ? now() + AFTER_ANSWER : Math.max(now(), entry.sentAt + horizon);
           const due = LOOKS.map((delay) => now() + delay).filter((time) => !rejected && time < decides);
           return new Promise((resolve) => {
-            search = {
-              entry,
-              due: [...due, decides],
-              again: !rejected,
-              looks: 0,
-              failures: 0,
-              looking: false,
-              resolve,
-            };
+            const progress = { seen: undefined, looks: 0, failures: 0, looking: false };
+            search = { entry, due: [...due, decides], again: !rejected, ...progress, resolve };
             searches.add(search);
             void lookForAll();
           });
