@@ -2,7 +2,8 @@ import { readAddress } from "../../src/address.js";
 import type { Response } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
 import { operations } from "../../src/operations.js";
-import { createReconciler, type Surroundings } from "../../src/reconcile.js";
+import type { Requests } from "../../src/reconcile/account.js";
+import { createReconciler } from "../../src/reconcile/reconcile.js";
 
 /** Time that passes only when nothing is left to do, so that hours take milliseconds. */
 export function createClock() {
@@ -138,10 +139,7 @@ type End = { id: unknown } | { certain: true } | { uncertain: true };
 export async function simulate(world: World) {
   const clock = createClock();
   const service = createService(clock, world);
-  const around: Surroundings = {
-    now: clock.now,
-    date: () => EPOCH + clock.now(),
-    sleep: clock.sleep,
+  const requests: Requests = {
     async request(type, input) {
       const response = await service.get(type, input);
       reconciler.observe(response);
@@ -157,7 +155,7 @@ export async function simulate(world: World) {
       }
     },
   };
-  const reconciler = createReconciler(around);
+  const reconciler = createReconciler(requests, { ...clock, date: () => EPOCH + clock.now() });
   let lost = 0;
 
   async function post({ page, takes, responds, fate }: Store, index: number, attempt: number): Promise<Response> {
