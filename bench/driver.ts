@@ -1,21 +1,22 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
 
-export type Message = { payload?: unknown; answered(msg: Message): void; [property: string]: unknown };
+/** `received` is called with the message that comes back. */
+export type Message = { payload?: unknown; received(msg: Message): void; [property: string]: unknown };
 
-/** By node id: sends a message to the node that is wired to it. */
+/** By node ID: sends a message to the node that is wired to the driver. */
 export const drivers = new Map<string, (msg: Message) => void>();
 
-/**
- * The node that stands before and behind the measured one, in place of inject and debug: it sends what it is given,
- * and tells whoever sent a message that it has come back.
- */
+/** The driver `id` in a flow, wired to `target`. */
+export const driver = (id: string, target?: string) => ({ id, type: "bench-driver", wires: target ? [[target]] : [] });
+
+/** Stands before and behind the measured node, in place of Inject and Debug nodes. */
 export default function register(RED: NodeAPI): void {
   RED.nodes.registerType("bench-driver", function (this: Node, config: NodeDef) {
     RED.nodes.createNode(this, config);
     drivers.set(config.id, (msg) => this.send(msg as never));
     this.on("input", (msg, _send, done) => {
       const message = msg as unknown as Message;
-      message.answered(message);
+      message.received(message);
       done();
     });
   });

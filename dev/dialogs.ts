@@ -8,8 +8,8 @@ import { startWorkbench } from "../test/support/workbench.js";
 import { nodeRed, root } from "./nodered.js";
 
 /**
- * `node dist/test/dialogs.js`: takes a picture of every dialog and of a canvas with statuses, in the light and in the
- * dark theme, and writes docs/dialogs.md, which shows them side by side. The dark theme came with Node-RED 5.
+ * `node dist/dev/dialogs.js`: takes a picture of every edit dialog and of a workspace with statuses, in the light and the
+ * dark theme, and writes docs/dialogs.md, which shows them side by side. Only Node-RED 5 has the dark theme.
  */
 declare const RED: Editor;
 declare const driver: Driver;
@@ -21,7 +21,7 @@ const table = { ...operations, "seo-report-changes": changes };
 const themes = ["light", "dark"] as const;
 const file = (name: string, theme: (typeof themes)[number]) => `${name}${theme === "dark" ? "-dark" : ""}.png`;
 
-/** One node for each status that a reader may meet; each gets a message at the start. */
+/** One node for each status that a user can see; each gets a message at the start. */
 const states: Record<string, Record<string, unknown>> = {
   "seo-report-list": { output: "all" },
   "seo-report-show": { reportId: "404404", reportIdType: "str" },
@@ -29,7 +29,7 @@ const states: Record<string, Record<string, unknown>> = {
   "seo-project-list": { service: BUSY },
 };
 const busy = await startSandbox({ rateLimit: 1 });
-const canvas = [
+const workspace = [
   { id: "flow", type: "tab", label: "Statuses" },
   { id: SERVICE, type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}" },
   { id: BUSY, type: "seo-service", name: "", baseUrl: busy.url },
@@ -53,34 +53,38 @@ const canvas = [
 
 const cells = (name: string, alt: string) =>
   themes.map((theme) => `![${alt}${theme === "dark" ? ", dark" : ""}](pictures/${file(name, theme)})`).join(" | ");
-/** The page that shows every picture, light beside dark. */
+/** The text of docs/dialogs.md. */
 const gallery = () => {
   const types: [string, string, string][] = [
-    ["seo-service", "SEO service", "The dialog of the service, with the result of a connection test"],
-    ["seo-service-advanced", "SEO service, Advanced", "The dialog of the service, unfolded"],
+    ["seo-service", "SEO service", "The edit dialog of the SEO service node, with the result of a connection test"],
+    [
+      "seo-service-advanced",
+      "SEO service, Advanced",
+      "The edit dialog of the SEO service node with its advanced settings",
+    ],
     ...Object.entries(table).map(([type, { title }]): [string, string, string] => [
       type,
       title,
-      `The dialog of ${title}`,
+      `The edit dialog of ${title}`,
     ]),
-    ["statuses", "Statuses", "Nodes that have ended, failed, are asking and wait"],
+    ["statuses", "Statuses", "Four nodes: done, failed, requesting and waiting"],
   ];
   const sections = types.map(
-    ([name, title, alt]) => `## ${title}\n\n| light | dark |\n| --- | --- |\n| ${cells(name, alt)} |\n`,
+    ([name, title, alt]) => `## ${title}\n\n| Light | Dark |\n| --- | --- |\n| ${cells(name, alt)} |\n`,
   );
-  return `# Dialogs
+  return `# Edit dialogs
 
-Every dialog as it opens, with what is under _More_ unfolded, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
+Every edit dialog, with its folded settings open, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
 
 ${sections.join("\n")}`;
 };
 
 if (!nodeRed().version.startsWith("5."))
-  throw new Error("The dark theme needs Node-RED 5, and that Node 22.9 or newer: npx -p node@24 npm run pictures");
+  throw new Error("The dark theme needs Node-RED 5, which needs Node 22.9 or newer: npx -p node@24 npm run pictures");
 const chromium = needChromium();
 if (!chromium) process.exit(1);
 const bench = await startWorkbench(chromium, {
-  flows: canvas,
+  flows: workspace,
   credentials: Object.fromEntries([SERVICE, BUSY].map((id) => [id, { apiKey: "${SEO_API_KEY}" }])),
   service: { latency: ({ method }) => (method === "POST" ? 600_000 : 0) },
   scale: 1.25,
@@ -96,7 +100,7 @@ try {
     }
     await page.evaluate(() => document.documentElement.classList.remove("nr-theme-dark"));
   };
-  /** The dialog on top, no longer than what is in it. */
+  /** Takes a picture of the top dialog, cut off below its form. */
   const dialog = async (name: string) => {
     const tray = page.locator(".red-ui-tray-wrapper").last();
     await page.mouse.move(0, 0);

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
@@ -14,8 +14,8 @@ const require = createRequire(import.meta.url);
 export const root = join(import.meta.dirname, "../..");
 
 /**
- * The Node-RED that the running Node can run: 5 from Node 22.9 on, else 4.1. Both are installed for development, as
- * `node-red` and `node-red-4`; the variable NODE_RED names the other one.
+ * The Node-RED for the running Node: 5 from Node 22.9 on, else 4.1. Both are development dependencies, `node-red` and
+ * `node-red-4`; the environment variable NODE_RED selects one of them.
  */
 export function nodeRed(): { name: string; version: string; script: string } {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -25,26 +25,28 @@ export function nodeRed(): { name: string; version: string; script: string } {
   return { name, version, script: join(dirname(manifest), "red.js") };
 }
 
-/** Packs the built package and installs it into a user directory, as the palette manager would. */
+/** Packs the built package and installs it into a user directory, as the palette manager would, beside what is there. */
 export async function installPackage(userDir: string): Promise<void> {
   mkdirSync(userDir, { recursive: true });
-  writeFileSync(join(userDir, "package.json"), JSON.stringify({ name: "seo-reports-sandbox-user", private: true }));
+  const manifest = join(userDir, "package.json");
+  if (!existsSync(manifest))
+    writeFileSync(manifest, JSON.stringify({ name: "seo-reports-sandbox-user", private: true }));
   const npm = (...args: string[]) => run("npm", args, { cwd: root, maxBuffer: 1 << 24 });
   const { stdout } = await npm("pack", "--ignore-scripts", "--json", "--pack-destination", userDir);
   const packed = JSON.parse(stdout) as { filename: string }[] | Record<string, { filename: string }>;
   const [{ filename } = { filename: "" }] = Object.values(packed);
-  const quietly = ["--no-audit", "--no-fund", "--no-package-lock", "--prefer-offline", "--omit=dev"];
+  const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--omit=dev"];
   await npm("install", "--prefix", userDir, ...quietly, join(userDir, filename));
   rmSync(join(userDir, filename));
 }
 
-/** Puts the built package itself where Node-RED finds it, as `npm link` would. */
+/** Links the built package into a user directory, as `npm link` would. */
 export function linkPackage(userDir: string): void {
   mkdirSync(join(userDir, "node_modules/@seo-reports"), { recursive: true });
   symlinkSync(root, join(userDir, "node_modules/@seo-reports/node-red"));
 }
 
-/** The first free port from `port` on, having said which are taken; any that is free where `port` is 0. */
+/** Returns the first free port from `port` on, or any free port if `port` is 0. */
 export async function freePort(port: number, say: (line: string) => void = () => {}): Promise<number> {
   const server = createServer().listen(port, "127.0.0.1");
   const free = await once(server, "listening").then(
@@ -52,7 +54,7 @@ export async function freePort(port: number, say: (line: string) => void = () =>
     () => false,
   );
   if (!free) {
-    say(`Port ${port} is taken; trying ${port + 1}.`);
+    say(`Port ${port} is in use; trying ${port + 1}.`);
     return freePort(port + 1, say);
   }
   const found = (server.address() as AddressInfo).port;
@@ -64,15 +66,15 @@ export async function freePort(port: number, say: (line: string) => void = () =>
 export interface Running {
   url: string;
   process: ChildProcess;
-  /** What it has printed. */
+  /** The lines that it has printed. */
   log: string[];
   stop(): Promise<void>;
 }
 
-/** Settings that keep Node-RED on this machine, quiet and quick; context survives a restart in the store `file`. */
+/** Keeps Node-RED on this machine and quiet; the context store `file` survives a restart. */
 const settings = {
   uiHost: "127.0.0.1",
-  // The language of its log, which is read here.
+  // The log is read below.
   lang: "en-US",
   flowFile: "flows.json",
   credentialSecret: "sandbox",
@@ -82,8 +84,8 @@ const settings = {
 };
 
 /**
- * Starts Node-RED in a user directory, in a process of its own, on any port that is free where none is given.
- * Resolves when its flows run; rejects when it ends before.
+ * Starts Node-RED in its own process, on any free port unless one is given. Resolves when its flows run; rejects if it
+ * ends before.
  */
 export async function startNodeRed(
   userDir: string,
@@ -92,7 +94,15 @@ export async function startNodeRed(
     env = {},
     more = {},
     print = () => {},
-  }: { port?: number; env?: Record<string, string>; more?: object; print?: (line: string) => void } = {},
+    spawned = () => {},
+  }: {
+    port?: number;
+    env?: Record<string, string>;
+    more?: object;
+    print?: (line: string) => void;
+    /** Called with the ID of the process before Node-RED has started. */
+    spawned?: (pid: number | undefined) => void;
+  } = {},
 ): Promise<Running> {
   mkdirSync(userDir, { recursive: true });
   writeFileSync(
@@ -100,9 +110,12 @@ export async function startNodeRed(
     `module.exports = ${JSON.stringify({ ...settings, ...more }, null, 2)};\n`,
   );
   const child = spawn(process.execPath, [nodeRed().script, "--userDir", userDir, "--port", String(port)], {
+    // Relative paths in flows begin here.
+    cwd: userDir,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  spawned(child.pid);
   const ended = once(child, "exit");
   const log: string[] = [];
   let url = "";

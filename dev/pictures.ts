@@ -9,8 +9,8 @@ import { installStandIns } from "../test/support/standins.js";
 import { linkPackage, root, startNodeRed } from "./nodered.js";
 
 /**
- * `node dist/test/pictures.js [name...]`: imports every example from the menu of a real editor, deploys it, and
- * takes a picture of its flow for examples/README.md.
+ * `node dist/dev/pictures.js [name...]`: imports every example from the menu of a real editor, deploys it, and takes a
+ * picture of its flow for examples/README.md.
  */
 const PACKAGE = "@seo-reports/node-red";
 const MARGIN = 20;
@@ -23,7 +23,7 @@ const titles = readdirSync(join(root, "examples"))
 
 declare const RED: Editor;
 
-/** Imports an example as a person would. */
+/** Imports an example by the menu, as a user would. */
 async function importExample(page: Page, title: string): Promise<void> {
   await page.evaluate(() => RED.actions.invoke("core:show-import-dialog"));
   const dialog = page.locator("#red-ui-clipboard-dialog");
@@ -49,7 +49,7 @@ async function deploy(page: Page): Promise<void> {
   await page.getByText("Successfully deployed").waitFor();
 }
 
-/** Where the flow that is open is drawn, with a margin. */
+/** The area of the open flow, with a margin. */
 const bounds = (page: Page) =>
   page.evaluate((margin) => {
     const parts = document.querySelectorAll(

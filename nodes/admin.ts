@@ -1,13 +1,12 @@
 import type { NodeAPI } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
-import { operations } from "../src/operations.js";
-import { openClient, type ServiceNode, variableIn } from "./service.js";
+import { variableIn } from "../src/kinds.js";
+import { rowOf } from "../src/operations.js";
+import { impatient, openClient, type ServiceNode } from "./service.js";
 
 /** What the editor shows, and sends, in place of a key that is stored. */
 const PLACEHOLDER = "__PWRD__";
-/** Seconds that somebody waits before a dialog. */
-const PATIENCE = "10";
 const SUGGESTIONS = 25;
 
 /** A service as the editor has it, deployed or not. */
@@ -19,7 +18,7 @@ interface Draft {
   proxy?: string;
 }
 
-const refuse = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "config" });
+const refuse = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "stored" });
 
 /** Resolves an environment variable as a deploy would. */
 function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
@@ -34,34 +33,23 @@ function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
  */
 async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
   const node = RED.nodes.getNode(String(draft.id ?? "")) as ServiceNode | null;
-  const settings = { timeout: PATIENCE, retries: "0" };
   const baseUrl = expand(RED, node, draft.baseUrl);
   if (draft.apiKey !== undefined && draft.apiKey !== PLACEHOLDER) {
     return openClient(
       RED,
-      { ...settings, baseUrl, tls: draft.tls ?? "", proxy: draft.proxy ?? "" },
+      { ...impatient, baseUrl, tls: draft.tls ?? "", proxy: draft.proxy ?? "" },
       expand(RED, node, draft.apiKey),
     );
   }
-  if (!node?.open) throw refuse("The API key has not been deployed yet. Enter it again, or deploy first.");
-  const { baseUrl: stored, tls = "", proxy = "" } = node.settings;
-  if (
-    String(stored ?? "").trim() !== String(baseUrl).trim() ||
-    tls !== (draft.tls ?? "") ||
-    proxy !== (draft.proxy ?? "")
-  ) {
-    throw refuse(
-      "The base URL, TLS configuration or proxy has changed since the API key was deployed. Enter the key again, or deploy first.",
-    );
-  }
-  return node.open(settings);
+  if (!node?.probe) throw refuse("The API key has not been deployed yet. Enter it again, or deploy first.");
+  return node.probe({ ...draft, baseUrl });
 }
 
-/** The records of a list that match a text, each as what a field takes and how a person knows it. */
+/** The records of a list that match a text: the value of each and a label. */
 async function suggest(client: Client, type: string, text: string) {
   const { readShape, idOf } = await import("../src/pages.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
-  const id = operations[type]?.list ?? "id";
+  const { list: id = "id" } = rowOf(type);
   return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).map((record) => {
     const { url, generated_at: date } = Object(record) as Record<string, unknown>;
     const value = idOf(record, id);
@@ -69,7 +57,7 @@ async function suggest(client: Client, type: string, text: string) {
   });
 }
 
-/** The editor's two questions: whether a service can be reached, and what may be written into a field. */
+/** The editor's two routes: the connection test and the suggestions. */
 export function registerAdmin(RED: NodeAPI): void {
   const allowed = RED.auth.needsPermission("seo-service.write");
 
@@ -86,13 +74,13 @@ export function registerAdmin(RED: NodeAPI): void {
   RED.httpAdmin.post("/seo-service/suggest", allowed, async (request, response) => {
     const { operation, text, ...draft } = Object(request.body) as Draft & { operation?: unknown; text?: unknown };
     try {
-      if (!operations[String(operation)]?.list) throw refuse("Only what is listed can be suggested.");
+      if (!rowOf(String(operation)).list) throw refuse("Only what is listed can be suggested.");
       const client = await openDraft(RED, draft);
       response.json({
         suggestions: await suggest(client, String(operation), String(text ?? "")).finally(() => client.close()),
       });
     } catch {
-      // A suggestion that cannot be had is no fault that somebody who types wants to hear of.
+      // A failed suggestion must not disturb a user who is typing.
       response.json({ suggestions: [] });
     }
   });

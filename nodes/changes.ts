@@ -2,15 +2,15 @@ import type { Node, NodeAPI } from "node-red";
 import { type Change, createComparison, type Snapshot } from "../src/changes.js";
 import { cancelled, SeoError } from "../src/errors.js";
 import { changes, operations } from "../src/operations.js";
-import { collect } from "./collect.js";
-import { type Config, type Ending, handleInput, type Job } from "./handler.js";
+import { type Config, handleInput, type Job, type StatusText } from "./handler.js";
+import { readAllPages } from "./pages.js";
 import { reasonOf } from "./sources.js";
 
 const TYPE = "seo-report-changes";
 const LIST = "seo-report-list";
 
-/** What the node's context keeps: the list as it was seen, and of which filters and service it is. */
-interface Memory {
+/** What the node's context keeps: the reports of the last run, and the service and filters that they are of. */
+interface SavedState {
   of: string;
   reports: Snapshot;
 }
@@ -18,8 +18,8 @@ interface Memory {
 const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function isMemory(value: unknown): value is Memory {
-  const { of, reports } = Object(value) as Partial<Memory>;
+function isSavedState(value: unknown): value is SavedState {
+  const { of, reports } = Object(value) as Partial<SavedState>;
   return (
     typeof of === "string" &&
     isObject(reports) &&
@@ -27,8 +27,15 @@ function isMemory(value: unknown): value is Memory {
   );
 }
 
-/** The node's context, in the store that the node names. */
-function createMemory(node: Node, store: string | undefined) {
+/** The node's context, in the store that the node names. Node-RED itself falls back to its default store if there is none of that name. */
+function openState(RED: NodeAPI, node: Node, store: string | undefined) {
+  const stores = Object.keys((RED.settings as { contextStorage?: object }).contextStorage ?? { memory: {} });
+  if (store !== undefined && store !== "default" && !stores.includes(store)) {
+    throw new SeoError(
+      "SEO_CONFIG",
+      `${node.name || TYPE}: the context store "${store}" is not in Node-RED's settings, which have: ${stores.join(", ")}.`,
+    );
+  }
   const context = node.context();
   const use = (how: (done: (error: unknown, value?: unknown) => void) => void) =>
     new Promise<unknown>((resolve, reject) => how((error, value) => (error ? reject(error) : resolve(value)))).catch(
@@ -38,20 +45,19 @@ function createMemory(node: Node, store: string | undefined) {
     );
   return {
     read: () => use((done) => context.get("reports", store, done)),
-    write: (memory: Memory) => use((done) => context.set("reports", memory, store, done)),
+    write: (saved: SavedState) => use((done) => context.set("reports", saved, store, done)),
   };
 }
 
-/** Lists the reports and sends a message for each change. What was seen is kept only after all of them were sent. */
-async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promise<Ending> {
+/** Lists the reports and sends a message for each change. The new state is saved only after all of them were sent. */
+async function compareReports(RED: NodeAPI, node: Node, service: string, job: Job): Promise<StatusText> {
   const { settings, input, msg, send } = job;
   const row = operations[LIST];
-  if (!row) throw new Error(`${LIST} is not in the table.`);
-  const memory = createMemory(node, settings.store);
+  const state = openState(RED, node, settings.store);
   const of = JSON.stringify([service, job.client.base, Object.entries(input)]);
-  const kept = await memory.read();
-  if (kept !== undefined && !isMemory(kept)) node.warn(RED._("seo-reports.status.overwritten"));
-  const known = isMemory(kept) && kept.of === of ? kept.reports : undefined;
+  const kept = await state.read();
+  if (kept !== undefined && !isSavedState(kept)) node.warn(RED._("seo-reports.status.overwritten"));
+  const known = isSavedState(kept) && kept.of === of ? kept.reports : undefined;
   const comparison = createComparison(known ?? {}, Number(settings.threshold ?? 0));
   const found: Change[] = [];
   const wanted = (change: Change) =>
@@ -59,9 +65,9 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
   let seo: { attempts?: number } = {};
   let whole = true;
   let most = 0;
-  for await (const page of collect(job, LIST, row)) {
+  for await (const page of readAllPages(job, LIST, row)) {
     ({ seo } = page);
-    // A list that is cut, or that changed while it was read, may miss reports that are still there.
+    // A list that was cut, or that changed while it was read, can lack reports that still exist.
     most = Math.max(most, page.total ?? 0);
     whole = !page.truncated && page.count >= most;
     for (const record of page.records) {
@@ -69,18 +75,18 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
       if (change && wanted(change)) found.push(change);
     }
   }
-  // Nothing could be sent any more, and what is not sent must not be kept as seen.
-  if (job.lane.closed) throw cancelled.with({ attempts: seo.attempts });
+  // A closed node cannot send any more, and a change that was not sent must not be saved.
+  if (job.task.lane.closed) throw cancelled.with({ attempts: seo.attempts });
   if (whole) for (const change of comparison.deleted()) if (wanted(change)) found.push(change);
   const { payload: _, ...rest } = msg;
   const counts = { created: 0, changed: 0, deleted: 0 };
   for (const { change, record, previous, fields } of found) {
     counts[change]++;
-    const told = { ...seo, operation: TYPE, change, ...(previous && { previous }), ...(fields && { fields }) };
-    send(Object.assign(RED.util.cloneMessage({ ...rest, seo: told } as never) as object, { payload: record }) as never);
+    const metadata = { ...seo, operation: TYPE, change, ...(previous && { previous }), ...(fields && { fields }) };
+    send({ ...RED.util.cloneMessage({ ...rest, seo: metadata }), payload: record });
   }
   const reports = whole ? comparison.seen : { ...known, ...comparison.seen };
-  await memory.write({ of, reports }).catch((error: SeoError) => {
+  await state.write({ of, reports }).catch((error: SeoError) => {
     throw error.with({ attempts: seo.attempts });
   });
   return () => (known ? RED._("seo-reports.status.changes", counts) : "seo-reports.status.baseline");
@@ -89,7 +95,7 @@ async function look(RED: NodeAPI, node: Node, service: string, job: Job): Promis
 export function registerChanges(RED: NodeAPI): void {
   RED.nodes.registerType(TYPE, function (this: Node, config: Config) {
     RED.nodes.createNode(this, config);
-    // One after the other: two looks at the same memory would tell the same change twice.
-    handleInput(RED, this, TYPE, changes, config, (job) => look(RED, this, String(config.service), job), 1);
+    // One message at a time: two that compare with the same state would report the same change twice.
+    handleInput(RED, this, TYPE, changes, config, (job) => compareReports(RED, this, String(config.service), job), 1);
   });
 }

@@ -1,8 +1,8 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
-import type { Client, Place } from "../src/client.js";
+import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import type { NodeType, Operation } from "../src/operations.js";
-import { createLane, type Lane, type Turn } from "../src/queue.js";
+import { type Message as Admitted, createLane, type Task } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
 import { createSources, type Message, reasonOf } from "./sources.js";
 import { createStatus } from "./status.js";
@@ -12,34 +12,39 @@ interface Tools {
   client: Client;
   /** The node's own properties: its method, its output and so on. */
   settings: Record<string, string>;
-  /** Shows how far a list is read. */
+  /** Shows how many pages of a list were read. */
   progress(page: number, pages: number | undefined, records: number): void;
 }
 
 /** What a node does with one message. */
 export interface Job extends Tools {
-  lane: Lane;
-  /** The message's turn, which its first request takes. */
-  place: Place;
+  /** What the message's requests are sent for. */
+  task: Task;
   msg: Message;
-  /** Its parameters, checked. */
+  /** Its parameters, validated. */
   input: Record<string, string>;
-  /** Sends the message, or a message made of it; after the node was closed it does nothing. */
+  /** Milliseconds that it waited for admission, and those since it came. */
+  queued: number;
+  elapsed(): number;
+  /** Sends the message, or a message made of it; does nothing once the node is closed. */
   send(msg: Message): void;
 }
 
-type Pass = (msg: Message) => void;
+type Send = (msg: Message) => void;
 type Done = (error?: Error) => void;
 
-/** The status of a success; made when it is shown, which is not for each of many messages. */
-export type Ending = () => string;
+/** The status of a success. It is made when it is shown, which of many messages is only the last. */
+export type StatusText = () => string;
 
 export type Config = NodeDef & Record<string, unknown>;
 
+/** Node-RED's debug sidebar cuts an Error to a few words; a text with a `code` reaches Catch nodes all the same. */
+const forNodeRed = ({ code, message }: SeoError) => Object.assign(new String(message), { code }) as unknown as Error;
+
 /**
- * Makes a node handle its input: reads and checks the parameters, waits for the message's turn, has `work` ask the service,
- * and tells how it ended, exactly once: `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`.
- * A closed node tells nothing. `most`: how many messages it works on at a time, where that is limited.
+ * Handles a node's input: reads and validates the parameters, waits for admission, does the node's `work`, and reports
+ * how it ended, exactly once: `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`.
+ * A closed node reports nothing. `maxActive`: how many messages it works on at a time, if that is limited.
  */
 export function handleInput(
   RED: NodeAPI,
@@ -47,16 +52,17 @@ export function handleInput(
   type: string,
   row: NodeType,
   config: Config,
-  work: (job: Job) => Promise<Ending>,
-  most?: number,
+  work: (job: Job) => Promise<StatusText>,
+  maxActive?: number,
 ): void {
   const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
   const read = createSources(RED, node, row, config);
   const status = createStatus(RED, node);
-  const lane = createLane(most);
+  const lane = createLane(maxActive);
+  const { method = "GET", path = "" } = row as Partial<Operation>;
   let client: Client | undefined;
   let tools: Promise<Tools> | undefined;
-  let open = 0;
+  let unanswered = 0;
   let closed = false;
 
   async function load(from: ServiceNode): Promise<Tools> {
@@ -66,17 +72,17 @@ export function handleInput(
     return { client, settings: readSettings(row.options, config), progress: status.progress };
   }
 
-  /** A message that waits for its turn. There may be thousands, so this is all that is kept of each. */
-  class Waiting implements Turn, Place {
+  /** A message that waits for admission. There can be thousands, so this is all that is kept of each. */
+  class Waiting implements Admitted {
     readonly lane = lane;
-    readonly begins = true;
     readonly since = performance.now();
-    used = false;
+    pending = 0;
+    ended = false;
     constructor(
       readonly tools: Tools,
       readonly input: Record<string, string>,
       readonly msg: Message,
-      readonly pass: Pass,
+      readonly pass: Send,
       readonly done: Done,
     ) {}
     start(): void {
@@ -87,37 +93,36 @@ export function handleInput(
     }
   }
 
-  async function enter(msg: Message, pass: Pass, done: Done): Promise<void> {
+  async function receive(msg: Message, pass: Send, done: Done): Promise<void> {
     if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
     const { input, from } = await read(msg);
     tools ??= load(service);
-    const found = await tools;
-    found.client.enter(new Waiting(found, found.client.check(row, input, from), msg, pass, done));
+    const loaded = await tools;
+    loaded.client.admit(new Waiting(loaded, loaded.client.validate(row, input, from), msg, pass, done));
   }
 
-  async function run(place: Waiting): Promise<void> {
-    const { tools, input, msg, pass, done } = place;
-    const { client, settings, progress } = tools;
+  async function run(task: Waiting): Promise<void> {
+    const { tools, input, msg, pass, done, since } = task;
+    const elapsed = () => Math.round(performance.now() - since);
     const send = (out: Message) => {
       try {
         if (!closed) pass(out);
       } catch (cause) {
         const { attempts } = Object(out.seo) as { attempts?: number };
         const sentence = `The service responded, but the message could not be sent: ${reasonOf(cause)}`;
-        const { method = "GET" } = row as Partial<Operation>;
         throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
       }
     };
     try {
-      const ending = await work({ client, settings, progress, input, lane, place, msg, send });
-      tell({ _msgid: msg._msgid, seo: msg.seo }, () => {
-        status.succeeded(ending);
+      const text = await work({ ...tools, task, msg, input, queued: elapsed(), elapsed, send });
+      report({ _msgid: msg._msgid, seo: msg.seo }, () => {
+        status.succeeded(text);
         done();
       });
     } catch (cause) {
       fail(msg, done, cause);
     } finally {
-      client.end(place);
+      tools.client.end(task);
     }
   }
 
@@ -128,38 +133,40 @@ export function handleInput(
         : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
     if (lane.closed && error.details.attempts === 0) return;
     const seo = { operation: type, error: error.toJSON() };
-    tell({ _msgid: msg._msgid, seo }, () => {
-      status.failed(error.code);
+    report({ _msgid: msg._msgid, seo }, () => {
+      // Where the path names no record, only the base URL can be wrong.
+      status.failed(error.code === "SEO_NOT_FOUND" && !path.includes("{") ? "SEO_RESPONSE" : error.code);
       msg.seo = seo;
-      done(error);
+      done(forNodeRed(error));
     });
   }
 
   /**
-   * Tells how a message ended. Node-RED clones the message for it, which one that is nested too deep does not survive:
-   * Catch nodes then get what is left of it.
+   * Reports how a message ended. Node-RED clones the message for it, which fails if it is nested too deeply:
+   * Catch nodes then get `rest`, without the payload.
    */
-  function tell(left: Message, how: () => void): void {
-    open--;
+  function report(rest: Message, how: () => void): void {
+    unanswered--;
     if (closed) return;
     try {
       how();
     } catch (cause) {
-      node.error(`The message could not be sent: ${reasonOf(cause)}`, left as never);
+      node.error(`The message could not be sent: ${reasonOf(cause)}`, rest);
     }
   }
 
   node.on("input", (msg: Message, send, done) => {
-    open++;
-    enter(msg, send as Pass, done).catch((cause) => fail(msg, done, cause));
+    unanswered++;
+    status.received();
+    receive(msg, send as Send, done).catch((cause) => fail(msg, done, cause));
   });
 
   node.on("close", (done: () => void) => {
     lane.closed = true;
     client?.cancel(lane);
-    // What ran has been aborted, and is told of before this comes; what is left was never sent.
+    // What was in flight is reported before this runs; the rest was never sent.
     setImmediate(() => {
-      if (open > 0) node.warn(RED._("seo-reports.status.dropped", { count: open }));
+      if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
       closed = true;
       status.close();
       done();

@@ -1,35 +1,39 @@
 import { setImmediate } from "node:timers/promises";
 import type { NodeAPI } from "node-red";
+import { isIdle } from "../src/kinds.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readShape } from "../src/pages.js";
-import { collect, facts } from "./collect.js";
-import { type Config, type Ending, handleInput, type Job } from "./handler.js";
-import type { Message } from "./sources.js";
+import { type Config, handleInput, type Job, type StatusText } from "./handler.js";
+import { metadata, readAllPages } from "./pages.js";
 
-/** How a row's messages are answered; resolves with the status of the success. */
-type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<Ending>;
+/** Sends a row's request and what comes of it; resolves with the status of the success. */
+type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<StatusText>;
 
 const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =>
-  total === undefined ? String(count) : RED._("seo-reports.status.of", { count, total });
+  total === undefined
+    ? RED._("seo-reports.status.records", { count })
+    : RED._("seo-reports.status.of", { count, total });
 
 /** One request, one message. */
 const single =
   (payload: (body: unknown) => unknown): Output =>
-  async (RED, { client, lane, place, settings, input, msg, send }, type, row) => {
-    const answer = await client.send(type, input, { lane, place, method: settings.method });
+  async (RED, { client, task, settings, input, msg, queued, elapsed, send }, type, row) => {
+    const answer = await client.send(type, input, { task, method: settings.method });
     const shape = row.list ? readShape(answer.body) : undefined;
     msg.payload = payload(answer.body);
-    msg.seo = facts(type, answer, shape);
+    msg.seo = metadata(type, { ...answer, duration: elapsed(), waited: queued + answer.waited }, shape);
     send(msg);
-    return shape ? figures(RED, shape.records.length, shape.total) : () => `seo-reports.status.${row.done}`;
+    if (shape) return figures(RED, shape.records.length, shape.total);
+    const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
+    return () => `seo-reports.status.${idle ? "unchanged" : row.done}`;
   };
 
-/** All pages, and a message for each of the parts that a page is cut into. */
+/** Reads all pages, and sends a message for each part of a page. */
 const stream =
   (cut: (page: Page) => unknown[]): Output =>
   async (RED, job, type, row) => {
     const { payload: _, parts, ...rest } = job.msg;
-    // The join node makes one array again of parts that are arrays themselves when their length is said to be above one.
+    // A length above one makes the join node combine parts that are arrays into one array.
     const group = {
       id: RED.util.generateId(),
       type: "array",
@@ -38,28 +42,24 @@ const stream =
     };
     let index = 0;
     let held: { payload: unknown; seo: object } | undefined;
-    // Whether a part is the last, and so how many there are, is known only when the next one does not come.
+    // Each part is held until the next one comes: the last one tells how many there are.
     const emit = (last: boolean) => {
       if (!held) return;
       const place = { ...group, index, ...(last && { count: index + 1 }) };
       index++;
-      job.send(
-        Object.assign(RED.util.cloneMessage({ ...rest, seo: held.seo, parts: place } as Message as never), {
-          payload: held.payload,
-        }),
-      );
+      job.send({ ...RED.util.cloneMessage({ ...rest, seo: held.seo, parts: place }), payload: held.payload });
       held = undefined;
     };
     let count = 0;
     let total: number | undefined;
     try {
-      for await (const page of collect(job, type, row)) {
+      for await (const page of readAllPages(job, type, row)) {
         for (const payload of cut(page)) {
           emit(false);
           held = { payload, seo: page.seo };
         }
         ({ count, total } = page);
-        // Lets the flow work on these records, and not only pile them up, while the next page is on its way.
+        // Lets the flow work on these records while the next page is in flight, so that they do not pile up.
         await setImmediate();
       }
     } catch (cause) {
@@ -80,7 +80,7 @@ const outputs: Record<string, Output> = {
     const payload: unknown[] = [];
     let seo = {};
     let total: number | undefined;
-    for await (const page of collect(job, type, row)) {
+    for await (const page of readAllPages(job, type, row)) {
       for (const record of page.records) payload.push(record);
       ({ seo, total } = page);
     }

@@ -10,7 +10,7 @@ export interface Input {
   from: Record<string, string>;
 }
 
-/** What a thrown value says; it may be anything. JSONata throws objects that are no errors. */
+/** The message of a thrown value, which can be anything: JSONata throws objects that are not errors. */
 export function reasonOf(cause: unknown): string {
   try {
     const { message } = Object(cause) as { message?: unknown };
@@ -30,11 +30,11 @@ const names: Record<string, (value: string) => string> = {
   jsonata: () => "the JSONata expression",
 };
 
-/** What a new node has for a parameter: the payload for the main one, and its property of that name for the others. */
+/** Where a new node reads a parameter: the main one from the payload, the others from its property of that name. */
 const preset = ({ main, params }: NodeType, param: string) =>
   param === main ? "payload" : `payload.${params[param]?.wire ?? param}`;
 
-/** Reads `msg.a.b`, undefined where `a` is missing. Of a text's and an array's own functions (`"x".search`) none is a value. */
+/** Reads `msg.a.b`, undefined where `a` is missing. The methods of a text or an array (`"x".search`) are no values. */
 function readMessage(RED: NodeAPI, expression: string): Read {
   const path: unknown[] = RED.util.normalisePropertyExpression(expression.replace(/^msg\./, ""));
   const read: Read = path.some(Array.isArray)
@@ -50,31 +50,33 @@ function readMessage(RED: NodeAPI, expression: string): Read {
   };
 }
 
+/** Evaluates by a callback of Node-RED's, which can also throw. */
+const evaluated = (evaluate: (done: (error: unknown, value: unknown) => void) => void) =>
+  new Promise((resolve, reject) => evaluate((error, value) => (error ? reject(error) : resolve(value))));
+
 function reader(RED: NodeAPI, node: Node, type: string, value: string): Read {
   if (type === "str" || value === "") return () => value;
   if (type === "msg") return readMessage(RED, value);
-  return (msg) =>
-    new Promise((resolve, reject) => {
-      RED.util.evaluateNodeProperty(value, type as "flow", node, msg as never, (error, result) =>
-        error ? reject(error) : resolve(result),
-      );
-    });
+  if (type === "jsonata") {
+    // Parsing takes ten times as long as evaluating, so it is done once.
+    const expression = RED.util.prepareJSONataExpression(value, node);
+    return (msg) => evaluated((done) => RED.util.evaluateJSONataExpression(expression, msg, done));
+  }
+  return (msg) => evaluated((done) => RED.util.evaluateNodeProperty(value, type, node, msg, done));
 }
 
-/** Makes the function that reads a message's parameters as the node's dialog says. Throws SEO_INPUT for one that cannot be read. */
+/** Makes the function that reads a message's parameters as the edit dialog says. It throws SEO_INPUT for all that cannot be read. */
 export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: Record<string, unknown>) {
   const from: Record<string, string> = {};
   const reads = Object.keys(row.params).map((param) => {
     const value = String(config[param] ?? preset(row, param));
     const type = String(config[`${param}Type`] ?? (config[param] === undefined ? "msg" : "str"));
     from[param] = names[type]?.(value) ?? `the node's ${param}`;
-    // The reason may quote the value.
-    const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "" : `: ${reasonOf(cause)}`);
-    const refuse = (cause: unknown) =>
-      new SeoError("SEO_INPUT", `Could not read ${param} from ${from[param]}${reason(cause)}`);
+    // The reason can quote the value.
+    const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "." : `: ${reasonOf(cause)}`);
+    const refuse = (cause: unknown) => `Could not read ${param} from ${from[param]}${reason(cause)}`;
     try {
-      const read = reader(RED, node, type, value);
-      return { param, read, refuse };
+      return { param, read: reader(RED, node, type, value), refuse };
     } catch (cause) {
       const read: Read = () => {
         throw cause;
@@ -84,14 +86,16 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
   });
   return async (msg: Message): Promise<Input> => {
     const input: Record<string, unknown> = {};
+    const unreadable: string[] = [];
     for (const { param, read, refuse } of reads) {
       try {
         const value = read(msg);
         input[param] = value instanceof Promise ? await value : value;
       } catch (cause) {
-        throw refuse(cause);
+        unreadable.push(refuse(cause));
       }
     }
+    if (unreadable.length > 0) throw new SeoError("SEO_INPUT", unreadable.join(" "));
     return { input, from };
   };
 }

@@ -3,31 +3,57 @@ import type { Client } from "../src/client.js";
 import type { Code } from "../src/errors.js";
 import type { Lane } from "../src/queue.js";
 
-/** Between two statuses of one node, so that thousands of messages do not become thousands of statuses. */
-const PACE = 200;
+/** Milliseconds between two statuses of one node, so that thousands of messages do not become thousands of statuses. */
+const INTERVAL = 200;
 const SECOND = 1000;
 
-/** Shows what a node is doing: its figures while it does anything, and else how the last message ended. */
+/** A span of time as a status shows it. The symbols are the same in every language. */
+function span(ms: number): string {
+  const seconds = Math.ceil(ms / SECOND);
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Shows what a node is doing: its figures while it does anything, and then how its messages ended. */
 export function createStatus(RED: NodeAPI, node: Node) {
   let lane: Lane | undefined;
   let client: Client | undefined;
-  let ended = (): NodeStatus => ({});
+  /** The messages since the node was idle. */
+  let run = { since: 0, received: 0, done: 0, failed: 0 };
+  let last = (): NodeStatus => ({});
   let progress: (() => string) | undefined;
   let shown = "";
   let timer: NodeJS.Timeout | undefined;
   let stale = false;
   let closed = false;
 
+  /** How the last message ended, or of several how many succeeded and failed. */
+  function ended(): NodeStatus {
+    const { done, failed } = run;
+    if (done + failed < 2) return last();
+    const text = RED._("seo-reports.status.summary", { done, failed });
+    return failed > 0 ? { fill: "red", shape: "ring", text } : { fill: "green", shape: "dot", text };
+  }
+
+  /** What keeps all requests waiting: for how long, how many, and about how long they take at the speed so far. */
+  function waiting(ms: number, queued: number): NodeStatus {
+    const answered = run.done + run.failed;
+    const seconds = Math.ceil(ms / SECOND);
+    const left = (queued * (performance.now() - run.since + ms)) / answered;
+    const text =
+      answered > 0 && queued > 1
+        ? RED._("seo-reports.status.paused", { wait: span(ms), queued, left: span(left) })
+        : RED._("seo-reports.status.waiting", { seconds, queued });
+    return { fill: "yellow", shape: "ring", text };
+  }
+
   function current(): NodeStatus {
     if (!lane || (lane.running + lane.waiting === 0 && progress === undefined)) return ended();
-    const seconds = Math.ceil((client?.waitingFor(lane) ?? 0) / SECOND);
-    if (lane.running === 0 && seconds > 0) {
+    const wait = client?.waitingFor(lane) ?? 0;
+    if (lane.running === 0 && wait > 0) {
       stale = true;
-      return {
-        fill: "yellow",
-        shape: "ring",
-        text: RED._("seo-reports.status.waiting", { seconds, queued: lane.waiting }),
-      };
+      return waiting(wait, lane.waiting);
     }
     const figures = { running: lane.running, queued: lane.waiting };
     const alone = lane.running + lane.waiting === 1;
@@ -50,7 +76,7 @@ export function createStatus(RED: NodeAPI, node: Node) {
         timer = undefined;
         if (stale) show();
       },
-      status.fill === "yellow" ? SECOND : PACE,
+      status.fill === "yellow" ? SECOND : INTERVAL,
     );
   }
 
@@ -61,21 +87,28 @@ export function createStatus(RED: NodeAPI, node: Node) {
       client = by;
       lane.changed = show;
     },
-    /** Shows how far a list is read, until the message ends. */
+    /** Counts a message; the first one after all others were answered begins a new run. */
+    received(): void {
+      if (run.received === run.done + run.failed) run = { since: performance.now(), received: 0, done: 0, failed: 0 };
+      run.received++;
+    },
+    /** Shows how many pages of a list were read, until the message ends. */
     progress(page: number, pages: number | undefined, records: number): void {
       const key = pages === undefined ? "pageUnknown" : "page";
       progress = () => RED._(`seo-reports.status.${key}`, { page, pages: pages ?? "", records });
       show();
     },
-    /** `text` is asked for only when it is shown: of many messages, most endings are not. So is the text of the progress. */
+    /** `text` is asked for only when it is shown, and so is the text of the progress: of many messages, few are. */
     succeeded(text: () => string): void {
       progress = undefined;
-      ended = () => ({ fill: "green", shape: "dot", text: text() });
+      run.done++;
+      last = () => ({ fill: "green", shape: "dot", text: text() });
       show();
     },
     failed(code: Code): void {
       progress = undefined;
-      ended = () => ({ fill: "red", shape: "ring", text: `seo-reports.error.${code}.status` });
+      run.failed++;
+      last = () => ({ fill: "red", shape: "ring", text: `seo-reports.error.${code}.status` });
       show();
     },
     close(): void {

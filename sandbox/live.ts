@@ -1,7 +1,7 @@
+import { hash, pageAt } from "./pages.js";
 import type { Reports } from "./reports.js";
-import { hash, pageAt } from "./seed.js";
 
-/** Lets reports change by themselves, every `interval` ms, until the returned function is called. */
+/** Creates, regenerates or deletes reports every `interval` ms until the returned function is called. */
 export function startLive(reports: Reports, interval: number): () => void {
   let turn = 0;
 

@@ -1,68 +1,95 @@
-import type { IncomingHttpHeaders } from "node:http";
-import { NOT_FOUND } from "./answers.js";
-import type { Reports } from "./reports.js";
-import { ROUTES, type Route } from "./routes.js";
-import { type Answer, checkValues, type Fields, Refusal, readFields } from "./rules.js";
+/** Reads what a request sends, and rejects what the interface does not allow. */
 
-/** A request as it came: path and query still encoded, the query without its question mark. */
-export type Asked = { method: string; path: string; query: string; headers: IncomingHttpHeaders; body: string };
-export type Service = { url: string; apiKey: string; reports: Reports };
+export type Fields = Record<string, string>;
 
-const FORM = /^application\/x-www-form-urlencoded(\s*;\s*charset=utf-8)?$/i;
+/** Returns what is wrong with a value, or nothing. */
+export type Rule = (value: string) => string | undefined;
+export type Rules = Record<string, Rule>;
 
-/** The order of the checks is the real service's: web server, router, key, values, and only then the report. */
-export function answerTo(asked: Asked, { url, apiKey, reports }: Service): Answer {
-  const { method, path, query, headers } = asked;
-  if (/.\/$/.test(path)) return movedTo(url + path.replace(/\/+$/, "") + (query && `?${query}`));
-  const routes = ROUTES.filter((route) => route.path.test(path));
-  const route = routes.find(({ methods }) => methods.includes(method));
-  if (routes.length === 0) return NOT_FOUND;
-  if (!route) return notAllowed(method, routes.flatMap(({ methods }) => methods).join(", "));
-  try {
-    if (headers.accept !== "application/json") {
-      throw new Refusal(400, `The header Accept must be application/json; it is ${headers.accept ?? "missing"}.`);
+/** A response with an error status; `messages` are either one text or texts by field. */
+export class RequestError extends Error {
+  readonly status: number;
+  readonly messages: string | Record<string, string[]>;
+
+  constructor(status: number, messages: string | Record<string, string[]>) {
+    super(`rejected with ${status}`);
+    this.status = status;
+    this.messages = messages;
+  }
+}
+
+const MAX_LENGTH = 2048;
+
+export const text: Rule = (value) =>
+  value.length > MAX_LENGTH ? `may not be longer than ${MAX_LENGTH} characters` : undefined;
+
+export const oneOf =
+  (...allowed: string[]): Rule =>
+  (value) =>
+    allowed.includes(value) ? undefined : `must be one of: ${allowed.join(", ")}`;
+
+export const pageNumber: Rule = (value) =>
+  /^[1-9]\d{0,8}$/.test(value) ? undefined : "must be a whole number from 1 on";
+
+export const webAddress: Rule = (value) =>
+  text(value) ?? (parseAddress(value) ? undefined : "must be an http or https URL with a host, or a domain");
+
+/** A page's URL as the service stores it: no scheme, no `www.`, no slash after a bare host. */
+export function parseAddress(text: string): { url: string; project: string } | undefined {
+  const hasScheme = /^https?:\/\//i.test(text);
+  const whole = hasScheme ? text : `http://${text}`;
+  if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(whole)) return undefined;
+  const { host, hostname, pathname, search, username, password } = new URL(whole);
+  if (username || password || (!hasScheme && !/[^.]\.[^.]/.test(hostname))) return undefined;
+  const bare = pathname === "/" && search === "";
+  return { url: withoutWww(host) + (bare ? "" : pathname + search), project: withoutWww(hostname) };
+}
+
+const withoutWww = (host: string): string => host.replace(/^www\./, "");
+
+/** Parses `a=1&b=2`; throws a 400 for anything that the interface does not name, and a 422 for invalid values. */
+export function readFields(
+  encoded: string,
+  kind: "query parameter" | "form field",
+  rules: Rules = {},
+  required: readonly string[] = [],
+): Fields {
+  const fields: Fields = {};
+  for (const pair of encoded === "" ? [] : encoded.split("&")) {
+    const [name, value, ...rest] = pair.split("=").map((part) => decode(part, kind));
+    if (!name || value === undefined || rest.length > 0) {
+      throw new RequestError(400, `Malformed ${kind} ${JSON.stringify(pair)}: must be name=value.`);
     }
-    if (headers.authorization !== `Bearer ${apiKey}`) throw new Refusal(401, "Unauthenticated.");
-    const fields = fieldsOf(asked, route);
-    return route.answer({ reports, fields, key: keyOf(route, path), place: url + path });
-  } catch (error) {
-    if (error instanceof Refusal) return error.answer;
-    throw error;
+    const what = `${kind} ${JSON.stringify(name)}`;
+    if (!Object.hasOwn(rules, name)) {
+      throw new RequestError(400, `Unknown ${what}; allowed here: ${Object.keys(rules).join(", ") || "none"}.`);
+    }
+    if (Object.hasOwn(fields, name)) throw new RequestError(400, `The ${what} was sent twice.`);
+    if (value === "") throw new RequestError(400, `The ${what} is empty; leave it out instead.`);
+    fields[name] = value;
   }
+  checkValues(fields, rules, required);
+  return fields;
 }
 
-function fieldsOf({ method, query, headers, body }: Asked, route: Route): Fields {
-  const fields = readFields(query, route.query ?? {}, "query parameter");
-  checkValues(fields, route.query ?? {});
-  if (!route.form) {
-    if (body) throw new Refusal(400, `A ${method} here takes no body.`);
-    return fields;
+/** Names all fields that are missing or invalid at once. */
+function checkValues(fields: Fields, rules: Rules, required: readonly string[]): void {
+  const problems: Record<string, string[]> = {};
+  for (const name of required) {
+    if (fields[name] === undefined) problems[name] = [`The ${name} field is required.`];
   }
-  if (body && !FORM.test(headers["content-type"] ?? "")) {
-    const sent = headers["content-type"] ?? "missing";
-    throw new Refusal(400, `The header Content-Type must be application/x-www-form-urlencoded; it is ${sent}.`);
+  for (const [name, value] of Object.entries(fields)) {
+    const problem = rules[name]?.(value);
+    if (problem) problems[name] = [`The ${name} ${problem}.`];
   }
-  const form = readFields(body, route.form, "form field");
-  checkValues(form, route.form, route.required);
-  return form;
+  if (Object.keys(problems).length > 0) throw new RequestError(422, problems);
 }
 
-function keyOf(route: Route, path: string): string {
+function decode(part: string, kind: string): string {
   try {
-    return decodeURIComponent(route.path.exec(path)?.[1] ?? "");
+    if (/[^\x21-\x7e]/.test(part)) throw new URIError("not encoded");
+    return decodeURIComponent(part.replaceAll("+", " "));
   } catch {
-    throw new Refusal(400, `Malformed path ${path}: not percent-encoded UTF-8.`);
+    throw new RequestError(400, `Malformed ${kind}: ${JSON.stringify(part)} is not percent-encoded UTF-8.`);
   }
 }
-
-const movedTo = (location: string): Answer => ({
-  status: 301,
-  body: { message: `Moved to ${location}` },
-  headers: { Location: location },
-});
-
-const notAllowed = (method: string, allowed: string): Answer => ({
-  status: 405,
-  body: { message: `The ${method} method is not supported here. Supported methods: ${allowed}.` },
-  headers: { Allow: allowed },
-});

@@ -2,28 +2,31 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createLimiter } from "./limit.js";
+import { createFaults, createLimiter, type Timed } from "./faults.js";
 import { startLive } from "./live.js";
+import { siteFiles } from "./pages.js";
 import { createReports, type Reports } from "./reports.js";
-import { answerTo } from "./request.js";
-import type { Answer } from "./rules.js";
+import type { Reply } from "./response.js";
+import { respond } from "./routes.js";
 
 export type SandboxOptions = {
   port?: number;
   apiKey?: string;
-  /** How many reports to begin with. */
+  /** Number of reports at the start. */
   reports?: number;
-  /** Let reports change by themselves, every `liveInterval` ms. */
+  /** Change reports every `liveInterval` ms. */
   live?: boolean;
   liveInterval?: number;
   now?: () => number;
-  /** Milliseconds between acting and answering. */
-  latency?: number | ((request: { method: string; path: string }) => number);
-  /** Requests a minute; what is above is refused with 429. Without it nothing is. */
+  /** Milliseconds between taking effect and responding. */
+  latency?: number | ((request: Timed) => number);
+  /** Requests per minute; further ones are rejected with 429. Without it, none is. */
   rateLimit?: number;
+  /** Percentage of requests and of pages that fail. */
+  fail?: number;
 };
 
-/** What was asked and answered; `query` as it was sent, without the question mark. */
+/** `query` is as it was sent, without the question mark. `status` is 0 if the connection was closed instead. */
 type SeenRequest = { method: string; path: string; query: string; status: number };
 
 export type Sandbox = {
@@ -31,37 +34,44 @@ export type Sandbox = {
   port: number;
   apiKey: string;
   reports: Reports;
-  /** The latest requests, oldest first; a request is here before it is answered. */
+  /** The latest API requests, oldest first; a request is added before its response is sent. */
   requests: SeenRequest[];
   close: () => Promise<void>;
 };
 
 const HOST = "127.0.0.1";
-const REMEMBERED_REQUESTS = 10_000;
+const MAX_SEEN_REQUESTS = 10_000;
 
-/** Starts a stand-in of the SEO reporting service on this machine; rejects with code EADDRINUSE if the port is taken. */
+/** Starts a local stand-in for the SEO reporting service; rejects with code EADDRINUSE if the port is taken. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { apiKey = "sandbox-key", latency = 0 } = options;
   const reports = createReports(options.reports ?? 36, options.now);
-  const limiter = createLimiter(options.rateLimit);
+  const limit = createLimiter(options.rateLimit);
+  const { requestFault, pageError } = createFaults(options.fail ?? 0);
   const requests: SeenRequest[] = [];
 
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [path = "", ...query] = (request.url ?? "").split("?");
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [path = "", ...rest] = (request.url ?? "").split("?");
     const { method = "", headers } = request;
-    const asked = { method, path, query: query.join("?"), headers, body: await text(request) };
-    const limit = limiter();
-    const answer = limit.refused ?? answerTo(asked, { url, apiKey, reports });
-    requests.push({ method, path, query: asked.query, status: answer.status });
-    if (requests.length > REMEMBERED_REQUESTS) requests.shift();
-    const wait = typeof latency === "function" ? latency({ method, path }) : latency;
+    const query = rest.join("?");
+    const body = await text(request);
+    const file = method === "GET" ? siteFiles.get(path) : undefined;
+    if (file) return send(response, { status: 200, body: file.content, headers: { "Content-Type": file.type } });
+
+    const { rejection, headers: limitHeaders } = limit();
+    const perform = () => respond({ method, path, query, headers, body }, { url, apiKey, reports, pageError });
+    const reply = rejection ?? requestFault(`${method} ${path}?${query} ${body}`)(perform);
+    requests.push({ method, path, query, status: reply?.status ?? 0 });
+    if (requests.length > MAX_SEEN_REQUESTS) requests.shift();
+    const wait = typeof latency === "function" ? latency({ method, path, body }) : latency;
     if (wait > 0) await sleep(wait, undefined, { ref: false });
-    send(response, { ...answer, headers: { ...limit.headers, ...answer.headers } });
+    if (reply) send(response, { ...reply, headers: { ...limitHeaders, ...reply.headers } });
+    else response.socket?.resetAndDestroy();
   }
 
   const server = createServer((request, response) => {
-    respond(request, response).catch((error: unknown) => {
-      // A client that left needs no answer; anything else is a mistake of the sandbox's own.
+    handle(request, response).catch((error: unknown) => {
+      // If the client is gone, no response is needed; anything else is a fault of the sandbox itself.
       if (!response.destroyed) send(response, { status: 500, body: { message: String(error) } });
     });
   });
@@ -86,7 +96,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return { url, port, apiKey, reports, requests, close };
 }
 
-function send(response: ServerResponse, { status, body, headers }: Answer): void {
-  response.writeHead(status, { "Content-Type": "application/json", ...headers });
-  response.end(JSON.stringify(body));
+function send(response: ServerResponse, { status, body, headers }: Reply): void {
+  const html = typeof body === "string";
+  response.writeHead(status, { "Content-Type": html ? "text/html" : "application/json", ...headers });
+  response.end(html ? body : JSON.stringify(body));
 }

@@ -1,200 +1,232 @@
+/**
+ * How a message travels from a node to the wire and back:
+ *
+ * 1. The node reads and validates the message's parameters (nodes/handler.ts, input.ts) and calls `admit`.
+ * 2. Gate 1, admission (queue.ts): the message waits in its node's lane; lanes take turns. Then the node starts its work,
+ *    which calls `send` once, or once for each page of a list (pages.ts).
+ * 3. Gate 2, budget (queue.ts, budget.ts): each request acquires a slot, which the concurrency, the rate and pauses limit.
+ * 4. http/ builds the request from the operation's row, sends it, and reads the response. Secrets are redacted there,
+ *    where the service's words enter; the facts that decide what happens next are the client's own (errors.ts).
+ * 5. The slot is released. If the response of a request that must not be repeated was lost, reconcile/ finds out what became
+ *    of it. After an error, `decide` (retry.ts) says whether the service pauses and whether `send` tries again.
+ * 6. `send` resolves with the response, the node sends its messages, and `end` cancels what the message still has in flight.
+ */
+import { setTimeout } from "node:timers/promises";
+import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, SeoError } from "./errors.js";
-import type { TlsOptions } from "./http/dispatcher.js";
-import type { ProxyOptions } from "./http/proxy.js";
-import { forFlows, LONGEST_WAIT } from "./http/redact.js";
-import { buildRequest, parseBase, parseKey } from "./http/request.js";
-import type { Headers } from "./http/response.js";
-import { createTransport } from "./http/transport.js";
-import { checkInput, secretsOf } from "./input.js";
-import { type Operation, operations, service } from "./operations.js";
-import { createLane, createQueue, type Lane, type Turn } from "./queue.js";
-import { readSettings } from "./schema.js";
+import { buildRequest } from "./http/request.js";
+import { createTransport, type Response } from "./http/transport.js";
+import { validateInput } from "./input.js";
+import { rowOf } from "./operations.js";
+import { readPages } from "./pages.js";
+import { createLane, createQueue, createTask, type Lane, type Message, type Task } from "./queue.js";
+import type { Intent } from "./reconcile/look.js";
+import { createReconciler } from "./reconcile/reconcile.js";
+import { decide } from "./retry.js";
 
-/** Where and as whom to ask; the rest are the settings of the table, as text or numbers, blank for their defaults. */
-export interface ClientOptions {
-  baseUrl: unknown;
-  apiKey: unknown;
-  tls?: TlsOptions | undefined;
-  proxy?: ProxyOptions | undefined;
-  [setting: string]: unknown;
-}
-
-export interface Answer {
-  /** The answer's JSON, checked; null where the service sent nothing. */
-  body: unknown;
-  statusCode: number;
-  headers: Headers;
+/** A response, and what it took to get it. */
+export interface Answer extends Response {
   attempts: number;
-  /** Milliseconds from the call to the answer, and those of them in which nothing was under way. */
+  /** Milliseconds from the call to the response, and those of them without a request in flight. */
   duration: number;
   waited: number;
+  /** The response was lost, and the outcome was found out: looks that it took, and milliseconds since the request was sent. */
+  reconciled?: { looks: number; after: number };
   /** A delete found nothing to delete after an attempt whose outcome was unknown. */
   alreadyDeleted?: true;
 }
 
-/** The place in the queue of a message that has had its turn. Its first request takes it, and others wait for one of their own. */
-export interface Place extends Pick<Turn, "lane" | "since"> {
-  used: boolean;
-}
-
 export interface SendOptions {
-  lane?: Lane | undefined;
-  place?: Place | undefined;
-  /** In place of the row's method. */
+  /** The message that it is sent for; without one, the call is on its own. */
+  task?: Task;
+  /** Replaces the row's method. */
   method?: string | undefined;
-  /** Query parameters that are not of the document: the page, the cursor. */
-  extra?: Record<string, string>;
+  /** Milliseconds after sending within which the service may still work on the request; replaces the setting `reconcile`. */
+  horizon?: number;
+  /** Called before each attempt, with a slot. If it rejects, nothing is sent. */
+  sending?: (intent: Intent) => Promise<void>;
+  /** A request that another process was sending: it is looked for first. */
+  intent?: Intent;
+  /** Query parameters that are not in the interface's document: the page, the cursor. */
+  extra?: Record<string, string> | undefined;
 }
 
 export interface CallOptions extends SendOptions {
-  /** Where each value of the input came from, for messages: `msg.payload.privacy`. */
+  /** Where each value of the input came from, for error messages: `msg.payload.privacy`. */
   from?: Record<string, string>;
 }
 
-const RETRY_FIRST = 500;
-const RETRY_MOST = 10_000;
+/** Seconds that an attempt can take, unless the row or the settings say otherwise. */
+const USUAL_TIMEOUT = 30;
 const LONGEST_TIMER = 2 ** 31 - 1;
+/** The error of a request that another process was sending. */
+const interrupted = new SeoError("SEO_CANCELLED", "The request was interrupted.", { uncertain: true, transient: true });
 
-const numbers = (settings: Record<string, string>): Record<string, number | undefined> =>
-  Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, Number(value)]));
-
-/** Full jitter: up to half a second after the first attempt, and up to twice as long after each further one. */
-const backoff = (attempts: number) => Math.random() * Math.min(RETRY_MOST, RETRY_FIRST * 2 ** (attempts - 1));
-
-function rowOf(type: string): Operation {
-  const row = operations[type];
-  if (!row) throw new SeoError("SEO_INPUT", `Unknown operation: ${type}.`);
-  return row;
-}
-
-/** One account of the service, reached by `createClient`. All calls share one budget; each lane has its turn. */
+/** One account of the service, reached by `createClient`. All calls share one budget. */
 export type Client = ReturnType<typeof createClient>;
 
 /** Throws SEO_CONFIG where an option is not usable. */
 export function createClient(options: ClientOptions) {
-  const apiKey = parseKey(options.apiKey);
-  const settings = readSettings(service, options, "SEO_CONFIG");
-  const base = parseBase(String(settings.baseUrl));
-  const { timeout, concurrency = 1, rate = Number.POSITIVE_INFINITY, queue: size = 0, retries = 0 } = numbers(settings);
-  const transport = createTransport(base, { apiKey, connections: concurrency, tls: options.tls, proxy: options.proxy });
+  const { base, apiKey, timeout, concurrency, rate, size, retries, reconcile, tls, proxy } = readConfig(options);
+  const transport = createTransport(base, { apiKey, connections: concurrency, tls, proxy });
   const queue = createQueue({ concurrency, rate, size });
   const common = createLane();
-  let closed = false;
+  const reconciler = createReconciler(
+    {
+      request: (type, input) => send(type, input),
+      async *pages(type, input) {
+        const get = (extra: Record<string, string>) => send(type, input, { extra });
+        for await (const { records, total, answer } of readPages(get, { id: "id", limit: 0, ahead: 0 }))
+          yield { records, total, response: answer };
+      },
+    },
+    { now: () => performance.now(), date: Date.now, sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
+  );
+  let reconciles = reconcile > 0;
 
-  /** Milliseconds until the next attempt, or undefined where there must be none. Slows all the others down, too, when told to. */
-  function retryDelay(error: SeoError, attempts: number, once: boolean): number | undefined {
-    const { transient, uncertain, retryAfter } = error.details;
-    if ((retryAfter ?? 0) > LONGEST_WAIT) {
-      queue.refuse(error);
-      return undefined;
-    }
-    const delay = retryAfter === undefined ? backoff(attempts) : retryAfter * 1000;
-    const told = retryAfter !== undefined || error.code === "SEO_RATE_LIMITED";
-    if (told) queue.pause(delay);
-    if (!transient || (once && uncertain) || attempts > retries) return undefined;
-    return told ? 0 : delay;
-  }
-
-  const turn = (lane: Lane, since: number, delay?: number) =>
-    new Promise<void>((start, refuse) => queue.enter({ lane, since, start, refuse }, delay));
-
-  /** Sends an input that is checked, again where that cannot do twice what was asked for once. Rejects with an SeoError. */
+  /**
+   * Sends a validated input, and tries again where that cannot take effect twice. Rejects with an SeoError, or as
+   * `sending` does.
+   */
   async function send(
     type: string,
-    checked: Record<string, string>,
-    { lane = common, place, method, extra = {} }: SendOptions = {},
+    input: Record<string, string>,
+    { task = createTask(common), method, extra, horizon = reconcile, sending, intent }: SendOptions = {},
   ): Promise<Answer> {
     const row = rowOf(type);
-    const request = buildRequest(row, checked, base, { method, extra });
-    const ms = Math.min((timeout ?? row.timeout ?? 30) * 1000, LONGEST_TIMER);
-    const once = row.once?.(checked) ?? false;
-    const began = place?.used === false ? place.since : performance.now();
+    const request = {
+      row,
+      input,
+      request: buildRequest(row, input, base, { method, extra }),
+      timeout: Math.min((timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000, LONGEST_TIMER),
+    };
+    const idempotent = row.idempotent?.(input) ?? true;
+    const ticket = !idempotent && row.lookup && horizon > 0 ? reconciler.open(row.lookup, input, intent) : undefined;
+    if (ticket) reconciles = true;
+    const called = performance.now();
+    let attempts = 0;
     let busy = 0;
     let uncertain = false;
-    // A message that had its turn goes on before those that came later, and is not refused for want of room.
-    let delay = place?.used ? 0 : undefined;
-    for (let attempts = 1; ; attempts++) {
-      if (closed || lane.closed) throw cancelled.with({ attempts: attempts - 1, uncertain });
-      if (place?.used === false) place.used = true;
-      else
-        await turn(lane, place?.since ?? began, delay).catch((error: SeoError) => {
-          throw error.with({ attempts: attempts - 1, uncertain });
-        });
-      const started = performance.now();
-      const figures = () => {
-        const ended = performance.now();
-        busy += ended - started;
-        return { attempts, duration: Math.round(ended - began), waited: Math.round(ended - began - busy) };
-      };
+    let reconciled: Answer["reconciled"];
+    const figures = () => {
+      const duration = performance.now() - called;
+      const waited = Math.round(duration - busy);
+      return { attempts, duration: Math.round(duration), waited, ...(reconciled && { reconciled }) };
+    };
+
+    async function attempt(): Promise<Response | SeoError> {
+      await queue.acquire(task);
       try {
-        const { statusCode, headers, body } = await transport.send(row, request, ms, lane);
-        const { duration, waited } = figures();
-        return { statusCode, headers, body, attempts, duration, waited };
-      } catch (cause) {
-        const error = forFlows(cause as SeoError, [apiKey, ...secretsOf(row, checked)]);
-        if (row.deletes && uncertain && error.code === "SEO_NOT_FOUND") {
-          return { body: null, statusCode: 404, headers: {}, ...figures(), alreadyDeleted: true };
+        const sent = ticket?.sending();
+        await sending?.(sent ?? {});
+        attempts++;
+        const started = performance.now();
+        const result = await transport.send(request, task).catch((error: SeoError) => error);
+        busy += performance.now() - started;
+        // Before the slot is released, or it would start the next request of a service that asked for a pause.
+        if (result instanceof SeoError) {
+          const { pause } = decide(result, { attempts, retries, idempotent });
+          if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
+          else if (pause !== undefined) queue.pause(pause);
+        } else {
+          if (reconciles) reconciler.observe(result);
+          ticket?.succeeded(result);
         }
-        figures();
-        uncertain ||= row.method !== "GET" && error.details.uncertain === true;
-        delay = retryDelay(error, attempts, once);
-        if (delay === undefined) throw error.with({ attempts, uncertain });
+        return result;
       } finally {
-        queue.leave(lane);
+        queue.release(task);
       }
     }
+
+    /** Finds out what became of an attempt: the response, or the error with what is certain now. */
+    async function findOut(result: Response | SeoError): Promise<Response | SeoError> {
+      if (!ticket || !(result instanceof SeoError) || !result.details.uncertain) return result;
+      const { lane } = task;
+      lane.reconciling++;
+      const outcome = await queue.wait(task, ticket.lost(result, horizon)).finally(() => {
+        lane.reconciling--;
+      });
+      if (outcome.was === "undecided") return result.with({ candidates: outcome.candidates });
+      if (outcome.was === "not carried out")
+        return result.with({ uncertain: false, transient: outcome.again && result.details.transient });
+      ({ reconciled } = outcome);
+      return outcome.response;
+    }
+
+    task.pending++;
+    try {
+      const turn = ticket?.turn();
+      if (turn) await queue.wait(task, turn);
+      const newest = ticket?.newest();
+      if (newest) await queue.hold(newest);
+      let before = intent && ticket ? interrupted : undefined;
+      for (;;) {
+        const result = await findOut(before ?? (await attempt()));
+        before = undefined;
+        if (!(result instanceof SeoError)) return { ...result, ...figures() };
+        if (row.deletes && uncertain && result.code === "SEO_NOT_FOUND")
+          return { statusCode: 404, headers: {}, body: null, ...figures(), alreadyDeleted: true };
+        uncertain ||= row.method !== "GET" && result.details.uncertain === true;
+        const { retryIn } = decide(result, { attempts, retries, idempotent });
+        if (retryIn === undefined) throw result;
+        if (retryIn > 0) await queue.sleep(task, retryIn);
+      }
+    } catch (cause) {
+      throw cause instanceof SeoError ? cause.with({ attempts, uncertain }) : cause;
+    } finally {
+      task.pending--;
+      ticket?.end();
+    }
+  }
+
+  function cancel(scope: Lane | Task): void {
+    queue.cancel(cancelled, scope);
+    transport.abort(cancelled, scope);
   }
 
   return {
-    check: checkInput,
+    validate: validateInput,
     send,
 
-    /** Checks and sends. Rejects with SEO_INPUT before anything is sent, or as `send` does. */
+    /** Validates and sends. Rejects with SEO_INPUT before anything is sent, or as `send` does. */
     async call(
       type: string,
       input: Record<string, unknown>,
       { from = {}, ...options }: CallOptions = {},
     ): Promise<Answer> {
-      return send(type, checkInput(rowOf(type), input, from), options);
+      return send(type, validateInput(rowOf(type), input, from), options);
     },
 
-    /** Has a message wait for its turn. From its start on it holds a place, which its first request takes; `end` must follow. */
-    enter(turn: Turn): void {
-      if (closed || turn.lane.closed) turn.refuse(cancelled);
-      else queue.enter(turn);
+    /** Has a message wait for admission: it is started, and `end` must follow, or refused. */
+    admit: queue.admit,
+
+    /** Ends a message that was started, and cancels its requests that nobody waits for any more. */
+    end(message: Message): void {
+      message.ended = true;
+      if (message.pending > 0) cancel(message);
+      queue.end(message);
     },
 
-    /** Ends a message that had its turn; a place that no request has taken is given up. */
-    end(place: Place): void {
-      if (!place.used) queue.leave(place.lane);
-      place.used = true;
-      queue.end(place.lane);
-    },
-
-    /** Where it asks: origin and path. */
+    /** Where the service is: origin and path. */
     base: base.origin + base.prefix,
 
-    /** How many requests run at a time. */
+    /** How many requests can be in flight. */
     concurrency,
 
-    /** Milliseconds that a lane has to wait, because the service asked for it or an attempt failed. */
-    waitingFor: (lane: Lane) => Math.max(queue.pausedFor(), lane.until - performance.now()),
+    /** Milliseconds that a lane has to wait because of a pause, the rate, or a failed attempt. */
+    waitingFor: (lane: Lane) => Math.max(queue.blockedFor(), lane.until - performance.now()),
 
-    /** Ends what a lane runs and what of it waits, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
+    /** Ends what a lane has in flight and what of it waits, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
     cancel(lane: Lane): void {
       lane.closed = true;
-      queue.refuse(cancelled, lane);
-      transport.abort(cancelled, lane);
+      cancel(lane);
     },
 
     /** Ends everything, and the connections. */
     async close(): Promise<void> {
-      closed = true;
-      queue.refuse(cancelled);
+      queue.close();
       transport.abort(cancelled);
       await transport.destroy();
     },
   };
 }
-
-export type Response = Answer;

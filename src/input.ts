@@ -1,7 +1,8 @@
+import { kindOf } from "./kinds.js";
 import type { NodeType, Operation } from "./operations.js";
-import { checker, type Given } from "./schema.js";
+import { createValidator } from "./schema.js";
 
-/** The main parameter may come as a record that has it, or as an answer that wraps one in `data`; a record without it has none. */
+/** Takes the main parameter out of an object that contains it, or out of a response that wraps such an object in `data`. */
 function unwrap(value: unknown, names: string[]): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const { data } = value as { data?: unknown };
@@ -12,28 +13,30 @@ function unwrap(value: unknown, names: string[]): unknown {
   return undefined;
 }
 
-const checks = new Map<NodeType, ReturnType<typeof checker>>();
+const validators = new Map<NodeType, ReturnType<typeof createValidator>>();
 
-/** Checks an input against its row: what is set, as it is sent. Throws SEO_INPUT. */
-export function checkInput(
+/** Validates an input against its row, and returns the values that are set, as they are sent. Throws SEO_INPUT. */
+export function validateInput(
   row: NodeType,
   input: Record<string, unknown>,
   from: Record<string, string>,
 ): Record<string, string> {
-  const known = checks.get(row) ?? checker(row.params);
-  checks.set(row, known);
-  const given: Record<string, Given> = {};
-  for (const [param, { wire }] of Object.entries(row.params)) {
-    const own = input[param];
-    const value = param === row.main ? unwrap(own, [param, wire ?? param]) : own;
-    const inside = typeof own === "object" && own !== null && value === undefined ? `.${wire ?? param}` : "";
-    given[param] = { value, from: (from[param] ?? param) + inside };
-  }
-  return known(given);
+  const validate = validators.get(row) ?? createValidator(row.params);
+  validators.set(row, validate);
+  const { main = "" } = row;
+  const { wire = main } = row.params[main] ?? {};
+  const whole = input[main];
+  const value = unwrap(whole, [main, wire]);
+  const inside = value === undefined && typeof whole === "object" && whole !== null ? `.${wire}` : "";
+  return validate(value === whole ? input : { ...input, [main]: value }, (name) =>
+    name === main ? (from[name] ?? name) + inside : (from[name] ?? name),
+  );
 }
 
-/** The texts in an input that nobody else may read. */
+const isSecret = (row: NodeType, param: string) => kindOf(row.params[param]?.kind ?? "text").secret === true;
+
+/** The secrets in an input. */
 export const secretsOf = (row: Operation, input: Record<string, string>) =>
   Object.entries(input)
-    .filter(([param]) => row.params[param]?.kind === "secret")
+    .filter(([param]) => isSecret(row, param))
     .map(([, text]) => text);

@@ -1,43 +1,43 @@
-import type { Answer } from "./client.js";
 import { SeoError } from "./errors.js";
 
-/** What an answer says of its place in a list, whichever paginator made it. */
+/** What a response says about its place in a list, whichever paginator made it. */
 interface Shape {
   records: unknown[];
   /** Its own number, and that of the last page. */
   page: number | undefined;
   pages: number | undefined;
   total: number | undefined;
-  /** Whether another page follows; undefined where the answer does not say. */
+  /** Whether another page follows; undefined where the response does not say. */
   more: boolean | undefined;
   cursor: string | undefined;
 }
 
-/** One page of a list that is read to its end. */
-export interface Page {
+/** One page of a list that is read completely. */
+export interface Page<A = unknown> {
   /** The records that no earlier page had. */
   records: unknown[];
   /** From 1. */
   page: number;
   pages: number | undefined;
   total: number | undefined;
-  /** `limit` cut the list. */
+  /** `limit` cut the list, or may have. */
   truncated: boolean;
-  answer: Answer;
+  answer: A;
 }
 
 type Json = Record<string, unknown>;
+type Answered = { body: unknown };
 
 const count = (value: unknown) =>
   value !== "" && value !== null && Number.isSafeInteger(Number(value)) ? Number(value) : undefined;
 
-/** A cursor that is only in a link. Of the link nothing else is used: it may name another host, or have lost the filters. */
+/** A cursor that is only in a link. The rest of the link is not used: it may name another host, or lack the filters. */
 function cursorOf(link: unknown): string | undefined {
   if (typeof link !== "string") return undefined;
   return new URLSearchParams(link.slice(link.indexOf("?") + 1)).get("cursor") ?? undefined;
 }
 
-/** Recognises the shapes of a list's answer; undefined where it is none. */
+/** Recognizes the shapes of a list; undefined where the response is none. */
 export function readShape(body: unknown): Shape | undefined {
   if (Array.isArray(body)) {
     return { records: body, page: undefined, pages: undefined, total: undefined, more: undefined, cursor: undefined };
@@ -57,7 +57,7 @@ export function readShape(body: unknown): Shape | undefined {
   return { records: data, page: count(figures.current_page), pages, total: count(figures.total), more, cursor };
 }
 
-function shapeOf(answer: Answer): Shape {
+function shapeOf(answer: Answered): Shape {
   const shape = readShape(answer.body);
   if (shape) return shape;
   throw new SeoError(
@@ -70,58 +70,87 @@ function shapeOf(answer: Answer): Shape {
 }
 
 /**
- * Reads a list to its end, or to `limit` records (0: no limit). `ask` sends the user's query with `extra` added.
- * Once the number of pages is known, up to `ahead` of them are on their way; they come out in order.
- * A record whose id came before is dropped, and a page that brings nothing new is the end.
+ * Reads a list to its end, or to `limit` records (0: no limit). `get` sends the user's query with `extra` added.
+ * Once the number of pages is known, up to `ahead` of them are requested before they are needed; they come out in order.
+ * With `ahead` 0, a page is requested only when it is asked for.
+ * A record whose ID came before is dropped: rows shift while a list is read.
  */
-export async function* readPages(
-  ask: (extra: Record<string, string>) => Promise<Answer>,
+export async function* readPages<A extends Answered>(
+  get: (extra: Record<string, string>) => Promise<A>,
   { id, limit, ahead }: { id: string; limit: number; ahead: number },
-): AsyncGenerator<Page> {
+): AsyncGenerator<Page<A>> {
   const seen = new Set<string>();
-  const unseen = (records: unknown[]) => records.some((record) => !seen.has(idOf(record, id)));
-  const coming: Promise<Answer>[] = [];
+  // Records of a list without IDs cannot be told apart: all of them come out.
+  let identified = true;
+  const isNew = (record: unknown) => !identified || !seen.has(idOf(record, id));
+  const requested: Promise<A>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
-  let answer = await ask({});
-  let asked = 1;
+  let count = 0;
+  let before = "";
+  let answer = await get({});
+  let last = 1;
   for (let page = 1; ; page++) {
-    const { records, pages, total, more, cursor } = shapeOf(answer);
-    const fresh = records.filter((record) => {
-      const key = idOf(record, id);
-      return !seen.has(key) && seen.size < most && seen.add(key);
-    });
+    const shape = shapeOf(answer);
+    const { records, pages, total, more, cursor } = shape;
+    const [record] = records;
+    if (count === 0) identified = typeof record !== "object" || record === null || keyOf(record, id) !== undefined;
     const known = pages !== undefined && cursor === undefined;
-    const follows = fresh.length > 0 && (known ? page < pages : (more ?? true));
-    const full = seen.size >= most;
-    // Where the answer does not say whether more follows, only the next page does; one that cannot be had may hold some.
+    // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come.
+    const advances = known && records.length > 0 && (shape.page ?? page) === page;
+    // Without IDs, only the same page again shows that a service ignores the page number.
+    const text = identified ? "" : JSON.stringify(records);
+    const again = !identified && text === before && shape.page !== page;
+    before = text;
+    let cut = false;
+    const fresh = records.filter((record) => {
+      if (again || !isNew(record)) return false;
+      if (count >= most) {
+        cut = true;
+        return false;
+      }
+      if (identified) seen.add(idOf(record, id));
+      count++;
+      return true;
+    });
+    const follows = (fresh.length > 0 || advances) && (known ? page < pages : (more ?? true));
+    const full = count >= most;
+    // If the response does not say whether more follows, only the next page does; one that cannot be had may hold some.
     const beyond = async () => {
       if (!follows || known || more) return follows;
-      return ask({ page: String(page + 1) })
-        .then((next) => unseen(shapeOf(next).records))
+      return get({ page: String(page + 1) })
+        .then((next) => shapeOf(next).records.some(isNew))
         .catch(() => true);
     };
-    const truncated = full && (unseen(records) || (await beyond()));
+    const truncated = full && (cut || (await beyond()));
     const ended = !follows || full;
-    // Asked for before somebody works on this one, so that the service is not left waiting meanwhile.
+    // Requested before this page is worked on, so that the service is not idle meanwhile.
     const wanted = known
-      ? Math.min(pages, page + ahead, page + Math.ceil((most - seen.size) / records.length))
-      : page + 1;
-    while (!ended && asked < wanted) {
-      asked++;
-      const next = ask(cursor === undefined ? { page: String(asked) } : { cursor });
+      ? Math.min(pages, page + ahead, page + Math.ceil((most - count) / records.length))
+      : page + Math.min(ahead, 1);
+    const request = () => {
+      last++;
+      const next = get(cursor === undefined ? { page: String(last) } : { cursor });
       next.catch(() => {});
-      coming.push(next);
-    }
+      return next;
+    };
+    while (!ended && last < wanted) requested.push(request());
     yield { records: fresh, page, pages, total, truncated, answer };
     if (ended) return;
-    answer = await (coming.shift() as Promise<Answer>);
+    answer = await (requested.shift() ?? request());
   }
 }
 
-/** What identifies a record: `id`, or the name of a project. As text, for its type differs between answers. */
-export function idOf(record: unknown, id: string): string {
+/** What identifies a record: its `id`, or the name of a project. As text, because its type differs between responses. */
+function keyOf(record: unknown, id: string): string | undefined {
   const { [id]: own, id: usual } = Object(record) as Json;
   const value = own ?? usual;
-  if (typeof value === "string" || typeof value === "number") return String(value);
-  throw new SeoError("SEO_RESPONSE", `The list contains a record without ${id}, so its pages cannot be combined.`);
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}
+
+/** The same where it cannot be done without. Throws SEO_RESPONSE. */
+export function idOf(record: unknown, id: string): string {
+  const key = keyOf(record, id);
+  if (key === undefined)
+    throw new SeoError("SEO_RESPONSE", `The list contains a record without ${id}, so its pages cannot be combined.`);
+  return key;
 }

@@ -1,185 +1,279 @@
-import { SeoError } from "./errors.js";
+import { createBudget } from "./budget.js";
+import { cancelled, SeoError } from "./errors.js";
 
-/** One node's share of the queue. `changed` is called when a figure of it does. */
+/** One node's share of the queue, and the figures that its status shows. `changed` is called when one of them changes. */
 export interface Lane {
+  /** Requests in flight. */
   running: number;
-  /** Messages that wait for their turn or for another attempt. */
+  /** Messages and requests that wait: for admission, for a slot, or between two attempts. */
   waiting: number;
-  /** Messages that have begun and not ended, and how many of them there may be. */
-  open: number;
-  most: number;
-  /** Until when an attempt that failed keeps a message waiting, in the clock of `performance.now()`. */
+  /** Requests whose response was lost, and whose outcome is being found out. */
+  reconciling: number;
+  /** Messages that were admitted and have not ended, and how many of them there can be. */
+  active: number;
+  readonly maxActive: number;
+  /** Until when a failed attempt keeps a request waiting, in the clock of `performance.now()`. */
   until: number;
   /** Its node is gone: nothing more is sent for it. */
   closed: boolean;
   changed(): void;
+  /** Requests of admitted messages; they go before new messages. */
+  readonly continuing: Fifo<Waiter>;
+  readonly fresh: Fifo<Message>;
 }
 
-export const createLane = (most = Number.POSITIVE_INFINITY): Lane => ({
-  running: 0,
-  waiting: 0,
-  open: 0,
-  most,
-  until: 0,
-  closed: false,
-  changed() {},
-});
+/** What one message sends: its requests are cancelled together. */
+export interface Task {
+  readonly lane: Lane;
+  /** Its requests that wait or are in flight. */
+  pending: number;
+  /** It has failed, succeeded or been cancelled: nothing more is sent for it. */
+  ended: boolean;
+}
 
-/** Something that waits for its turn. */
-export interface Turn {
-  lane: Lane;
-  /** When its message came, in the clock of `performance.now()`. */
-  since: number;
-  /** It begins a message, whose `end` must follow. */
-  begins?: true;
-  /** It has come: a request may be sent, and `leave` must follow. */
+/** A message that waits for admission. */
+export interface Message extends Task {
+  /** It is admitted: it can acquire slots, and `end` must follow. */
   start(): void;
-  /** It will not come. */
+  /** It is not. */
   refuse(error: SeoError): void;
 }
 
-const MINUTE = 60_000;
+interface Waiter {
+  task: Task;
+  start(): void;
+  refuse(error: SeoError): void;
+}
 
-/** Whether a lane may not begin another message yet. */
-const isFull = ({ open, most }: Lane) => open >= most;
+type Fifo<T> = ReturnType<typeof createFifo<T>>;
+
+/** First in, first out, in constant time: an array's `shift` moves everything behind it. */
+function createFifo<T>() {
+  let incoming: T[] = [];
+  let outgoing: T[] = [];
+  return {
+    isEmpty: () => incoming.length + outgoing.length === 0,
+    push(item: T): void {
+      incoming.push(item);
+    },
+    shift(): T | undefined {
+      if (outgoing.length === 0) [incoming, outgoing] = [outgoing, incoming.reverse()];
+      return outgoing.pop();
+    },
+    /** Takes out all that match. */
+    take(matches: (item: T) => boolean): T[] {
+      const all = [...outgoing.reverse(), ...incoming];
+      outgoing = [];
+      incoming = all.filter((item) => !matches(item));
+      return all.filter(matches);
+    },
+  };
+}
+
+export const createLane = (maxActive = Number.POSITIVE_INFINITY): Lane => ({
+  running: 0,
+  waiting: 0,
+  reconciling: 0,
+  active: 0,
+  maxActive,
+  until: 0,
+  closed: false,
+  changed() {},
+  continuing: createFifo(),
+  fresh: createFifo(),
+});
+
+export const createTask = (lane: Lane): Task => ({ lane, pending: 0, ended: false });
 
 /**
- * The budget that all nodes of one service share: `concurrency` requests at a time, `rate` a minute, `size` waiting.
- * First come first served within a lane, in turns between lanes.
+ * Decides who is next. Two gates: a message is admitted once a request could start, and each of its requests then
+ * acquires a slot of the budget. Lanes take turns; within a lane, admitted messages go before new ones.
  */
-export function createQueue({ concurrency, rate, size }: { concurrency: number; rate: number; size: number }) {
-  const lanes = new Map<Lane, Turn[]>();
-  const sleeping = new Map<Turn, NodeJS.Timeout>();
-  const starts: number[] = [];
-  let running = 0;
+export function createQueue({ size, ...limits }: { concurrency: number; rate: number; size: number }) {
+  const budget = createBudget(limits);
+  /** The lanes in which something waits, in the order of their turns. */
+  const lanes = new Set<Lane>();
+  const sleepers = new Set<Omit<Waiter, "start">>();
   let waiting = 0;
-  let width = concurrency;
-  let pausedUntil = 0;
+  let held = 0;
+  let closed = false;
   let timer: NodeJS.Timeout | undefined;
 
-  const nextStart = () => Math.max(pausedUntil, starts.length < rate ? 0 : (starts[0] ?? 0) + MINUTE);
+  function count(lane: Lane, change: number): void {
+    waiting += change;
+    lane.waiting += change;
+    lane.changed();
+  }
 
-  /** The next lane's first turn, for the lane whose turn it is goes to the end. */
-  function take(): Turn | undefined {
-    for (const [lane, turns] of lanes) {
-      const [turn] = turns as [Turn];
-      if (turn.begins && isFull(lane)) continue;
-      turns.shift();
-      lanes.delete(lane);
-      if (turns.length > 0) lanes.set(lane, turns);
-      return turn;
-    }
+  const isReady = ({ continuing, fresh, active, maxActive }: Lane) =>
+    !continuing.isEmpty() || (!fresh.isEmpty() && active < maxActive && held < budget.free());
+
+  function take(lane: Lane): void {
+    budget.take();
+    lane.running++;
+  }
+
+  /** Serves a lane: its next request gets a slot, or its next message is admitted and acquires one itself. */
+  function serve(lane: Lane): void {
+    lanes.delete(lane);
+    const next = lane.continuing.shift();
+    const message = next ? undefined : lane.fresh.shift();
+    if (next) take(lane);
+    else lane.active++;
+    if (!lane.continuing.isEmpty() || !lane.fresh.isEmpty()) lanes.add(lane);
+    count(lane, -1);
+    (next ?? message)?.start();
+  }
+
+  function nextLane(): Lane | undefined {
+    for (const lane of lanes) if (isReady(lane)) return lane;
     return undefined;
   }
 
-  function wake(): void {
-    while (running < width && lanes.size > 0) {
-      const now = performance.now();
-      const wait = nextStart() - now;
-      if (wait > 0) {
+  /** Serves lanes in turn for as long as a request can start. */
+  function pump(): void {
+    for (let lane = nextLane(); lane; lane = nextLane()) {
+      const wait = budget.wait();
+      if (wait === 0) {
+        serve(lane);
+        continue;
+      }
+      if (wait < Number.POSITIVE_INFINITY)
         timer ??= setTimeout(() => {
           timer = undefined;
-          wake();
+          pump();
         }, Math.ceil(wait));
-        return;
-      }
-      const turn = take();
-      if (!turn) return;
-      const { lane } = turn;
-      if (rate !== Number.POSITIVE_INFINITY && starts.push(now) > rate) starts.shift();
-      running++;
-      waiting--;
-      lane.running++;
-      lane.waiting--;
-      if (turn.begins) lane.open++;
-      turn.start();
-      lane.changed();
+      return;
     }
   }
 
-  function put(turn: Turn): void {
-    const turns = lanes.get(turn.lane) ?? [];
-    // What goes on comes before what begins, also where both came at the same time.
-    const precedes = ({ since, begins }: Turn) =>
-      since < turn.since || (since === turn.since && (turn.begins || !begins));
-    turns.splice(turns.findLastIndex(precedes) + 1, 0, turn);
-    lanes.set(turn.lane, turns);
-    wake();
+  const isOver = (task: Task) => closed || task.lane.closed || task.ended;
+
+  function cancel(error: SeoError, scope?: Lane | Task): void {
+    const matches = (task: Task) => scope === undefined || task === scope || task.lane === scope;
+    const refused: [Lane, Pick<Waiter, "refuse">][] = [];
+    for (const sleeper of sleepers) {
+      if (matches(sleeper.task) && sleepers.delete(sleeper)) refused.push([sleeper.task.lane, sleeper]);
+    }
+    for (const lane of lanes) {
+      for (const waiter of lane.continuing.take(({ task }) => matches(task))) refused.push([lane, waiter]);
+      for (const message of lane.fresh.take(matches)) refused.push([lane, message]);
+      if (lane.continuing.isEmpty() && lane.fresh.isEmpty()) lanes.delete(lane);
+    }
+    for (const [lane, waiter] of refused) {
+      count(lane, -1);
+      waiter.refuse(error);
+    }
+    if (lanes.size > 0) return;
+    clearTimeout(timer);
+    timer = undefined;
   }
 
   return {
-    /**
-     * Waits for the lane's turn to send a request; refuses with SEO_QUEUE_FULL, or as `refuse` says.
-     * With `delay`, in milliseconds, the message has had a turn before: it is not refused for want of room.
-     */
-    enter(turn: Turn, delay?: number): void {
-      const { lane } = turn;
-      const waits = running >= width || nextStart() > performance.now() || (turn.begins && isFull(lane));
-      if (delay === undefined && waiting >= size && waits) {
-        turn.refuse(
-          new SeoError("SEO_QUEUE_FULL", `The queue is full: ${waiting} messages are waiting (limit ${size}).`),
-        );
+    /** Gate 1. Has a message wait for admission; refuses it with SEO_QUEUE_FULL, or as `cancel` says. */
+    admit(message: Message): void {
+      const { lane } = message;
+      if (isOver(message)) {
+        message.refuse(cancelled);
         return;
       }
-      waiting++;
-      lane.waiting++;
-      if (!delay) {
-        put(turn);
-      } else {
-        lane.until = Math.max(lane.until, performance.now() + delay);
-        const timer = setTimeout(() => {
-          sleeping.delete(turn);
-          put(turn);
-        }, delay);
-        sleeping.set(turn, timer);
+      const waits = !lane.fresh.isEmpty() || lane.active >= lane.maxActive || budget.wait() > 0;
+      if (waits && waiting >= size) {
+        const sentence = `The queue is full: ${waiting} messages are waiting (limit ${size}).`;
+        message.refuse(new SeoError("SEO_QUEUE_FULL", sentence));
+        return;
       }
-      lane.changed();
+      lane.fresh.push(message);
+      lanes.add(lane);
+      count(lane, 1);
+      pump();
     },
 
-    /** Gives the place to the next. After a pause, each that leaves lets one more in than before. */
-    leave(lane: Lane): void {
-      running--;
+    /** Ends an admitted message, so that another one of its lane can begin. */
+    end({ lane }: Message): void {
+      lane.active--;
+      pump();
+    },
+
+    /** Gate 2. Waits for a slot to send a request; `release` must follow. Rejects as `cancel` says. */
+    async acquire(task: Task): Promise<void> {
+      const { lane } = task;
+      if (isOver(task)) throw cancelled;
+      if (budget.wait() === 0) {
+        take(lane);
+        lane.changed();
+        return;
+      }
+      await new Promise<void>((start, refuse) => {
+        lane.continuing.push({ task, start, refuse });
+        lanes.add(lane);
+        count(lane, 1);
+        pump();
+      });
+    },
+
+    release({ lane }: Task): void {
+      budget.give();
       lane.running--;
-      if (width < concurrency && performance.now() >= pausedUntil) width++;
-      wake();
+      pump();
       lane.changed();
     },
 
-    /** A message of the lane has ended, and another may begin. */
-    end(lane: Lane): void {
-      lane.open--;
-      wake();
+    /** Waits for something other than a slot, and lets others go on. Rejects as `cancel` says, after `stop`. */
+    async wait<Value>(task: Task, work: Promise<Value>, stop = () => {}): Promise<Value> {
+      if (isOver(task)) throw cancelled;
+      return new Promise((resolve, reject) => {
+        const refuse = (error: SeoError) => {
+          stop();
+          reject(error);
+        };
+        const sleeper = { task, refuse };
+        sleepers.add(sleeper);
+        count(task.lane, 1);
+        const over = () => {
+          if (sleepers.delete(sleeper)) count(task.lane, -1);
+        };
+        work.finally(over).then(resolve, reject);
+      });
+    },
+
+    /** Waits for something that is needed for a slot to be of use: each that does holds back a new message. */
+    async hold(work: Promise<void>): Promise<void> {
+      held++;
+      await work.finally(() => {
+        held--;
+        // After those that waited have acquired their slots.
+        setImmediate(pump);
+      });
+    },
+
+    /** Waits `ms`. */
+    sleep(task: Task, ms: number): Promise<void> {
+      const { lane } = task;
+      lane.until = Math.max(lane.until, performance.now() + ms);
+      let alarm: NodeJS.Timeout;
+      const rest = new Promise<void>((resolve) => {
+        alarm = setTimeout(resolve, ms);
+      });
+      return this.wait(task, rest, () => clearTimeout(alarm));
     },
 
     /** Lets nothing start for `ms`, and then one request at a time to begin with. */
     pause(ms: number): void {
-      pausedUntil = Math.max(pausedUntil, performance.now() + ms);
-      width = 1;
-      for (const lane of lanes.keys()) lane.changed();
+      budget.pause(ms);
+      for (const lane of lanes) lane.changed();
     },
 
-    /** Milliseconds until the service may be asked again. */
-    pausedFor: () => Math.max(0, pausedUntil - performance.now()),
+    /** Milliseconds for which a pause or the rate lets nothing start. */
+    blockedFor: budget.blockedFor,
 
-    /** Refuses all that waits, or what waits in one lane. */
-    refuse(error: SeoError, only?: Lane): void {
-      const waits = (lane: Lane) => only === undefined || lane === only;
-      const refused = [...sleeping.keys()].filter(({ lane }) => waits(lane));
-      for (const [lane, turns] of lanes) {
-        if (!waits(lane)) continue;
-        lanes.delete(lane);
-        for (const turn of turns) refused.push(turn);
-      }
-      for (const turn of refused) {
-        clearTimeout(sleeping.get(turn));
-        sleeping.delete(turn);
-        waiting--;
-        turn.lane.waiting--;
-        turn.refuse(error);
-      }
-      if (lanes.size > 0) return;
-      clearTimeout(timer);
-      timer = undefined;
+    /** Refuses everything that waits, or what waits of one lane or task. */
+    cancel,
+
+    /** Refuses everything that waits, and whatever comes later. */
+    close(): void {
+      closed = true;
+      cancel(cancelled);
     },
   };
 }

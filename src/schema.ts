@@ -1,116 +1,85 @@
 import { z } from "zod";
 import { SeoError } from "./errors.js";
-import type { Field, Kind } from "./operations.js";
+import { conflictOf, type Dependent, isBlank, type Kind, kindOf, named } from "./kinds.js";
+import type { Field } from "./operations.js";
 
-/** A value and where it came from, as a message names it: `msg.payload.privacy`. */
-export interface Given {
-  value: unknown;
-  from: string;
+const scalars = { string: z.string(), number: z.number(), boolean: z.boolean() };
+
+/** The schema of one field. Its output is the text that is sent. */
+function schemaOf(name: string, field: Field): z.ZodType<string> {
+  const kind = kindOf(field.kind);
+  const wrong = `${name} must be ${kind.expected(field)}`;
+  return z
+    .union(
+      kind.types.map((type) => scalars[type]),
+      { error: ({ input }) => (input === undefined ? `${name} is required` : wrong) },
+    )
+    .transform((value) => kind.clean(String(value), field))
+    .refine((text) => kind.fault(text, field) === undefined, { error: wrong });
 }
 
-const LONGEST = 8192;
-/** The usual length of a database's name column; more would only be an unknown id. */
-const LONGEST_SEGMENT = 255;
-
-/** Control characters and lone surrogates: no parameter may hold them, and the latter cannot be encoded. */
-const unsendable = /[\p{Cc}\p{Cs}]/u;
-
-const scalar = z.union([z.string(), z.number()]);
-const plain = scalar.transform(String);
-const trimmed = scalar.transform((value) => String(value).trim());
-const sendable = (longest: number) => (text: string) => text.length <= longest && !unsendable.test(text);
-
-const choice = (values: Record<string, string>) => {
-  const byName = new Map(
-    Object.entries(values).flatMap(([value, label]) => [
-      [label.toLowerCase(), value],
-      [value.toLowerCase(), value],
-    ]),
-  );
-  return trimmed.transform((text) => byName.get(text.toLowerCase()) ?? "").refine((value) => value !== "");
-};
-
-/** How each kind is checked. What comes out is what is sent. */
-const schemas: Record<Kind, (field: Field) => z.ZodType<string>> = {
-  text: () => trimmed.refine(sendable(LONGEST)),
-  secret: () => plain.refine(sendable(LONGEST)),
-  segment: () => trimmed.refine((text) => sendable(LONGEST_SEGMENT)(text) && !/[/\\]|^\.\.?$/.test(text)),
-  choice: ({ values = {} }) => choice(values),
-  flag: () =>
-    z
-      .union([z.boolean().transform(Number), plain])
-      .pipe(choice({ 0: "no", 1: "yes" }).or(choice({ 0: "false", 1: "true" }))),
-  count: ({ min = 0 }) => plain.transform(Number).pipe(z.number().int().min(min)).transform(String),
-  node: () => z.string(),
-};
-
-const list = (values: Record<string, string>) =>
-  Object.entries(values)
-    .map(([value, label]) => (value.toLowerCase() === label.toLowerCase() ? value : `${value} (${label})`))
-    .join(", ");
-
-/** What each kind may be, as the end of the sentence "… must be". */
-const allowed: Record<Kind, (field: Field) => string> = {
-  text: () => `text or a number of at most ${LONGEST} characters, without control characters`,
-  secret: () => `text of at most ${LONGEST} characters, without control characters`,
-  segment: () =>
-    `text or a number of at most ${LONGEST_SEGMENT} characters, without slashes or control characters, and not "." or ".."`,
-  choice: ({ values = {} }) => `one of ${list(values)}`,
-  flag: () => "0 (no) or 1 (yes)",
-  count: ({ min = 0 }) => `a whole number, ${min} or greater`,
-  node: () => "a node ID",
-};
-
-/** A report record's `password` is a boolean that says whether there is one. */
-const isBlank = (kind: Kind, value: unknown) =>
-  value === undefined ||
-  value === null ||
-  (kind === "secret" ? value === "" || typeof value === "boolean" : typeof value === "string" && value.trim() === "");
-
-/** What came, short, and never the text of a secret. */
+/** The actual value for an error message: shortened, and without the text of a secret. */
 function show(kind: Kind, value: unknown): string {
   if (Array.isArray(value)) return "an array";
-  if (kind === "secret" || typeof value === "object" || typeof value === "function") return `of type ${typeof value}`;
+  if (kindOf(kind).secret || typeof value === "object" || typeof value === "function") return `of type ${typeof value}`;
   const text = String(value);
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }
 
-/**
- * Makes the check of a set of fields. The check returns what is set, by name, ready to be sent;
- * it throws an SeoError with `code`, which names the field, what it may be, what came and from where.
- */
-export function checker(fields: Record<string, Field>, code: "SEO_INPUT" | "SEO_CONFIG" = "SEO_INPUT") {
-  const checks = Object.entries(fields).map(([name, field]) => ({ name, field, schema: schemas[field.kind](field) }));
-  return (given: Record<string, Given>): Record<string, string> => {
-    const input: Record<string, string> = {};
-    for (const { name, field, schema } of checks) {
-      const { value, from } = given[name] as Given;
-      if (isBlank(field.kind, value)) {
-        if (field.required) throw new SeoError(code, `${name} is required, but ${from} is blank.`);
-        continue;
-      }
-      const result = schema.safeParse(value);
-      if (!result.success) {
-        throw new SeoError(
-          code,
-          `${name} must be ${allowed[field.kind](field)}; ${from} is ${show(field.kind, value)}.`,
-        );
-      }
-      input[name] = result.data;
+type Fields = Record<string, Field & Dependent>;
+
+/** The schema of a set of fields, which may depend on each other. */
+function schemaOfAll(fields: Fields) {
+  const shape: Record<string, z.ZodType<string | undefined>> = {};
+  for (const [name, field] of Object.entries(fields)) {
+    const one = schemaOf(name, field);
+    shape[name] = field.required ? one : one.optional();
+  }
+  let all = z.object(shape);
+  for (const [name, { when = {} }] of Object.entries(fields)) {
+    for (const [other, needed] of Object.entries(when)) {
+      all = all.refine((values) => !(values[name] && conflictOf(fields, name, (one) => values[one])), {
+        path: [other],
+        error: `${other} must be ${named(needed, fields[other]?.values?.[needed])} if ${name} is set`,
+        // An invalid value already has its own message.
+        when: ({ issues }) => !issues.some(({ path }) => path?.[0] === name || path?.[0] === other),
+      });
     }
-    return input;
-  };
+  }
+  return all;
 }
 
-/** Reads a node's own properties, with the table's default for what is blank; absent is what has none. Throws an SeoError with `code`. */
+/**
+ * Creates the function that validates a set of fields. It returns the values that are set, ready to be sent, or throws one
+ * SeoError with `code` that names every invalid field, what is allowed, the actual value and its `source`.
+ */
+export function createValidator(fields: Fields, code: "SEO_INPUT" | "SEO_CONFIG" = "SEO_INPUT") {
+  const entries = Object.entries(fields);
+  const schema = schemaOfAll(fields);
+  return (given: Record<string, unknown>, source = (name: string) => name): Record<string, string> => {
+    const set: Record<string, unknown> = {};
+    for (const [name, { kind }] of entries) {
+      const value = given[name];
+      if (!isBlank(kind, value)) set[name] = value;
+    }
+    const result = schema.safeParse(set);
+    if (result.success) return result.data as Record<string, string>;
+    const sentences = result.error.issues.map(({ path, message }) => {
+      const name = String(path[0]);
+      const actual = name in set ? show((fields[name] as Field).kind, set[name]) : "blank";
+      return `${message}; ${source(name)} is ${actual}.`;
+    });
+    throw new SeoError(code, sentences.join(" "));
+  };
+}
+/** Validates a node's own properties and adds the defaults of the table. Throws an SeoError with `code`. */
 export function readSettings(
   fields: Record<string, Field>,
   config: Record<string, unknown>,
   code?: "SEO_INPUT" | "SEO_CONFIG",
 ): Record<string, string> {
   const own = Object.entries(fields).filter(([, { kind }]) => kind !== "node");
-  const given = Object.fromEntries(own.map(([name]) => [name, { value: config[name], from: `the node's ${name}` }]));
-  const read = checker(Object.fromEntries(own), code)(given);
+  const read = createValidator(Object.fromEntries(own), code)(config, (name) => `the node's ${name}`);
   for (const [name, { default: preset = "", unlimited }] of own) {
     if (preset !== "" && !(unlimited && config[name] !== undefined)) read[name] ??= preset;
   }

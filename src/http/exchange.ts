@@ -1,17 +1,10 @@
 import type { Dispatcher } from "undici";
 import type { SeoError } from "../errors.js";
-import { decode, type Headers } from "./response.js";
-
-/** An answer as it came. */
-export interface Received {
-  statusCode: number;
-  headers: Headers;
-  text: string;
-}
+import type { Headers, Received } from "./response.js";
 
 /**
- * One request on its way: what undici tells of it, and the answer or the failure that comes of it. In place of undici's
- * `request`, which makes a stream, an abort signal and their listeners for each answer, only for them to be read at once.
+ * One request in flight: undici's events of it, and the response or the error that it ends with. It replaces undici's
+ * `request`, which makes a stream, an abort signal and their listeners for each response, only for them to be read at once.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly received: Promise<Received>;
@@ -31,8 +24,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Fails with `reason` at once, also while undici waits for a connection and hears of it only afterwards. It is uncertain
-   * whether the service acted once undici has begun to send the request.
+   * Fails with `reason` at once, even while undici waits for a connection and cannot be aborted yet. Once undici has begun
+   * to send the request, it is uncertain whether it takes effect.
    */
   abort(reason: SeoError): void {
     this.#reason = reason.with({ uncertain: this.#controller !== undefined });
@@ -45,7 +38,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else this.#controller = controller;
   }
 
-  /** Also called for each 1xx, before the answer itself. */
+  /** Also called for each 1xx, before the response itself. */
   onResponseStart(_: Dispatcher.DispatchController, statusCode: number, headers: Headers): void {
     this.#statusCode = statusCode;
     this.#headers = headers;
@@ -56,22 +49,21 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    const statusCode = this.#statusCode;
-    const headers = this.#headers;
     const [chunk, ...more] = this.#chunks;
-    decode(chunk && more.length === 0 ? chunk : Buffer.concat(this.#chunks), headers).then(
-      (text) => this.#resolve({ statusCode, headers, text }),
-      this.#reject,
-    );
+    const bytes = chunk && more.length === 0 ? chunk : Buffer.concat(this.#chunks);
+    this.#resolve({ statusCode: this.#statusCode, headers: this.#headers, bytes });
   }
 
   onResponseError(_: Dispatcher.DispatchController, cause: Error & { code?: string }): void {
     const begun = this.#statusCode !== 0;
-    // A 204 has no body, but undici takes one that gives a length for an answer that was cut short.
+    // A 204 has no body, but undici takes one with a length for a response that was cut short.
     if (this.#statusCode === 204 && !this.#reason) this.onResponseEnd();
-    // Where the connection is not kept, an answer that breaks off is one whose length or last chunk is wrong.
+    // On a connection that is not kept alive, undici reports a cut response as a wrong length or last chunk.
     else if (begun && (cause.code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" || /Invalid EOF/.test(cause.message)))
       this.#reject({ code: "UND_ERR_SOCKET" });
+    // So undici reports that a proxy to which it forwards wants a password.
+    else if (cause.code === "UND_ERR_INVALID_ARG" && /\(407\)/.test(cause.message))
+      this.#reject({ code: "UND_ERR_PRX_CONN" });
     else this.#reject(cause);
   }
 }

@@ -1,91 +1,84 @@
 import { type buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from "undici";
-
-/** A proxy's URL, with its user name and password if it wants them, and the hosts that are asked without it. */
-export interface ProxyOptions {
-  url: string;
-  except: string[];
-}
+import { type ProxyOptions, parseProxy } from "../config.js";
 
 export type Connections = Pick<Dispatcher, "dispatch" | "destroy">;
 
-type Coded = Error & { code?: string };
 type Connect = (options: Dispatcher.ConnectOptions) => Promise<Dispatcher.ConnectData>;
 
-/** The environment's proxies; they count as they are when the connections are made. */
-const VARIABLES = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"];
-export const hasProxy = () => VARIABLES.some((name) => process.env[name]);
+const VARIABLES = {
+  "http:": ["http_proxy", "HTTP_PROXY"],
+  "https:": ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"],
+};
 
-const NO_TUNNEL = "UND_ERR_PRX_CONN";
-const noTunnel = () => Object.assign(new Error(), { code: NO_TUNNEL });
-/** What a proxy answers that makes tunnels, but wants a password first or cannot reach the service. */
-const MAKES_TUNNELS = new Set([407, 500, 502, 503, 504]);
+/** The proxy of the environment for an origin, as curl finds it. Throws SEO_CONFIG where it is not usable. */
+function environmentProxy(origin: string): URL | undefined {
+  const names = VARIABLES[origin.startsWith("https:") ? "https:" : "http:"];
+  const name = names.find((one) => process.env[one] !== undefined);
+  const text = name && process.env[name];
+  return text ? parseProxy(text, name) : undefined;
+}
 
-/**
- * The connections to `origin` through `proxy`, or through the environment's: by tunnels. A proxy that makes none for
- * plain http, and many make them for port 443 only, is handed the requests themselves. Each fault on the way to the
- * proxy is a NO_TUNNEL. Throws where the proxy's URL is none.
- */
+/** The proxy for an origin: the chosen one, else that of the environment. Throws SEO_CONFIG where it is not usable. */
+export const proxyFor = (origin: string, chosen?: ProxyOptions) =>
+  chosen ? parseProxy(chosen.url) : environmentProxy(origin);
+
+const unreachable = () => Object.assign(new Error(), { code: "UND_ERR_PRX_CONN" });
+
+/** The Basic credentials in a URL; the password can be blank. */
+function credentialsIn({ username, password }: URL): { token: string } | undefined {
+  if (!username && !password) return undefined;
+  const text = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { token: `Basic ${Buffer.from(text).toString("base64")}` };
+}
+
+/** Connections through a proxy: as curl does, it forwards `http:` requests and tunnels `https:`. */
 export function throughProxy(
-  origin: string,
-  { connect, ...limits }: Pool.Options & { connect: buildConnector.BuildOptions },
-  timeout: number,
-  proxy?: ProxyOptions,
+  proxy: URL,
+  { connect, ...limits }: Pool.Options & { connect: buildConnector.BuildOptions & { timeout: number } },
+  except?: string[],
 ): Connections {
-  let forward: Dispatcher["dispatch"] | undefined;
+  const { timeout } = connect;
 
-  function clientFactory(url: URL, { connect: reach }: { connect: buildConnector.connector }): Dispatcher {
-    const pool = new Pool(url, {
-      ...limits,
-      headersTimeout: timeout,
-      connect: (options, done) =>
-        reach(options, (cause, socket) =>
-          cause ? done(noTunnel(), null) : done(null, socket as NonNullable<typeof socket>),
-        ),
-    });
+  /** Reports a proxy that cannot be reached as such, and not as the service. */
+  const reaching =
+    (reach: buildConnector.connector): buildConnector.connector =>
+    (options, done) =>
+      reach(options, (...[cause, socket]) => (cause ? done(unreachable(), null) : done(null, socket)));
 
-    function refused({ headers }: Dispatcher.ConnectOptions): void {
-      if (!origin.startsWith("http:")) return;
-      const authorization = (headers as Record<string, string>)["proxy-authorization"];
-      const own = { host: new URL(origin).host, ...(authorization && { "proxy-authorization": authorization }) };
-      forward = ({ path, headers, ...rest }, handler) =>
-        pool.dispatch({ ...rest, path: origin + path, headers: { ...headers, ...own }, headersTimeout: 0 }, handler);
-    }
-
-    const ask = pool.connect.bind(pool) as Connect;
+  /** The pool that asks the proxy for tunnels. undici 7 asks again for ever if the proxy closes the connection (issue 5441). */
+  function clientFactory(url: URL, options: object): Dispatcher {
+    const pool = new Pool(url, { ...limits, ...options, headersTimeout: timeout });
+    const connectThrough = pool.connect.bind(pool) as Connect;
     return Object.assign(pool, {
-      // undici 7 asks again for ever, thousands of times a second, where the proxy ends the connection instead of answering.
       async connect(options: Dispatcher.ConnectOptions) {
-        const answer = await ask(options).catch(({ code }: Coded) => {
-          if (code !== NO_TUNNEL && code !== "UND_ERR_HEADERS_TIMEOUT") refused(options);
-          throw noTunnel();
+        const response = await connectThrough(options).catch(() => {
+          throw unreachable();
         });
-        if (answer.statusCode === 200) return answer;
-        answer.socket.on("error", () => {}).destroy();
-        if (!MAKES_TUNNELS.has(answer.statusCode)) refused(options);
-        throw noTunnel();
+        if (response.statusCode === 200) return response;
+        response.socket.on("error", () => {}).destroy();
+        throw unreachable();
       },
     });
   }
 
-  const agent = new EnvHttpProxyAgent({
+  /** undici gives a pool that forwards only its `connect`, and one through a tunnel everything. */
+  function factory(url: string | URL, options: Pool.Options): Dispatcher {
+    const forwards = String(url) === proxy.href;
+    const reach = options.connect as buildConnector.connector;
+    return new Pool(url as URL, { ...limits, ...options, ...(forwards && { connect: reaching(reach) }) });
+  }
+
+  return new EnvHttpProxyAgent({
     ...limits,
     connect,
     requestTls: connect,
     proxyTls: { timeout },
-    clientFactory: clientFactory as never,
-    ...(proxy && { httpProxy: proxy.url, httpsProxy: proxy.url, noProxy: proxy.except.join(",") }),
+    proxyTunnel: false,
+    clientFactory,
+    factory,
+    httpProxy: proxy.href,
+    httpsProxy: proxy.href,
+    ...credentialsIn(proxy),
+    ...(except && { noProxy: except.join(",") }),
   });
-
-  return {
-    dispatch(options, handler) {
-      if (forward) return forward(options, handler);
-      const fail = handler.onResponseError?.bind(handler);
-      handler.onResponseError = (controller, cause: Coded) => {
-        if (forward && cause.code === NO_TUNNEL) forward(options, Object.assign(handler, { onResponseError: fail }));
-        else fail?.(controller, cause);
-      };
-      return agent.dispatch(options, handler);
-    },
-    destroy: () => agent.destroy(),
-  };
 }

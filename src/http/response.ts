@@ -3,16 +3,27 @@ import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import { parse } from "secure-json-parse";
 import { type Code, type Details, SeoError, type Stage } from "../errors.js";
 import type { Operation } from "../operations.js";
+import { LONGEST_WAIT } from "../retry.js";
+import type { Redact } from "./redact.js";
 
 export type Headers = Record<string, string | string[] | undefined>;
+
+/** A response as it came over the wire. */
+export interface Received {
+  statusCode: number;
+  headers: Headers;
+  bytes: Buffer;
+}
 
 const MAX_DECODED = 64 << 20;
 /** Node-RED ends when it clones a message that is nested some 1 900 levels deep; a report has five. */
 const MAX_DEPTH = 64;
-/** As much of an answer that is no JSON as is looked through for secrets, before it is cut for flows. */
-const MAX_TEXT = 1 << 16;
+/** How much of a text that is not JSON is searched for secrets. */
+const MAX_SEARCHED = 1 << 16;
+/** How much of a text an error quotes: enough to recognize whose it is. */
+const MAX_QUOTED = 1000;
 
-/** In pieces of this size a bomb is found out in a tenth of the time that zlib's own 16 KiB take. */
+/** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */
 const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };
 
 const decoders = new Map([
@@ -23,15 +34,15 @@ const decoders = new Map([
 ]);
 const utf8 = new TextDecoder();
 
-/** The codings that `decode` can read, as the request offers them. */
+/** The codings that a request offers. */
 export const acceptEncoding = "gzip, br";
 
-/** Undoes the content coding, and reads UTF-8: a byte order mark goes, what is no UTF-8 becomes U+FFFD. */
-export async function decode(bytes: Buffer, headers: Headers): Promise<string> {
+/** Undoes the content coding, and reads UTF-8: a byte order mark is dropped, invalid bytes become U+FFFD. */
+export async function decode({ bytes, headers }: Pick<Received, "bytes" | "headers">): Promise<string> {
   const coding = String(headers["content-encoding"] ?? "identity")
     .trim()
     .toLowerCase();
-  if (coding === "identity") return utf8.decode(bytes);
+  if (coding === "identity" || bytes.length === 0) return utf8.decode(bytes);
   const decoder = decoders.get(coding);
   if (!decoder)
     throw new SeoError("SEO_RESPONSE", "The response uses a content encoding that was not requested.", {
@@ -68,21 +79,21 @@ function depth(text: string): number {
   return deepest;
 }
 
-type Reading = { json: unknown } | { refused: "not JSON" | "nested too deeply" };
+type Parsed = { json: unknown } | { problem: "not JSON" | "nested too deeply" };
 
-function read(text: string): Reading {
-  // The count takes a tenth of the time of following them, and most answers have fewer.
+function parseJson(text: string): Parsed {
+  // Counting takes a tenth of the time of following the nesting, and most responses have fewer brackets.
   const brackets = hasMore(text, MAX_DEPTH / 2, "[") || hasMore(text, MAX_DEPTH / 2, "{");
-  if (brackets && depth(text) > MAX_DEPTH) return { refused: "nested too deeply" };
+  if (brackets && depth(text) > MAX_DEPTH) return { problem: "nested too deeply" };
   try {
     return { json: parse(text, { protoAction: "remove", constructorAction: "remove" }) };
   } catch {
-    return { refused: "not JSON" };
+    return { problem: "not JSON" };
   }
 }
 
-/** The service's words, in any of the shapes that installations give: `message` text or messages by field, or `errors` by field. */
-function words(body: unknown): { message?: string | undefined; fields?: Record<string, string[]> | undefined } {
+/** The service's messages, in each shape that installations use: `message` as text or by field, or `errors` by field. */
+function serverMessages(body: unknown): { message?: string; fields?: Record<string, string[]> } {
   const { message, errors, error } = Object(body) as Record<string, unknown>;
   const byField = [errors, message].find(
     (value): value is object => typeof value === "object" && value !== null && !Array.isArray(value),
@@ -95,14 +106,12 @@ function words(body: unknown): { message?: string | undefined; fields?: Record<s
         [messages].flat().filter((text) => typeof text === "string"),
       ]),
     );
-  const texts = [
-    message,
-    error,
-    Object.values(fields ?? {})
-      .flat()
-      .join(" "),
-  ];
-  return { message: texts.find((value) => typeof value === "string" && value !== "") as string | undefined, fields };
+  const named = Object.entries(fields ?? {})
+    .filter(([, messages]) => messages.length > 0)
+    .map(([field, messages]) => `${field}: ${messages.join(" ")}`)
+    .join(" ");
+  const text = [named, message, error].find((value) => typeof value === "string" && value !== "");
+  return { ...(typeof text === "string" && { message: text }), ...(fields && { fields }) };
 }
 
 /** Seconds to wait by `Retry-After` (a number or an HTTP date) or, without one, by `X-RateLimit-Reset` (unix seconds). */
@@ -125,24 +134,43 @@ const kinds: Record<number, [Code, Stage]> = {
 /** Statuses after which another attempt may succeed. */
 const transient = new Set([408, 429, 500, 502, 503, 504]);
 
-/** An answer's failure: status, the service's words, and whether the service may have acted. */
-function failure(status: number, headers: Headers, text: string): SeoError {
-  if (status < 400) {
-    const target = String(headers.location);
-    const to = URL.canParse(target) ? ` to ${new URL(target).origin}` : "";
-    return new SeoError(
-      "SEO_RESPONSE",
-      `The service redirected the request${to} (${status}). Redirects are not followed.`,
-      { statusCode: status, stage: "redirect" },
-    );
-  }
-  const reading = read(text);
-  const body = "json" in reading ? reading.json : text.slice(0, MAX_TEXT);
-  const { message, fields } = "json" in reading ? words(body) : {};
+/** The sentence of an error response; `subject` is the record that the request names. */
+function sentence(status: number, said: string, subject: string | undefined): string {
+  if (status === 422) return `The service rejected the request (422): ${said}`;
+  return `The service returned ${status}${status === 404 && subject ? ` for ${subject}` : ""}: ${said}`;
+}
+
+/** The redirect of a request, which is not followed. */
+function redirected(status: number, headers: Headers, redact: Redact): SeoError {
+  const target = String(headers.location);
+  const to = URL.canParse(target) ? ` to ${redact(new URL(target).origin)}` : "";
+  return new SeoError(
+    "SEO_RESPONSE",
+    `The service redirected the request${to} (${status}). Redirects are not followed.`,
+    {
+      statusCode: status,
+      stage: "redirect",
+      values: { target: to.slice(4) || "…" },
+    },
+  );
+}
+
+/**
+ * Turns an error response into an error. The service's words are redacted before anything is made of them; status,
+ * wait and certainty are the client's own, and no secret can change them.
+ */
+function toError(status: number, headers: Headers, text: string, redact: Redact, subject?: string): SeoError {
+  const parsed = parseJson(text);
+  const isJson = "json" in parsed;
+  const body: unknown = isJson ? redact(parsed.json) : quote(text, redact);
+  const { message, fields } = isJson ? serverMessages(body) : {};
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
-  const said =
-    message ?? ("json" in reading ? "no error message." : "the response is not JSON, so it did not come from the API.");
+  const said = message ?? (isJson ? "no error message." : "the response is not JSON, so it did not come from the API.");
+  const tooLong =
+    wait !== undefined && wait > LONGEST_WAIT
+      ? ` It asked to wait ${wait} s, more than the limit of ${LONGEST_WAIT} s.`
+      : "";
   const details: Details = {
     statusCode: status,
     fields,
@@ -152,18 +180,39 @@ function failure(status: number, headers: Headers, text: string): SeoError {
     transient: transient.has(status),
     uncertain: status === 408 || (status >= 500 && wait === undefined),
   };
-  return new SeoError(code, `The service returned ${status}: ${said}`, details);
+  return new SeoError(code, sentence(status, said, subject).slice(0, MAX_QUOTED) + tooLong, details);
 }
 
-/** The body of a successful answer, checked; null for the empty answer to a delete. Throws an SeoError for any other. */
-export function readAnswer(row: Operation, status: number, headers: Headers, text: string): unknown {
-  if (status < 200 || status > 299) throw failure(status, headers, text);
+/** The beginning of a text that is not JSON. It is cut last: half of a secret would not be found. */
+const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHED)).slice(0, MAX_QUOTED);
+
+/** What must not be in a response that reaches a flow, and how an error names its request. */
+export interface Context {
+  /** Redacts the API key in a success; `text` is what it was read from. */
+  redactKey<T>(value: T, text: string): T;
+  /** Redacts all secrets of the request in an error. Made only when it is needed. */
+  redactor(): Redact;
+  /** The record that the path names: `report ID 27`. */
+  subject(): string | undefined;
+}
+
+/** Reads a response: the body of a success, or null where a delete returns none. Throws an SeoError for any other. */
+export async function readResponse(row: Operation, received: Received, context: Context): Promise<unknown> {
+  const { statusCode, headers } = received;
+  if (statusCode < 200 || statusCode > 299) {
+    const redact = context.redactor();
+    if (statusCode < 400) throw redirected(statusCode, headers, redact);
+    // The status counts even if the body cannot be decoded.
+    const text = await decode(received).catch(() => "");
+    throw toError(statusCode, headers, text, redact, context.subject());
+  }
+  const text = await decode(received);
   if (row.deletes && text.trim() === "") return null;
-  const reading = read(text);
-  if ("json" in reading) return reading.json;
-  throw new SeoError("SEO_RESPONSE", `The service returned ${status}, but the response is ${reading.refused}.`, {
-    statusCode: status,
-    body: text.slice(0, MAX_TEXT),
+  const parsed = parseJson(text);
+  if ("json" in parsed) return context.redactKey(parsed.json, text);
+  throw new SeoError("SEO_RESPONSE", `The service returned ${statusCode}, but the response is ${parsed.problem}.`, {
+    statusCode,
+    body: quote(text, context.redactor()),
     stage: "answer",
     uncertain: true,
   });

@@ -1,17 +1,21 @@
 import { createRequire } from "node:module";
 import { setImmediate } from "node:timers/promises";
 import type { Dispatcher } from "undici";
+import type { Base, ProxyOptions, TlsOptions } from "../config.js";
 import { fromCause, SeoError } from "../errors.js";
+import { secretsOf } from "../input.js";
 import type { Operation } from "../operations.js";
-import type { Lane } from "../queue.js";
-import { createDispatcher, type TlsOptions } from "./dispatcher.js";
+import type { Lane, Task } from "../queue.js";
+import { createDispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
-import type { ProxyOptions } from "./proxy.js";
-import { redact } from "./redact.js";
-import type { Base, Request } from "./request.js";
-import { acceptEncoding, readAnswer } from "./response.js";
+import { createRedactor, unencoded } from "./redact.js";
+import type { Request } from "./request.js";
+import { acceptEncoding, type Headers, readResponse } from "./response.js";
 
 const { name, version } = createRequire(import.meta.url)("../../../package.json") as { name: string; version: string };
+
+/** Keys that are shorter are not redacted in successes, because they could match ordinary words. */
+const SHORTEST_KEY = 8;
 
 export interface TransportOptions {
   apiKey: string;
@@ -20,68 +24,92 @@ export interface TransportOptions {
   proxy?: ProxyOptions | undefined;
 }
 
-/** Sends single requests to one origin, each with the key, and ends those that take too long or are not wanted any more. */
+/** A row, the validated input that its request was made from, and the milliseconds that it can take. */
+export interface Sending {
+  row: Operation;
+  input: Record<string, string>;
+  request: Request;
+  timeout: number;
+}
+
+/** A success as a flow sees it. */
+export interface Response {
+  statusCode: number;
+  headers: Headers;
+  /** The response's JSON; null where the service sent nothing. */
+  body: unknown;
+}
+
+/** Sends single requests to one origin, each with the key, and ends those that take too long or are cancelled. */
 export function createTransport({ origin }: Base, { apiKey, ...connection }: TransportOptions) {
   const dispatcher = createDispatcher({ origin, ...connection });
-  const running = new Map<Exchange, Lane>();
-  const sent = {
+  const inFlight = new Map<Exchange, Task>();
+  const headers = {
     authorization: `Bearer ${apiKey}`,
     accept: "application/json",
     "accept-encoding": acceptEncoding,
     "user-agent": `${name}/${version}`,
   };
-  const sentWithForm = { ...sent, "content-type": "application/x-www-form-urlencoded" };
+  const formHeaders = { ...headers, "content-type": "application/x-www-form-urlencoded" };
 
-  /** Stays as it is in every form that the key may have in an answer. */
-  const [core = ""] = (apiKey.match(/[A-Za-z0-9]+/g) ?? []).sort((a, b) => b.length - a.length);
-  /** A service that echoes its caller's key must not put it into a flow; a short one would blot out mere words. */
-  const withoutKey = <T>(value: T, texts: unknown[]): T =>
-    apiKey.length >= 8 && texts.some((text) => String(text).includes(core)) ? redact(value, [apiKey]) : value;
+  const core = unencoded(apiKey);
+  const redactor = createRedactor([apiKey]);
+  const redactKey = <T>(value: T, text: string): T =>
+    apiKey.length >= SHORTEST_KEY && text.includes(core) ? redactor(value) : value;
 
-  /** Sends one request, which may take at most `ms`. */
-  async function send(row: Operation, { method, path, body }: Request, ms: number, lane: Lane) {
-    const pool = row.once ? dispatcher.fresh : dispatcher.kept;
-    const exchange = new Exchange();
-    const late = { transient: true, stage: "time" } as const;
-    const timer = setTimeout(() => {
-      exchange.abort(
-        new SeoError("SEO_TIMEOUT", `The service at ${origin} did not respond within ${ms / 1000} s.`, late),
-      );
-    }, ms);
-    running.set(exchange, lane);
-    try {
-      pool.dispatch(
-        {
-          origin,
-          path,
-          method: method as Dispatcher.HttpMethod,
-          headers: body === undefined ? sent : sentWithForm,
-          body: body ?? null,
-        },
-        exchange,
-      );
-      const { statusCode, headers, text } = await exchange.received;
-      // First whatever else has come is taken in: reading takes the processor, and 1 000 pages took a quarter longer.
-      await setImmediate();
-      return {
-        statusCode,
-        headers: withoutKey(headers, Object.values(headers)),
-        body: withoutKey(readAnswer(row, statusCode, headers, text), [text]),
-      };
-    } catch (cause) {
-      throw fromCause(cause, origin);
-    } finally {
-      clearTimeout(timer);
-      running.delete(exchange);
-    }
-  }
+  const contextOf = ({ row, input }: Sending) => ({
+    redactKey,
+    redactor: () => createRedactor([apiKey, ...secretsOf(row, input)]),
+    subject: () => {
+      const named = Object.entries(row.params).find(([, { place }]) => place === "path");
+      if (!named) return undefined;
+      const [name, { label }] = named;
+      return `${label.charAt(0).toLowerCase()}${label.slice(1)} ${input[name]}`;
+    },
+  });
 
   return {
-    send,
+    /** Sends one request. Rejects with an SeoError that holds no secret. */
+    async send(sending: Sending, task: Task): Promise<Response> {
+      const { row, request, timeout } = sending;
+      const { method, path, body } = request;
+      const exchange = new Exchange();
+      const timer = setTimeout(() => {
+        const sentence = `The service at ${origin} did not respond within ${timeout / 1000} s.`;
+        exchange.abort(new SeoError("SEO_TIMEOUT", sentence, { transient: true, stage: "time" }));
+      }, timeout);
+      inFlight.set(exchange, task);
+      try {
+        (row.idempotent ? dispatcher.oneShot : dispatcher.keepAlive).dispatch(
+          {
+            origin,
+            path,
+            method: method as Dispatcher.HttpMethod,
+            headers: body === undefined ? headers : formHeaders,
+            body: body ?? null,
+          },
+          exchange,
+        );
+        const received = await exchange.received;
+        // Let pending socket data arrive before parsing blocks; otherwise 1,000 pages take 25% longer.
+        await setImmediate();
+        return {
+          statusCode: received.statusCode,
+          headers: redactKey(received.headers, Object.values(received.headers).join("\n")),
+          body: await readResponse(row, received, contextOf(sending)),
+        };
+      } catch (cause) {
+        throw fromCause(cause, origin);
+      } finally {
+        clearTimeout(timer);
+        inFlight.delete(exchange);
+      }
+    },
 
-    /** Ends what runs, of one lane or of all, with `reason`. */
-    abort(reason: SeoError, only?: Lane): void {
-      for (const [exchange, lane] of running) if (only === undefined || lane === only) exchange.abort(reason);
+    /** Ends what is in flight, of one lane or task or of all, with `reason`. */
+    abort(reason: SeoError, scope?: Lane | Task): void {
+      for (const [exchange, task] of inFlight)
+        if (scope === undefined || task === scope || task.lane === scope) exchange.abort(reason);
     },
 
     destroy: () => dispatcher.destroy(),

@@ -1,6 +1,6 @@
 import { type Address, readAddress } from "../address.js";
-import type { Response } from "../client.js";
 import { SeoError } from "../errors.js";
+import type { Response } from "../http/transport.js";
 
 /**
  * The newest report before a request was sent. `rank` is its ID, or its creation date in milliseconds if the IDs are not
@@ -90,12 +90,12 @@ export function createAccount({ request, pages }: Requests, date: () => number) 
     redirectOf: ({ key }: Address) => redirects.get(key),
 
     /** Reads one short list if no report is known yet. If that fails, a lost response stays uncertain. */
-    async findNewest(list: string): Promise<void> {
-      if (newest) return;
+    findNewest(list: string): Promise<void> | undefined {
+      if (newest) return undefined;
       finding ??= readShortList(list).finally(() => {
         finding = undefined;
       });
-      await finding;
+      return finding;
     },
 
     /** A message got this report for its page. */

@@ -1,5 +1,5 @@
 import type { Address } from "../address.js";
-import type { Response } from "../client.js";
+import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import {
   type Account,

@@ -1,6 +1,6 @@
 import { readAddress } from "../address.js";
-import type { Response } from "../client.js";
 import type { SeoError } from "../errors.js";
+import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import { createAccount, type Reading, type Requests, reportsIn, type Watermark } from "./account.js";
 import { type Candidate, type Entry, type Intent, lookAtReport, lookInList, undecided } from "./look.js";
@@ -14,8 +14,10 @@ export type Outcome =
 
 /** One request, from before it is sent until its outcome is known. */
 export interface Ticket {
-  /** Resolves when no other request for the same page is open, and the newest report is known. */
-  ready(): Promise<void>;
+  /** Waits until no other request for the same page is open; undefined if there is none. */
+  turn(): Promise<void> | undefined;
+  /** Waits until the newest report is known; undefined if it is. */
+  newest(): Promise<void> | undefined;
   /** The request is about to be sent. What this returns finds its effect later, also in another process. */
   sending(): Intent;
   /** The response arrived. */
@@ -75,17 +77,17 @@ function deferred() {
 
 /** Lets requests that share a name run one after the other. */
 function createTurns() {
-  const last = new Map<string, Promise<unknown>>();
+  const last = new Map<string, Promise<void>>();
   return {
-    /** Resolves when all that came before under this name have ended; `ended` is the end of this one. */
-    async wait(name: string, ended: Promise<void>): Promise<void> {
+    /** Waits for all that came before under this name, if any; `ended` is the end of this one. */
+    take(name: string, ended: Promise<void>): Promise<void> | undefined {
       const before = last.get(name);
       // One that gives up while it waits does not let the next one pass.
       const all = Promise.all([before, ended]).then(() => {
         if (last.get(name) === all) last.delete(name);
       });
       last.set(name, all);
-      await before;
+      return before;
     },
   };
 }
@@ -171,12 +173,15 @@ export function createReconciler(requests: Requests, { now, date, sleep }: Clock
         answered.resolve();
       };
       return {
-        async ready() {
-          await turns.wait(address.key, ended.promise);
-          const redirect = account.redirectOf(address)?.key ?? address.key;
-          if (redirect !== address.key) await turns.wait(redirect, ended.promise);
-          if (lookup.list) await account.findNewest(lookup.list);
+        turn() {
+          const redirected = () => {
+            const { key } = account.redirectOf(address) ?? address;
+            return key === address.key ? undefined : turns.take(key, ended.promise);
+          };
+          const before = turns.take(address.key, ended.promise);
+          return before ? before.then(redirected) : redirected();
         },
+        newest: () => (lookup.list ? account.findNewest(lookup.list) : undefined),
         sending() {
           answered = deferred();
           const watermark = lookup.list ? account.newest() : undefined;

@@ -3,11 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import { changes, operations, service } from "../../src/operations.js";
-import { examples } from "../support/examples.js";
+import { readExamples } from "../support/examples.js";
 import type { FlowNode } from "../support/red.js";
 
+const examples = readExamples("examples");
 const SERVICE = "seo-examples-service";
 const GRID = 20;
+const WIDTH = 900;
 const own = { ...operations, "seo-report-changes": changes };
 
 /** The core nodes that the examples may use. */
@@ -18,10 +20,10 @@ const core = new Set(
   ].flatMap((line) => line.split(" ").map((type) => type.replace("-", type === "mqtt-broker" ? "-" : " "))),
 );
 
-/** What every node in a flow has, whatever its type. */
+/** Properties that every node has. */
 const common = ["id", "type", "z", "g", "name", "x", "y", "wires", "info"];
 
-/** The properties that the editor gives a node of ours. */
+/** The properties that the editor gives one of this package's nodes. */
 function properties(type: string): string[] {
   const { params, options } = own[type as keyof typeof own] ?? { params: {}, options: {} };
   return ["service", ...Object.keys(params).flatMap((param) => [param, `${param}Type`]), ...Object.keys(options)];
@@ -35,16 +37,18 @@ interface Box {
   bottom: number;
 }
 
-const WIDE = /[mwMWABCDGHKNOQRUVXYZ@%&]/;
+const WIDE = /[mwMWABCDGHKNOQRUVXYZ@%&_]/;
 const NARROW = /[ijltfrI .,:;'!()[\]/-]/;
 
-/** Where a node is drawn: its label in the editor's 14-pixel Helvetica, more or less, and the buttons at its sides. */
+/** Where a node is drawn: its label by the editor's formula, in a wide font such as DejaVu Sans, and the button at its side. */
 function boxOf(node: FlowNode): Box {
-  const label = [...(node.name ?? "")].reduce(
-    (sum, sign) => sum + (WIDE.test(sign) ? 11 : NARROW.test(sign) ? 4 : 7.5),
+  const isSmall = node.type.startsWith("link ") && !node.l;
+  const sign = node.repeat || node.crontab || node.once ? " ↻" : "";
+  const label = [...(node.name + sign)].reduce(
+    (sum, letter) => sum + (WIDE.test(letter) ? 12 : NARROW.test(letter) ? 5 : 8.5),
     0,
   );
-  const width = Math.max(100, 20 * Math.round((label + 50) / 20));
+  const width = isSmall ? 30 : Math.max(100, 20 * Math.ceil((label + 57) / 20));
   const height = Math.max(30, 15 * ((node.wires as unknown[])?.length ?? 0));
   const [x, y] = [node.x as number, node.y as number];
   return {
@@ -66,7 +70,7 @@ describe("the files of the examples", () => {
     );
   });
 
-  it("share one service node and no other id", () => {
+  it("share one service node and no other ID", () => {
     const all = examples.flatMap(([, nodes]) => nodes);
     const ids = all.filter(({ id }) => id !== SERVICE).map(({ id }) => id);
     assert.deepEqual(
@@ -86,16 +90,28 @@ describe("the files of the examples", () => {
     );
   });
 
-  it("have a picture and a sentence each", () => {
+  it("have a row in the README each, with a picture", () => {
     const readme = readFileSync(join(root, "examples/README.md"), "utf8");
     for (const [title] of examples) {
-      const number = title.split(" ")[0];
+      const picture = `docs/pictures/${title.slice(0, 2)}.png`;
       assert.match(
         readme,
-        new RegExp(`\\n## ${title}\\n\\n[^\\n]+\\.\\n\\n!\\[[^\\]]+\\]\\(\\.\\./docs/pictures/${number}\\.png\\)\\n`),
+        new RegExp(`\\n\\| ${title} \\|[^|\\n]+\\.\\s*\\|[^|\\n]+\\|[^|\\n]*src="\\.\\./${picture}"[^|\\n]+\\|\\n`),
       );
-      assert.equal(readFileSync(join(root, `docs/pictures/${number}.png`)).toString("latin1", 1, 4), "PNG");
+      assert.equal(readFileSync(join(root, picture)).toString("latin1", 1, 4), "PNG");
     }
+  });
+
+  it("repeat no paragraph in more than two of them", () => {
+    const counts = new Map<string, number>();
+    for (const [, [tab]] of examples) {
+      for (const paragraph of new Set(String(tab?.info).split("\n")))
+        counts.set(paragraph, (counts.get(paragraph) ?? 0) + 1);
+    }
+    assert.deepEqual(
+      [...counts].filter(([paragraph, count]) => paragraph.length > 100 && count > 2),
+      [],
+    );
   });
 
   for (const [title, nodes] of examples) {
@@ -103,22 +119,27 @@ describe("the files of the examples", () => {
       const [tab, comment] = nodes;
       const placed = nodes.filter(({ x, type }) => x !== undefined && type !== "group");
 
-      it("begins with a comment that says what it does and what to set", () => {
+      it("explains itself in the flow's description and in a comment, setup first", () => {
         assert.equal(tab?.type, "tab");
+        assert.equal(tab?.label, title.replace(/^\d+ - /, "SEO: "));
         assert.equal(comment?.type, "comment");
         assert.ok((comment?.name ?? "").length > 0);
-        assert.match(String(comment?.info), /^.{40}[\s\S]*\*\*To set[\s\S]*SEO_BASE_URL/);
+        assert.match(
+          String(comment?.info),
+          /^\*\*Setup\.\*\*\n\n- [\s\S]*SEO_BASE_URL[\s\S]*\n\n\*\*What it does\.\*\* /,
+        );
+        assert.equal(tab?.info, comment?.info);
         assert.ok(placed.every(({ y }) => Number(y) >= Number(comment?.y)));
       });
 
-      it("uses nothing but core nodes, unless its comment names the package", () => {
+      it("uses only core nodes, unless its comment names the package", () => {
         const foreign = nodes.filter(({ type }) => !core.has(type) && !type.startsWith("seo-")).map(({ type }) => type);
         const dashboard = foreign.every((type) => type.startsWith("ui-"));
         assert.ok(dashboard, `foreign nodes: ${foreign}`);
         if (foreign.length > 0) assert.match(String(comment?.name), /@flowfuse\/node-red-dashboard/);
       });
 
-      it("gives our nodes the properties that the table has, all of them and no other", () => {
+      it("gives this package's nodes exactly the properties that the table has", () => {
         for (const { id, ...node } of nodes) {
           if (node.type === "seo-service") {
             const wanted = [...Object.keys(service), "type", "name", "credentials"];
@@ -142,7 +163,7 @@ describe("the files of the examples", () => {
         assert.doesNotMatch(JSON.stringify(nodes), /hooks\.slack\.com|Bearer |mqtts?:\/\/[^"]*@/);
       });
 
-      it("wires and links only what is there", () => {
+      it("wires and links only nodes that exist", () => {
         const ids = new Set(nodes.map(({ id }) => id));
         for (const { wires, links, scope, g, z } of nodes) {
           for (const id of [wires, links, scope, g, z].flat(2).filter(Boolean))
@@ -150,13 +171,14 @@ describe("the files of the examples", () => {
         }
       });
 
-      it("is laid out on the grid, from left to right, with nothing over anything", () => {
+      it("is laid out on the grid, from left to right, at most 900 px wide, without overlaps", () => {
         for (const { name, x, y } of placed) {
           assert.equal(Number(y) % GRID, 0, `y of ${name}`);
           assert.equal(Number(x) % (GRID / 2), 0, `x of ${name}`);
         }
         const boxes = placed.map(boxOf);
         for (const [index, box] of boxes.entries()) {
+          assert.ok(box.left >= 0 && box.right <= WIDTH, `${box.node.name} is at ${box.left} to ${box.right}`);
           for (const other of boxes.slice(index + 1)) {
             assert.ok(apart(box, other), `${box.node.name} and ${other.node.name} overlap`);
           }
@@ -169,7 +191,7 @@ describe("the files of the examples", () => {
         }
       });
 
-      it("has a name on every node, and a comment or few lines in every function", () => {
+      it("names every node, and comments every function that is not trivial", () => {
         for (const { name, type } of placed) assert.ok(name, `a ${type} without a name`);
         for (const { type, func = "", name } of nodes) {
           if (type !== "function") continue;
@@ -179,7 +201,7 @@ describe("the files of the examples", () => {
         }
       });
 
-      it("leaves no failure unheard", () => {
+      it("catches every error", () => {
         const catches = nodes.filter(({ type, scope }) => type === "catch" && !scope);
         assert.ok(catches.length > 0);
         for (const { wires } of nodes.filter(({ type }) => type === "catch"))

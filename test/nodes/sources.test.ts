@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { helper } from "../support/red.js";
+import { unreadable } from "../support/sentences.js";
 
-/** A source, what its field holds, and what comes of it when the message is `msg` and the context `context`. */
+/** A source, the field's value, and the result for the message `msg` and the context `context`. */
 type Row = [source: string, value: string, came: string];
 
 const msg = (): Message => ({
@@ -25,7 +26,7 @@ const rows: Row[] = [
   ["msg", "payload[msg.key]", "of the payload"],
   ["msg", "payload.absent.deeper", ""],
   ["msg", "absent", ""],
-  // A text's own function is no value.
+  // A method of a string is not a value.
   ["msg", "text.search", ""],
   ["flow", "plain", "of the context"],
   ["flow", "nested.list[1]", "second"],
@@ -38,18 +39,18 @@ const rows: Row[] = [
   ["jsonata", "absent", ""],
 ];
 
-const bad: [source: string, value: string, message: RegExp][] = [
-  ["msg", "payload[", /^search cannot be read from msg\.payload\[: ./],
-  ["msg", "payload[msg.absent]", /^search cannot be read from msg\.payload\[msg\.absent\]: ./],
-  ["flow", "a[", /^search cannot be read from flow\.a\[: ./],
-  ["jsonata", "payload.(", /^search cannot be read from the JSONata expression: .*expected/i],
-  ["jsonata", "$number('x')", /^search cannot be read from the JSONata expression: .*number: "x"/],
+const bad: [source: string, value: string, from: string, reason: RegExp][] = [
+  ["msg", "payload[", "msg.payload[", /^: ./],
+  ["msg", "payload[msg.absent]", "msg.payload[msg.absent]", /^: ./],
+  ["flow", "a[", "flow.a[", /^: ./],
+  ["jsonata", "payload.(", "the JSONata expression", /^: .*expected/i],
+  ["jsonata", "$number('x')", "the JSONata expression", /^: .*number: "x"/],
 ];
 
-describe("Where a parameter comes from", () => {
+describe("A parameter read from", () => {
   let server: FaultyServer;
   let flow: Flow;
-  const listing = ([searchType, search]: readonly [string, string, unknown], i: number) =>
+  const listing = ([searchType, search]: readonly [string, string, ...unknown[]], i: number) =>
     node(`node-${i}`, "seo-report-list", { search, searchType, retries: "0" });
 
   const secret = node("secret", "seo-report-store", { password: "$number(payload.pin)", passwordType: "jsonata" });
@@ -70,7 +71,7 @@ describe("Where a parameter comes from", () => {
   });
 
   for (const [i, [source, value, came]] of rows.entries())
-    it(`${source} ${value}`, async () => {
+    it(`${source} ${JSON.stringify(value)} is ${JSON.stringify(came)}`, async () => {
       const sent = msg();
       const { caught } = await flow.send(`node-${i}`, sent);
       assert.equal(caught, undefined);
@@ -78,23 +79,25 @@ describe("Where a parameter comes from", () => {
       assert.equal(query.get("search") ?? "", came);
     });
 
-  for (const [i, [source, value, message]] of bad.entries())
-    it(`${source} ${value}, which cannot be read`, async () => {
+  for (const [i, [source, value, from, reason]] of bad.entries())
+    it(`${source} ${JSON.stringify(value)} fails with SEO_INPUT and sends nothing`, async () => {
       const { length } = server.requests;
       const outcome = await flow.send(`node-${rows.length + i}`, msg());
       const { seo, error } = failure(outcome);
       assert.equal(seo.error.code, "SEO_INPUT");
-      assert.match(error.message, message);
+      const sentence = unreadable("search", from);
+      assert.ok(error.message.startsWith(sentence), error.message);
+      assert.match(error.message.slice(sentence.length), reason);
       assert.deepEqual([outcome.ends, outcome.caught?.payload], [1, msg().payload]);
       assert.equal(server.requests.length, length);
     });
 
-  it("is not quoted of a secret that cannot be read", async () => {
+  it("an invalid JSONata expression does not reveal a secret in the error", async () => {
     const { error } = failure(await flow.send("secret", { payload: { url: "example.com", pin: "s3cret" } }));
-    assert.equal(error.message, "password cannot be read from the JSONata expression");
+    assert.equal(error.message, `${unreadable("password", "the JSONata expression")}.`);
   });
 
-  it("is said of a value that is not allowed", async () => {
+  it("any source is named in the error if its value is invalid", async () => {
     const own = helper.getNode("node-0")?.context();
     own?.flow.set("plain", {});
     own?.global.set("nested", { list: [{}] });

@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 
@@ -16,13 +14,12 @@ type Body = {
   links: Record<string, string | null>;
   message: unknown;
 };
-type Reply = { status: number; headers: Headers; body: Body };
-type Headed = Record<string, string>;
+type Received = { status: number; headers: Headers; body: Body };
+type Texts = Record<string, string>;
 
 const NOW = Date.UTC(2026, 10, 12, 9, 30);
 const REPORTS = "/api/v1/reports";
 const PROJECTS = "/api/v1/projects";
-const BIN = fileURLToPath(new URL("../../sandbox/bin.js", import.meta.url));
 const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 const HEADERS = { accept: "application/json", authorization: "Bearer sandbox-key" };
 const PIECES = ["&", "=", "%", "+", "ü", "%C3", "%BC", "__proto__", "url", "page", "sort", "asc", "privacy", "2", "[]"];
@@ -36,23 +33,23 @@ describe("the sandbox", () => {
     sandbox = await startSandbox({ now: () => NOW, ...options });
   }
 
-  async function ask(method: string, path: string, form?: Headed, headers: Headed = HEADERS): Promise<Reply> {
+  async function send(method: string, path: string, form?: Texts, headers: Texts = HEADERS): Promise<Received> {
     const body = form ? new URLSearchParams(form) : null;
     const response = await fetch(sandbox.url + path, { method, headers, body, redirect: "manual" });
     return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
   }
 
-  /** Sends exactly these headers and bytes, where fetch adds its own or refuses. */
-  async function askRaw(method: string, path: string, headers: Headed, body = ""): Promise<[number, Body]> {
-    const asking = request({ host: "127.0.0.1", port: sandbox.port, method, path, headers }).end(body);
-    const [response] = await once(asking, "response");
+  /** Sends exactly these headers and bytes; fetch would add its own or reject them. */
+  async function sendRaw(method: string, path: string, headers: Texts, body = ""): Promise<[number, Body]> {
+    const sent = request({ host: "127.0.0.1", port: sandbox.port, method, path, headers }).end(body);
+    const [response] = await once(sent, "response");
     return [response.statusCode, (await json(response)) as Body];
   }
 
-  async function allPages(query: Headed): Promise<Row[]> {
+  async function allPages(query: Texts): Promise<Row[]> {
     const rows: Row[] = [];
     for (let page = 1; ; page++) {
-      const { status, body } = await ask("GET", `${REPORTS}?${new URLSearchParams({ ...query, page: String(page) })}`);
+      const { status, body } = await send("GET", `${REPORTS}?${new URLSearchParams({ ...query, page: String(page) })}`);
       assert.equal(status, 200);
       rows.push(...body.data);
       if (body.links.next === null) return rows;
@@ -62,7 +59,7 @@ describe("the sandbox", () => {
   beforeEach(() => start());
   afterEach(() => sandbox.close());
 
-  it("begins with believable reports of the last 90 days, the same in every run", async () => {
+  it("starts with the same plausible reports of the last 90 days in every run", async () => {
     const rows = await allPages({ per_page: "100" });
     assert.equal(rows.length, 36);
     let passed = 0;
@@ -70,8 +67,12 @@ describe("the sandbox", () => {
       assert.equal(row.project, row.url.split("/")[0]);
       assert.equal(row.result, row.score >= 80 ? "good" : row.score >= 50 ? "decent" : "bad");
       const { note, ...checks } = row.results as Record<string, unknown>;
-      assert.equal(note, "invented by the sandbox");
-      passed += Object.values(checks as Record<string, { passed: boolean }>).filter((check) => check.passed).length;
+      assert.equal(note, "made up by the sandbox");
+      for (const check of Object.values(checks as Record<string, Record<string, unknown>>)) {
+        passed += Number(check.passed);
+        assert.ok(["high", "medium", "low"].includes(String(check.importance)));
+        assert.ok("value" in check && "errors" in check !== check.passed);
+      }
       assert.equal(row.password, row.privacy === 2);
       for (const name of ["created_at", "generated_at", "updated_at"]) {
         assert.match(String(row[name]), DATE);
@@ -81,7 +82,10 @@ describe("the sandbox", () => {
       assert.ok(String(row.generated_at) >= String(row.created_at));
     }
     const mean = rows.reduce((sum, { score }) => sum + score, 0) / rows.length;
-    assert.ok(Math.abs((100 * passed) / (7 * rows.length) - mean) < 10, "as many checks pass as the scores say");
+    assert.ok(
+      Math.abs((100 * passed) / (7 * rows.length) - mean) < 10,
+      "the share of passed checks matches the scores",
+    );
     const values = (name: string) => new Set(rows.map((row) => row[name]));
     assert.deepEqual([...values("result")].sort(), ["bad", "decent", "good"]);
     assert.deepEqual([...values("privacy")].sort(), [0, 1, 2]);
@@ -91,9 +95,9 @@ describe("the sandbox", () => {
     assert.deepEqual(await allPages({ per_page: "100" }), rows);
   });
 
-  it("wraps a list as the service does", async () => {
+  it("returns a list in the envelope of the service", async () => {
     const list = sandbox.url + REPORTS;
-    const { body, headers } = await ask("GET", `${REPORTS}?sort=asc&page=2`);
+    const { body, headers } = await send("GET", `${REPORTS}?sort=asc&page=2`);
     const { data, links, meta } = body;
     assert.deepEqual(
       data.map(({ id }) => id),
@@ -112,17 +116,17 @@ describe("the sandbox", () => {
     assert.ok(Number(headers.get("x-ratelimit-remaining")) < Number(headers.get("x-ratelimit-limit")));
   });
 
-  it("answers the last page, a page beyond the end, and an empty list, with no records", async () => {
-    const last = await ask("GET", `${REPORTS}?page=4`);
+  it("returns the last page, a page beyond the end, and an empty list", async () => {
+    const last = await send("GET", `${REPORTS}?page=4`);
     assert.deepEqual([last.body.data.length, last.body.meta.to, last.body.links.next], [6, 36, null]);
-    const beyond = await ask("GET", `${REPORTS}?page=99`);
+    const beyond = await send("GET", `${REPORTS}?page=99`);
     assert.deepEqual([beyond.status, beyond.body.data, beyond.body.meta.total], [200, [], 36]);
-    const empty = await ask("GET", `${REPORTS}?search=nowhere`);
+    const empty = await send("GET", `${REPORTS}?search=nowhere`);
     const { from, to, total, last_page } = empty.body.meta;
     assert.deepEqual([empty.body.data, from, to, total, last_page], [[], null, null, 0, 1]);
   });
 
-  it("gives each record that fits once, in order, whatever is filtered, sorted and paged", async () => {
+  it("returns each matching record once, in order, for any filter, sort order and page size", async () => {
     await start({ reports: 130 });
     const all = await allPages({ per_page: "100" });
     const query = fc.record(
@@ -139,7 +143,7 @@ describe("the sandbox", () => {
     );
     await fc.assert(
       fc.asyncProperty(query, async ({ ...query }) => {
-        const rows = await allPages(query as Headed);
+        const rows = await allPages(query as Texts);
         const { search = "", project, result, sort_by = "id", sort = "desc" } = query;
         const expected = all.filter(
           (row) =>
@@ -151,14 +155,35 @@ describe("the sandbox", () => {
         assert.deepEqual(ids(rows), ids(expected));
         for (const [i, row] of rows.slice(1).entries()) {
           const [before, after] = [rows[i]?.[sort_by] as string, row[sort_by] as string];
-          assert.ok(sort === "asc" ? before <= after : before >= after, `${before} stands before ${after}`);
+          assert.ok(sort === "asc" ? before <= after : before >= after, `${before} comes before ${after}`);
         }
       }),
       { numRuns: 60 },
     );
   });
 
-  it("keeps the sorted rows of a list until something changes", () => {
+  const searches: [search: string, urls: string[]][] = [
+    ["a_c", ["example.com/abc", "example.com/a_c"]],
+    ["example.com/%C", ["example.com/abc", "example.com/a_c"]],
+    ["%1%", ["example.com/a%b1"]],
+    ["a.c", []],
+    ["com/(", ["example.com/("]],
+    ["c%b%m", []],
+  ];
+  for (const [search, urls] of searches) {
+    it(`searches for ${search} as SQL's LIKE does`, async () => {
+      await start({ reports: 0 });
+      for (const url of ["example.com/abc", "example.com/a_c", "example.com/a%b1", "example.com/("])
+        sandbox.reports.store({ url });
+      const { body } = await send("GET", `${REPORTS}?${new URLSearchParams({ search, sort: "asc" })}`);
+      assert.deepEqual(
+        body.data.map(({ url }) => url),
+        urls,
+      );
+    });
+  }
+
+  it("caches the sorted rows of a list until something changes", () => {
     const query = { sort_by: "url" };
     const changes = {
       store: () => sandbox.reports.store({ url: "example.com" }),
@@ -174,15 +199,15 @@ describe("the sandbox", () => {
     assert.notEqual(sandbox.reports.list(query), sandbox.reports.list({ sort_by: "score" }));
   });
 
-  it("holds 100 000 reports", async () => {
+  it("holds 100,000 reports", async () => {
     await start({ reports: 100_000 });
-    const { body } = await ask("GET", `${REPORTS}?sort_by=score&per_page=100&page=1000`);
+    const { body } = await send("GET", `${REPORTS}?sort_by=score&per_page=100&page=1000`);
     assert.deepEqual([body.meta.total, body.meta.last_page, body.data.length], [100_000, 1000, 100]);
     assert.equal(new Set(sandbox.reports.list({}).map(({ url }) => url)).size, 100_000);
   });
 
-  it("stores a report, shows it, and deletes it", async () => {
-    const stored = await ask("POST", REPORTS, { url: "https://www.example.com/" });
+  it("stores, shows and deletes a report", async () => {
+    const stored = await send("POST", REPORTS, { url: "https://www.example.com/" });
     assert.equal(stored.status, 201);
     const { data, ...rest } = stored.body;
     assert.deepEqual(rest, { status: 200 });
@@ -191,13 +216,13 @@ describe("the sandbox", () => {
       [37, "example.com", "example.com", 0, false],
     );
     assert.equal(data.created_at, "2026-11-12T09:30:00.000000Z");
-    const again = await ask("POST", REPORTS, { url: "https://www.example.com/" });
+    const again = await send("POST", REPORTS, { url: "https://www.example.com/" });
     assert.deepEqual([again.body.data.id, again.body.data.score], [38, data.score]);
-    assert.deepEqual((await ask("GET", `${REPORTS}/37`)).body, stored.body);
-    const gone = await ask("DELETE", `${REPORTS}/37`);
+    assert.deepEqual((await send("GET", `${REPORTS}/37`)).body, stored.body);
+    const gone = await send("DELETE", `${REPORTS}/37`);
     assert.deepEqual([gone.status, gone.body], [200, { id: 37, object: "report", deleted: true, status: 200 }]);
-    assert.equal((await ask("GET", `${REPORTS}/37`)).status, 404);
-    assert.equal((await ask("GET", REPORTS)).body.meta.total, 37);
+    assert.equal((await send("GET", `${REPORTS}/37`)).status, 404);
+    assert.equal((await send("GET", REPORTS)).body.meta.total, 37);
   });
 
   const addresses: [sent: string, url: string, project: string][] = [
@@ -210,25 +235,25 @@ describe("the sandbox", () => {
     ["https://müller.example", "xn--mller-kva.example", "xn--mller-kva.example"],
   ];
   for (const [sent, url, project] of addresses) {
-    it(`keeps ${sent} as ${url}`, async () => {
-      const { body } = await ask("POST", REPORTS, { url: sent });
+    it(`stores ${sent} as ${url}`, async () => {
+      const { body } = await send("POST", REPORTS, { url: sent });
       assert.deepEqual([body.data.url, body.data.project], [url, project]);
     });
   }
 
-  const protections: [what: string, before: Headed, after: Headed, privacy: number, password: string | null][] = [
+  const privacyChanges: [what: string, before: Texts, after: Texts, privacy: number, password: string | null][] = [
     ["sets a password", {}, { privacy: "2", password: "s" }, 2, "s"],
     ["ignores a password without privacy 2", {}, { privacy: "1", password: "s" }, 1, null],
     ["ignores a password while the report is public", {}, { password: "s" }, 0, null],
-    ["keeps what is not sent", { privacy: "2", password: "s" }, { update: "0" }, 2, "s"],
-    ["changes the password alone", { privacy: "2", password: "s" }, { password: "t" }, 2, "t"],
-    ["forgets the password with privacy 0", { privacy: "2", password: "s" }, { privacy: "0" }, 0, null],
+    ["keeps fields that are not sent", { privacy: "2", password: "s" }, { update: "0" }, 2, "s"],
+    ["changes only the password", { privacy: "2", password: "s" }, { password: "t" }, 2, "t"],
+    ["removes the password with privacy 0", { privacy: "2", password: "s" }, { privacy: "0" }, 0, null],
   ];
   for (const method of ["PUT", "PATCH"]) {
-    for (const [what, before, after, privacy, password] of protections) {
+    for (const [what, before, after, privacy, password] of privacyChanges) {
       it(`${method} ${what}`, async () => {
-        const stored = await ask("POST", REPORTS, { url: "https://example.com", ...before });
-        const { status, body } = await ask(method, `${REPORTS}/37`, after);
+        const stored = await send("POST", REPORTS, { url: "https://example.com", ...before });
+        const { status, body } = await send(method, `${REPORTS}/37`, after);
         assert.equal(status, 200);
         assert.deepEqual([body.data.privacy, body.data.password], [privacy, password !== null]);
         assert.equal(sandbox.reports.get(37)?.password, password);
@@ -239,23 +264,23 @@ describe("the sandbox", () => {
     }
 
     it(`${method} regenerates with update=1`, async () => {
-      const { data: before } = (await ask("POST", REPORTS, { url: "https://example.com" })).body;
-      const { data: after } = (await ask(method, `${REPORTS}/37`, { update: "1" })).body;
+      const { data: before } = (await send("POST", REPORTS, { url: "https://example.com" })).body;
+      const { data: after } = (await send(method, `${REPORTS}/37`, { update: "1" })).body;
       assert.ok(String(after.generated_at) > String(before.generated_at));
       assert.equal(after.created_at, before.created_at);
       assert.notEqual(after.score, before.score);
     });
   }
 
-  it("updates nothing when an update says nothing", async () => {
-    const { data: before } = (await ask("GET", `${REPORTS}/1`)).body;
-    const { status, body } = await ask("PUT", `${REPORTS}/1`);
+  it("changes only updated_at if an update has no fields", async () => {
+    const { data: before } = (await send("GET", `${REPORTS}/1`)).body;
+    const { status, body } = await send("PUT", `${REPORTS}/1`);
     assert.equal(status, 200);
     assert.deepEqual({ ...body.data, updated_at: before.updated_at }, before);
   });
 
-  it("lists projects, and deletes one with its reports", async () => {
-    const { body } = await ask(
+  it("lists projects, and deletes a project with its reports", async () => {
+    const { body } = await send(
       "GET",
       `${PROJECTS}?search=EXAMPLE.com&search_by=project&sort_by=project&sort=asc&per_page=10`,
     );
@@ -269,24 +294,24 @@ describe("the sandbox", () => {
       assert.deepEqual([reports, score, created_at], [members.length, Math.round(mean), members[0]?.created_at]);
       assert.deepEqual(rest, {});
     }
-    const newest = (await ask("GET", PROJECTS)).body.data.map((project) => String(project.created_at));
+    const newest = (await send("GET", PROJECTS)).body.data.map((project) => String(project.created_at));
     assert.equal(newest.length, 6);
     assert.deepEqual(newest, newest.toSorted().reverse());
 
-    const others = (await ask("GET", `${REPORTS}?project=shop.example.com`)).body.meta.total;
-    const gone = await ask("DELETE", `${PROJECTS}/example.com`);
-    const told = { project: "example.com", object: "project", deleted: true, status: 200 };
-    assert.deepEqual([gone.status, gone.body], [200, told]);
-    assert.equal((await ask("GET", `${REPORTS}?project=example.com`)).body.meta.total, 0);
-    assert.equal((await ask("GET", `${REPORTS}?project=shop.example.com`)).body.meta.total, others);
-    assert.equal((await ask("GET", PROJECTS)).body.meta.total, 5);
-    assert.equal((await ask("DELETE", `${PROJECTS}/example.com`)).status, 404);
+    const others = (await send("GET", `${REPORTS}?project=shop.example.com`)).body.meta.total;
+    const gone = await send("DELETE", `${PROJECTS}/example.com`);
+    const expected = { project: "example.com", object: "project", deleted: true, status: 200 };
+    assert.deepEqual([gone.status, gone.body], [200, expected]);
+    assert.equal((await send("GET", `${REPORTS}?project=example.com`)).body.meta.total, 0);
+    assert.equal((await send("GET", `${REPORTS}?project=shop.example.com`)).body.meta.total, others);
+    assert.equal((await send("GET", PROJECTS)).body.meta.total, 5);
+    assert.equal((await send("DELETE", `${PROJECTS}/example.com`)).status, 404);
   });
 
-  const unauthorized: Headed[] = [{}, { authorization: "Bearer wrong" }, { authorization: "sandbox-key" }];
+  const unauthorized: Texts[] = [{}, { authorization: "Bearer wrong" }, { authorization: "sandbox-key" }];
   for (const headers of unauthorized) {
-    it(`refuses the key of ${JSON.stringify(headers)}`, async () => {
-      const { status, body } = await ask("DELETE", `${REPORTS}/1`, undefined, {
+    it(`rejects the headers ${JSON.stringify(headers)}`, async () => {
+      const { status, body } = await send("DELETE", `${REPORTS}/1`, undefined, {
         accept: "application/json",
         ...headers,
       });
@@ -309,8 +334,8 @@ describe("the sandbox", () => {
     ["DELETE", `${PROJECTS}/example.com/a`],
   ];
   for (const [method, path] of missing) {
-    it(`finds nothing at ${method} ${path}`, async () => {
-      const { status, body } = await ask(method, path);
+    it(`returns 404 for ${method} ${path}`, async () => {
+      const { status, body } = await send(method, path);
       assert.deepEqual([status, body], [404, { message: "Resource not found.", status: 404 }]);
     });
   }
@@ -322,21 +347,21 @@ describe("the sandbox", () => {
     ["GET", `${PROJECTS}/example.com`, "DELETE"],
   ];
   for (const [method, path, allowed] of notAllowed) {
-    it(`does not allow ${method} ${path}`, async () => {
-      const { status, headers } = await ask(method, path);
+    it(`returns 405 for ${method} ${path}`, async () => {
+      const { status, headers } = await send(method, path);
       assert.deepEqual([status, headers.get("allow")], [405, allowed]);
     });
   }
 
-  it("moves a path with a slash at its end", async () => {
-    const { status, headers } = await ask("POST", `${REPORTS}/?a=b`, { url: "https://example.com" });
+  it("redirects a path with a trailing slash", async () => {
+    const { status, headers } = await send("POST", `${REPORTS}/?a=b`, { url: "https://example.com" });
     assert.deepEqual([status, headers.get("location")], [301, `${sandbox.url}${REPORTS}?a=b`]);
     assert.equal(sandbox.reports.list({}).length, 36);
   });
 
   const { accept, authorization } = HEADERS;
   const form = { ...HEADERS, "content-type": FORM };
-  const strictness: [why: string, method: string, path: string, headers: Headed, body: string, message: RegExp][] = [
+  const strictness: [why: string, method: string, path: string, headers: Texts, body: string, message: RegExp][] = [
     ["no Accept", "GET", REPORTS, { authorization }, "", /Accept must be application\/json; it is missing/],
     ["another Accept", "GET", REPORTS, { authorization, accept: "*/*" }, "", /Accept .*it is \*\/\*/],
     ["no Accept and no key", "GET", REPORTS, {}, "", /Accept/],
@@ -375,7 +400,7 @@ describe("the sandbox", () => {
     ],
     ["an empty query parameter", "GET", `${REPORTS}?search=`, HEADERS, "", /query parameter "search" is empty/],
     [
-      "a doubled query parameter",
+      "a repeated query parameter",
       "GET",
       `${REPORTS}?page=1&page=2`,
       HEADERS,
@@ -392,11 +417,11 @@ describe("the sandbox", () => {
     ],
     ["the url in an update", "PUT", `${REPORTS}/1`, form, "url=example.com", /Unknown form field "url"/],
     ["an empty field", "PUT", `${REPORTS}/1`, form, "privacy=2&password=", /form field "password" is empty/],
-    ["a doubled field", "PUT", `${REPORTS}/1`, form, "privacy=2&privacy=1", /form field "privacy" was sent twice/],
+    ["a repeated field", "PUT", `${REPORTS}/1`, form, "privacy=2&privacy=1", /form field "privacy" was sent twice/],
     ["a field without a value", "PUT", `${REPORTS}/1`, form, "privacy", /Malformed form field "privacy"/],
     ["an unencoded =", "PUT", `${REPORTS}/1`, form, "password=a=b", /Malformed form field/],
-    ["a dangling &", "PUT", `${REPORTS}/1`, form, "privacy=1&", /Malformed form field ""/],
-    ["a broken percent code", "PUT", `${REPORTS}/1`, form, "password=%E0%A4", /not percent-encoded UTF-8/],
+    ["a trailing &", "PUT", `${REPORTS}/1`, form, "privacy=1&", /Malformed form field ""/],
+    ["an invalid percent code", "PUT", `${REPORTS}/1`, form, "password=%E0%A4", /not percent-encoded UTF-8/],
     ["raw non-ASCII text", "PUT", `${REPORTS}/1`, form, "password=ü", /not percent-encoded UTF-8/],
     ["a raw space", "PUT", `${REPORTS}/1`, form, "password=a b", /not percent-encoded UTF-8/],
     [
@@ -408,37 +433,44 @@ describe("the sandbox", () => {
       /Content-Type must be .* it is application\/json/,
     ],
     [
-      "a form that is not said to be one",
+      "a form without its content type",
       "POST",
       REPORTS,
       HEADERS,
       "url=example.com",
       /Content-Type must be .* it is missing/,
     ],
-    ["a body on a list", "GET", REPORTS, { ...form, "content-length": "6" }, "page=1", /A GET here takes no body/],
+    [
+      "a body on a list",
+      "GET",
+      REPORTS,
+      { ...form, "content-length": "6" },
+      "page=1",
+      /A GET request must not have a body here/,
+    ],
     [
       "a body on a delete",
       "DELETE",
       `${REPORTS}/1`,
       { ...form, "content-length": "6" },
       "page=1",
-      /A DELETE here takes no body/,
+      /A DELETE request must not have a body here/,
     ],
-    ["a broken percent code in the path", "DELETE", `${PROJECTS}/%E0%A4`, HEADERS, "", /Malformed path/],
+    ["an invalid percent code in the path", "DELETE", `${PROJECTS}/%E0%A4`, HEADERS, "", /Malformed path/],
   ];
   for (const [why, method, path, headers, sent, message] of strictness) {
-    it(`refuses ${why}`, async () => {
+    it(`rejects ${why}`, async () => {
       const before = JSON.stringify(sandbox.reports.list({}));
-      const [status, body] = await askRaw(method, path, headers, sent);
+      const [status, body] = await sendRaw(method, path, headers, sent);
       assert.equal(status, 400);
       assert.match(String(body.message), message);
       assert.equal(JSON.stringify(sandbox.reports.list({})), before);
     });
   }
 
-  it("takes a form with and without a charset", async () => {
+  it("accepts a form with and without a charset", async () => {
     for (const type of [FORM, `${FORM};charset=UTF-8`, `${FORM}; charset=utf-8`]) {
-      const [status] = await askRaw(
+      const [status] = await sendRaw(
         "POST",
         REPORTS,
         { accept, authorization, "content-type": type },
@@ -449,7 +481,7 @@ describe("the sandbox", () => {
   });
 
   const longest = `https://example.com/${"a".repeat(2048)}`;
-  const rejected: [method: string, path: string, form: Headed | undefined, fields: string[]][] = [
+  const rejected: [method: string, path: string, form: Texts | undefined, fields: string[]][] = [
     ["GET", `${REPORTS}?per_page=20`, undefined, ["per_page"]],
     ["GET", `${REPORTS}?page=0`, undefined, ["page"]],
     ["GET", `${REPORTS}?page=1.5`, undefined, ["page"]],
@@ -468,13 +500,13 @@ describe("the sandbox", () => {
       "https://u:p@example.com",
       "mailto:a@b.example",
       longest,
-    ].map((url): [string, string, Headed, string[]] => ["POST", REPORTS, { url }, ["url"]]),
+    ].map((url): [string, string, Texts, string[]] => ["POST", REPORTS, { url }, ["url"]]),
     ["PUT", `${REPORTS}/1`, { update: "true", privacy: "private" }, ["privacy", "update"]],
     ["PATCH", `${REPORTS}/1`, { password: "a".repeat(2049) }, ["password"]],
   ];
   for (const [method, path, form, fields] of rejected) {
     it(`rejects ${method} ${path} ${form ? new URLSearchParams(form).toString().slice(0, 60) : ""}`, async () => {
-      const { status, body } = await ask(method, path, form);
+      const { status, body } = await send(method, path, form);
       assert.equal(status, 422);
       assert.deepEqual(Object.keys(body.message as object).sort(), fields.toSorted());
       for (const messages of Object.values(body.message as object)) assert.match(messages[0], /^The \w+ .+\.$/);
@@ -482,20 +514,20 @@ describe("the sandbox", () => {
     });
   }
 
-  it("says which message belongs to which field", async () => {
-    const { body } = await ask("POST", REPORTS, { privacy: "3" });
+  it("names the invalid fields with their messages", async () => {
+    const { body } = await send("POST", REPORTS, { privacy: "3" });
     assert.deepEqual(body.message, {
       url: ["The url field is required."],
       privacy: ["The privacy must be one of: 0, 1, 2."],
     });
   });
 
-  it("has an answer to any body and any query", async () => {
+  it("responds to any body and any query", async () => {
     const anything = fc.string({ unit: fc.constantFrom(...PIECES) });
     await fc.assert(
       fc.asyncProperty(anything, anything, async (body, query) => {
-        const store = askRaw("POST", REPORTS, form, body);
-        const [listed] = await askRaw("GET", `${REPORTS}?${query.replaceAll("ü", "~")}`, HEADERS);
+        const store = sendRaw("POST", REPORTS, form, body);
+        const [listed] = await sendRaw("GET", `${REPORTS}?${query.replaceAll("ü", "~")}`, HEADERS);
         const [stored] = await store;
         assert.ok([400, 422].includes(stored), `${stored}`);
         assert.ok([200, 400, 422].includes(listed), `${listed}`);
@@ -503,54 +535,27 @@ describe("the sandbox", () => {
     );
   });
 
-  it("remembers what was asked and answered", async () => {
-    await ask("GET", `${REPORTS}?page=2`);
-    await ask("POST", REPORTS, {});
+  it("logs its requests", async () => {
+    await send("GET", `${REPORTS}?page=2`);
+    await send("POST", REPORTS, {});
     assert.deepEqual(sandbox.requests, [
       { method: "GET", path: REPORTS, query: "page=2", status: 200 },
       { method: "POST", path: REPORTS, query: "", status: 422 },
     ]);
   });
 
-  it("throttles when told so, before anything is done", async () => {
-    await start({ rateLimit: 2 });
-    assert.equal((await ask("GET", REPORTS)).headers.get("x-ratelimit-remaining"), "1");
-    assert.equal((await ask("GET", REPORTS)).status, 200);
-    const { status, headers, body } = await ask("POST", REPORTS, { url: "https://example.com" });
-    assert.deepEqual([status, body], [429, { message: "Too Many Attempts." }]);
-    assert.deepEqual([headers.get("x-ratelimit-limit"), headers.get("x-ratelimit-remaining")], ["2", "0"]);
-    const wait = Number(headers.get("retry-after"));
-    assert.ok(wait > 50 && wait <= 60, `${wait} s`);
-    assert.ok(Math.abs(Number(headers.get("x-ratelimit-reset")) - Date.now() / 1000 - wait) < 2);
-    assert.equal(sandbox.reports.list({}).length, 36);
-  });
-
-  it("answers late when told so, and has acted by then", async () => {
-    await start({ latency: ({ method }) => (method === "POST" ? 1000 : 0) });
-    const before = performance.now();
-    let answered = false;
-    const storing = ask("POST", REPORTS, { url: "https://example.com" }).finally(() => {
-      answered = true;
-    });
-    while (sandbox.requests.length === 0) await sleep(5);
-    assert.equal((await ask("GET", `${REPORTS}/37`)).status, 200);
-    assert.ok(!answered, "the show did not wait for the store");
-    assert.equal((await storing).status, 201);
-    assert.ok(performance.now() - before >= 999);
-  });
-
-  it("says that a port is taken", async () => {
+  it("reports that a port is taken", async () => {
     const message = `Port ${sandbox.port} on 127.0.0.1 is taken.`;
     await assert.rejects(startSandbox({ port: sandbox.port }), { code: "EADDRINUSE", message });
   });
 
-  it("closes at once, with idle and waiting connections, and twice", async () => {
+  it("closes immediately with idle and waiting connections, and can be closed twice", async () => {
     await start({ latency: 60_000 });
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
     const timersBefore = timers();
     const idle = connect(sandbox.port, "127.0.0.1");
     await once(idle, "connect");
-    const waiting = assert.rejects(ask("GET", REPORTS));
+    const waiting = assert.rejects(send("GET", REPORTS));
     while (sandbox.requests.length === 0) await sleep(5);
     const before = performance.now();
     await sandbox.close();
@@ -561,7 +566,7 @@ describe("the sandbox", () => {
     assert.equal(timers(), timersBefore, "nothing keeps the process alive");
   });
 
-  it("changes by itself when live, until it is closed", async () => {
+  it("changes its reports when live, until it is closed", async () => {
     await start({ live: true, liveInterval: 5 });
     const score = new Map(sandbox.reports.list({}).map((report) => [report.id, report.score]));
     const seen = { created: false, changed: false, deleted: false };
@@ -576,56 +581,5 @@ describe("the sandbox", () => {
     const rest = sandbox.reports.list({});
     await sleep(50);
     assert.equal(sandbox.reports.list({}), rest);
-  });
-
-  describe("as a command", () => {
-    async function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-      const child = spawn(process.execPath, [BIN, ...args]);
-      const told = { code: 0, stdout: "", stderr: "" };
-      child.stderr.on("data", (chunk) => (told.stderr += chunk));
-      child.stdout.on("data", (chunk) => {
-        told.stdout += chunk;
-        if (told.stdout.includes("Ctrl-C")) child.kill("SIGINT");
-      });
-      [told.code] = await once(child, "close");
-      return told;
-    }
-
-    it("prints what to put into the config node, takes the next port if one is taken, and stops on SIGINT", async () => {
-      const { code, stdout, stderr } = await run(
-        "--port",
-        String(sandbox.port),
-        "--key",
-        "k3y",
-        "--reports",
-        "5",
-        "--live",
-      );
-      assert.deepEqual([code, stderr], [0, ""]);
-      assert.match(stdout, new RegExp(`Port ${sandbox.port} is taken; trying ${sandbox.port + 1}`));
-      assert.match(stdout, /Base URL {2}http:\/\/127\.0\.0\.1:\d+\n {2}API key {3}k3y/);
-      assert.match(stdout, /invented/);
-    });
-
-    it("explains itself", async () => {
-      const { code, stdout } = await run("--help");
-      assert.equal(code, 0);
-      for (const said of ["--port", "--key", "--reports", "--live", "invented"]) assert.ok(stdout.includes(said), said);
-    });
-
-    const mistakes: [args: string[], said: RegExp][] = [
-      [["--port", "70000"], /--port must be 0 to 65535/],
-      [["--reports", "-1"], /--reports/],
-      [["--key", "a b"], /--key must be visible ASCII/],
-      [["--bogus"], /--bogus/],
-      [["extra"], /extra/],
-    ];
-    for (const [args, said] of mistakes) {
-      it(`refuses ${args.join(" ")}`, async () => {
-        const { code, stdout, stderr } = await run(...args);
-        assert.deepEqual([code, stdout], [1, ""]);
-        assert.match(stderr, said);
-      });
-    }
   });
 });

@@ -1,14 +1,14 @@
 import { buildRequest, type Request } from "../../src/http/request.js";
 import { type Operation, operations } from "../../src/operations.js";
 
-/** One operation with one input, as the fault suite sends it. */
+/** One operation with one input. */
 export interface Case {
   name: string;
   type: string;
   row: Operation;
   input: Record<string, string>;
-  once: boolean;
-  /** What goes over the wire for it. */
+  idempotent: boolean;
+  /** The request that it sends. */
   request: Request;
 }
 
@@ -21,11 +21,11 @@ const sample = (row: Operation, wanted: (param: string) => boolean) =>
 
 function caseOf(type: string, row: Operation, name: string, input: Record<string, string>): Case {
   const request = buildRequest(row, input, { origin: "", prefix: "" });
-  return { name, type, row, input, once: row.once?.(input) ?? false, request };
+  return { name, type, row, input, idempotent: row.idempotent?.(input) ?? true, request };
 }
 
-/** Every operation with what it requires; and, if that decides whether it may be repeated, with all that it takes. */
-export const cases: Case[] = Object.entries(operations).flatMap(([type, row]) => {
+/** Every operation with its required parameters, and also with all parameters if these change whether a retry is safe. */
+export const cases: Case[] = Object.entries<Operation>(operations).flatMap(([type, row]) => {
   const least = caseOf(
     type,
     row,
@@ -38,5 +38,5 @@ export const cases: Case[] = Object.entries(operations).flatMap(([type, row]) =>
     `${type} with all parameters`,
     sample(row, () => true),
   );
-  return most.once === least.once ? [least] : [least, most];
+  return most.idempotent === least.idempotent ? [least] : [least, most];
 });

@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
 
@@ -7,7 +6,7 @@ const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-s
 const USUAL = ["/usr/bin", "/usr/local/bin", "/snap/bin"];
 const MAC = ["Chromium", "Google Chrome"].map((name) => `/Applications/${name}.app/Contents/MacOS/${name}`);
 const HINT =
-  "There is no Chromium, so the editor is not tested: apt-get install chromium, or npx playwright-core install chromium, or set CHROMIUM_PATH to where it is.";
+  "Chromium was not found, so the editor tests are skipped. Run apt-get install chromium or npx playwright-core install chromium, or set CHROMIUM_PATH.";
 
 type Environment = Record<string, string | undefined>;
 
@@ -20,7 +19,7 @@ const runnable = (path: string) => {
   }
 };
 
-/** Where there is a Chromium, if anywhere: where the environment says, else where systems or Playwright put it. */
+/** The path of Chromium, if any: from the environment, else where systems or Playwright install it. */
 export function findChromium(env: Environment = process.env): string | undefined {
   const named = env.CHROMIUM_PATH ?? env.CHROME_BIN;
   if (named) return runnable(named) ? named : undefined;
@@ -29,24 +28,9 @@ export function findChromium(env: Environment = process.env): string | undefined
   return [...installed, ...MAC, chromium.executablePath()].find(runnable);
 }
 
-/** Installs it where that needs no question: as root on Debian. */
-function install(): void {
-  if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) return;
-  try {
-    for (const args of [["update"], ["install", "-y", "--no-install-recommends", "chromium"]])
-      execFileSync("apt-get", args, { stdio: "ignore", env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } });
-  } catch {
-    // Then there is none, and the hint says what to do.
-  }
-}
-
-/** The Chromium to use, installed if need be. Without one: an error in CI, elsewhere one line that says what to do. */
+/** The Chromium to use. If there is none: an error in CI, else one line that says what to do. */
 export function needChromium(env: Environment = process.env, say: (line: string) => void = console.log) {
-  let path = findChromium(env);
-  if (!path && !env.CHROMIUM_PATH && !env.CHROME_BIN) {
-    install();
-    path = findChromium(env);
-  }
+  const path = findChromium(env);
   if (!path && env.CI) throw new Error(HINT);
   if (!path) say(`  ${HINT}`);
   return path;

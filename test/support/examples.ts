@@ -1,25 +1,28 @@
-import { readdirSync, readFileSync } from "node:fs";
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Running, root } from "../../dev/nodered.js";
+import { linkPackage, type Running, root, startNodeRed } from "../../dev/nodered.js";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import type { FlowNode } from "./red.js";
-import type { Seen } from "./standins.js";
+import { installStandIns, type Seen } from "./standins.js";
 
 const PATIENCE = 60_000;
 const PAUSE = 40;
-const folder = join(root, "examples");
+/** The sandbox's clock, so that dates can be compared. */
+const NOW = Date.UTC(2026, 10, 12, 9, 30);
 
-/** The examples in the order of their numbers: title and nodes. */
-export const examples: [title: string, nodes: FlowNode[]][] = readdirSync(folder)
-  .filter((file) => file.endsWith(".json"))
-  .sort()
-  .map((file): [string, FlowNode[]] => [
-    file.replace(/\.json$/, ""),
-    JSON.parse(readFileSync(join(folder, file), "utf8")),
-  ]);
+/** The examples in a folder, in the order of their numbers: title and nodes. */
+export function readExamples(folder: string): [title: string, nodes: FlowNode[]][] {
+  return readdirSync(join(root, folder))
+    .filter((file) => file.endsWith(".json"))
+    .sort()
+    .map((file) => [file.replace(/\.json$/, ""), JSON.parse(readFileSync(join(root, folder, file), "utf8"))]);
+}
 
 type Env = Record<string, string | number>;
 
@@ -31,29 +34,29 @@ const envOf = (env: Env) =>
   }));
 
 export interface Deployment {
-  /** The environment of the process, as far as the flow is concerned. */
+  /** Environment variables, set globally. */
   env: Env;
-  /** What is written into the properties of the flow in place of what the example has. */
+  /** Values of the flow's own properties that differ from the example's. */
   tab?: Env;
-  /** The service node's properties that differ. */
+  /** Properties of the service node that differ from the example's. */
   service?: Record<string, string>;
   change?: (node: FlowNode) => void;
-  /** Which nodes are deployed; all without it. */
+  /** Which nodes are deployed; by default all. */
   only?: (node: FlowNode) => boolean;
 }
 
-/** What debug nodes and widgets were given, by their names. */
+/** What the Debug nodes and widgets received, by their names. */
 export type Outputs = Record<string, unknown[]>;
 
 export type Instance = ReturnType<typeof drive>;
 
-/** A running Node-RED with the probe, one example at a time. */
+/** Deploys one example at a time to a running Node-RED with the probe, and reads what it did. */
 export function drive(nodeRed: Running) {
   let nodes: FlowNode[] = [];
   let logged = 0;
 
   async function ask(method: string, path: string, body?: object): Promise<Response> {
-    // A connection that is kept may be closed by the server just when the next request is on its way.
+    // The server could close a kept connection just as the next request is sent.
     const headers = { connection: "close", "content-type": "application/json", "Node-RED-API-Version": "v2" };
     const answer = await fetch(nodeRed.url + path, { method, headers, body: body ? JSON.stringify(body) : null });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
@@ -66,10 +69,9 @@ export function drive(nodeRed: Running) {
     url: nodeRed.url,
 
     async deploy(
-      number: number,
+      example: FlowNode[],
       { env, tab = {}, service = {}, change = () => {}, only = () => true }: Deployment,
     ): Promise<void> {
-      const [, example = []] = examples[number - 1] ?? [];
       nodes = structuredClone(example.filter(only));
       for (const node of nodes) {
         change(node);
@@ -78,14 +80,14 @@ export function drive(nodeRed: Running) {
           const kept = (node.env as { name: string }[]).filter(({ name }) => tab[name] === undefined);
           node.env = [...kept, ...envOf(tab)];
         }
-        // Nothing runs but what a test starts.
+        // Only the test starts anything.
         if (node.type === "inject") Object.assign(node, { once: false, repeat: "", crontab: "" });
       }
       logged = nodeRed.log.length;
       await ask("DELETE", "/probe");
       const globals = { id: "global-env", type: "global-config", env: envOf(env) };
       await ask("POST", "/flows", { flows: [...nodes, globals] });
-      // The answer comes before the flows have started.
+      // The response comes before the flows have started.
       await driver.logged("Started flows");
     },
 
@@ -98,7 +100,7 @@ export function drive(nodeRed: Running) {
 
     probe,
 
-    /** Waits until every message has come to its end, and tells what was shown since the last time. */
+    /** Waits until no message is on its way, and returns what was shown since the last call. */
     async outputs(
       ready: (seen: Seen) => boolean = ({ received }) => received > 0,
       { except = [] }: { except?: string[] } = {},
@@ -115,13 +117,13 @@ export function drive(nodeRed: Running) {
             [...names].map((name) => [name, seen.shown.filter((one) => one.name === name).map(({ value }) => value)]),
           );
         }
-        if (Date.now() > deadline) throw new Error(`The flow does not come to its end: ${JSON.stringify(seen)}`);
+        if (Date.now() > deadline) throw new Error(`The flow does not end: ${JSON.stringify(seen)}`);
         before = seen.received;
         await sleep(PAUSE);
       }
     },
 
-    /** Waits until a line with this text is logged, by what was deployed last. */
+    /** Waits until a line with this text is logged, since the last deploy. */
     async logged(text: string): Promise<void> {
       while (!nodeRed.log.slice(logged).some((line) => line.includes(text))) await sleep(PAUSE);
     },
@@ -132,14 +134,14 @@ export function drive(nodeRed: Running) {
   return driver;
 }
 
-/** What a stand-in was asked. */
+/** A request that a stand-in received. */
 export interface Asked {
   method: string;
   path: string;
   body: string;
 }
 
-/** A web server of this machine: a chat's webhook, a static site, a service that refuses. */
+/** A local web server: a chat's webhook, a static site, a service that rejects everything. */
 export async function startStandIn(
   answer: (asked: Asked) => { status?: number; headers?: Record<string, string>; body?: string },
 ) {
@@ -161,3 +163,111 @@ export async function startStandIn(
       }),
   };
 }
+
+type StandIn = Awaited<ReturnType<typeof startStandIn>>;
+type Answer = Parameters<typeof startStandIn>[0];
+
+export const json = (status: number, body: unknown, headers = {}) => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: JSON.stringify(body),
+});
+
+export const tooMany = () => json(429, { message: "Too Many Attempts." }, { "retry-after": "3600" });
+
+/** The code and message of an error, as a service that is unavailable causes it. */
+export interface Refusal {
+  code: string;
+  says: RegExp;
+}
+
+const DOWN: Refusal = { code: "SEO_NETWORK", says: /127\.0\.0\.1:1\b.*\(ECONNREFUSED\)/ };
+const LIMITED: Refusal = { code: "SEO_RATE_LIMITED", says: /429: Too Many Attempts\..* 3600 s/ };
+
+export type Scene = ReturnType<typeof setScene>;
+
+/** Registers the hooks that start and stop what examples need: a real Node-RED, a sandbox, stand-ins, a folder. */
+export function setScene() {
+  const standIns: StandIn[] = [];
+  let folder: string;
+  let nodeRed: Running;
+  let red: Instance;
+  let sandbox: Sandbox | undefined;
+
+  before(async () => {
+    folder = realpathSync(mkdtempSync(join(tmpdir(), "seo-examples-")));
+    linkPackage(folder);
+    installStandIns(folder);
+    nodeRed = await startNodeRed(folder);
+    red = drive(nodeRed);
+  });
+  afterEach(async () => {
+    await Promise.all([sandbox?.close(), ...standIns.splice(0).map((standIn) => standIn.close())]);
+    sandbox = undefined;
+  });
+  after(async () => {
+    await nodeRed?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const scene = {
+    /** A path in the user directory. */
+    file: (name: string) => join(folder, name),
+    red: () => red,
+
+    async up(options: SandboxOptions = {}): Promise<Sandbox> {
+      await sandbox?.close();
+      sandbox = await startSandbox({ now: () => NOW, ...options });
+      return sandbox;
+    },
+
+    async standIn(answer: Answer): Promise<StandIn> {
+      const one = await startStandIn(answer);
+      standIns.push(one);
+      return one;
+    },
+
+    /** Deploys an example for a service, without retries. */
+    deploy: (example: FlowNode[], url: string, { env = {}, service = {}, ...more }: Partial<Deployment> = {}) =>
+      red.deploy(example, {
+        ...more,
+        env: { SEO_BASE_URL: url, SEO_API_KEY: "sandbox-key", ...env },
+        service: { retries: "0", ...service },
+      }),
+
+    async press(button: string): Promise<Outputs> {
+      await red.inject(button);
+      return red.outputs();
+    },
+
+    quiet: () => assert.deepEqual(red.complaints(), []),
+
+    /** Runs a test with a service that is down, and with one that is rate limited. */
+    unavailable(run: (url: string, refusal: Refusal) => Promise<void>): void {
+      it("reports a service that is down", async () => {
+        await run("http://127.0.0.1:1", DOWN);
+        scene.quiet();
+      });
+      it("reports a 429 that asks for too long a wait", async () => {
+        await run((await scene.standIn(tooMany)).url, LIMITED);
+        scene.quiet();
+      });
+    },
+  };
+  return scene;
+}
+
+/** The tests of one example, in a Node-RED of their own. */
+export function describeExample(title: string, define: (scene: ExampleScene) => void): void {
+  describe(`example ${title}`, function () {
+    this.timeout(180_000);
+    const [, example] = readExamples("examples").find(([name]) => name === title) ?? [title, []];
+    const scene = setScene();
+    define({ ...scene, example, deploy: (url, more) => scene.deploy(example, url, more) });
+  });
+}
+
+export type ExampleScene = Omit<Scene, "deploy"> & {
+  example: FlowNode[];
+  deploy: (url: string, more?: Partial<Deployment>) => Promise<void>;
+};

@@ -1,9 +1,9 @@
-import { collect } from "../../nodes/collect.js";
 import type { Job } from "../../nodes/handler.js";
+import { readAllPages } from "../../nodes/pages.js";
 import { type Client, createClient } from "../../src/client.js";
-import { type Operation, operations } from "../../src/operations.js";
+import { rowOf } from "../../src/operations.js";
 import type { Page } from "../../src/pages.js";
-import { createLane } from "../../src/queue.js";
+import { createLane, createTask } from "../../src/queue.js";
 import { readSettings } from "../../src/schema.js";
 import type { Row } from "./lists.js";
 
@@ -27,19 +27,27 @@ export async function closeClients(): Promise<void> {
   clients.clear();
 }
 
-/** Reads a list as a node does, page by page. */
+/** Reads the pages of a list as a node does. */
 function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input = {} }: Reading = {}) {
-  const row = operations[type] as Operation;
+  const row = rowOf(type);
   const settings = readSettings(row.options, { limit });
   const client = clientFor(url, concurrency);
-  const lane = createLane();
-  const place = { lane, since: performance.now(), used: true };
-  const checked = client.check(row, input, {});
-  const job: Job = { client, lane, place, settings, input: checked, msg: {}, send() {}, progress() {} };
-  return collect(job, type, row);
+  const started = performance.now();
+  const job: Job = {
+    client,
+    task: createTask(createLane()),
+    settings,
+    input: client.validate(row, input, {}),
+    msg: {},
+    queued: 0,
+    elapsed: () => performance.now() - started,
+    send() {},
+    progress() {},
+  };
+  return readAllPages(job, type, row);
 }
 
-/** Reads a list to its end. */
+/** Reads all pages of a list. */
 export async function readAll(url: string, type: string, reading?: Reading) {
   const records: unknown[] = [];
   let last: Page | undefined;

@@ -1,7 +1,7 @@
 import { readAddress } from "../../src/address.js";
-import type { Response } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
-import { operations } from "../../src/operations.js";
+import type { Response } from "../../src/http/transport.js";
+import { type Lookup, operations } from "../../src/operations.js";
 import type { Requests } from "../../src/reconcile/account.js";
 import { createReconciler } from "../../src/reconcile/reconcile.js";
 
@@ -44,7 +44,7 @@ export const HOUR = 3600 * SECOND;
 const PROXY = 60 * SECOND;
 export const HORIZON = 300 * SECOND;
 const EPOCH = Date.UTC(2026, 0, 1);
-const STORE = operations["seo-report-store"]?.lookup as NonNullable<(typeof operations)[string]["lookup"]>;
+const STORE = operations["seo-report-store"].lookup as Lookup;
 
 /** What happens to one store. */
 export interface Store {
@@ -98,9 +98,6 @@ function createService(clock: Clock, world: World) {
     body,
     statusCode: 200,
     headers: { date: date().toUTCString() },
-    attempts: 1,
-    duration: 0,
-    waited: 0,
   });
   function create(page: string, by?: number): Report {
     const at = date().toISOString();
@@ -186,7 +183,8 @@ export async function simulate(world: World) {
   async function store(one: Store, index: number): Promise<End> {
     const ticket = reconciler.open(STORE, { url: `https://${one.page}` });
     try {
-      await ticket.ready();
+      await ticket.turn();
+      await ticket.newest();
       for (let attempt = 1; attempt <= 4; attempt++) {
         ticket.sending();
         try {

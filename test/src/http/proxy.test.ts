@@ -40,43 +40,94 @@ describe("A proxy", () => {
     await server.close();
   });
 
-  const kinds = {
-    "that makes tunnels": undefined,
-    "that takes plain requests only": (socket: { end(): void }) => socket.end(),
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
+
+  /** Has the service speak TLS from now on. */
+  const secure = async () => {
+    await server.close();
+    server = await listen((socket) => socket.write(ok), { certificate: "cert" });
   };
-  for (const [name, tunnel] of Object.entries(kinds)) {
-    it(`${name} is given its password, which the service does not see, and is asked over the same connections`, async () => {
-      proxy = await startProxy(tunnel);
+
+  for (const scheme of ["http", "https"]) {
+    const method = scheme === "http" ? "GET" : "CONNECT";
+
+    it(`gets its password, which the service does not see, and reuses its connections: ${scheme}`, async () => {
+      if (scheme === "https") await secure();
+      proxy = await startProxy();
       const url = Object.assign(new URL(proxy.url), { username: "me", password: PASSWORD });
       open(url.href);
       for (let i = 0; i < 10; i++) await Promise.all([show(), show()]);
-      const authorization = `Basic ${Buffer.from(`me:${PASSWORD}`).toString("base64")}`;
-      assert.deepEqual([...new Set(proxy.asked.map((one) => one.authorization))], [authorization]);
+      assert.deepEqual([...new Set(proxy.asked.map((one) => one.authorization))], [basic(`me:${PASSWORD}`)]);
+      assert.deepEqual([...new Set(proxy.asked.map(({ line }) => line.split(" ")[0]))], [method]);
       assert.equal(server.requests.length, 20);
       assert.ok(
         server.requests.every(({ head, path }) => !/proxy-authorization/i.test(head) && path.startsWith("/api/")),
       );
       assert.ok(server.requests.every(({ head }) => head.includes("authorization: Bearer key-of-tests")));
-      // One more for each refused tunnel.
-      assert.ok(proxy.connections <= (tunnel ? 4 : 2), `${proxy.connections} connections`);
+      assert.ok(proxy.connections <= 2, `${proxy.connections} connections`);
     });
 
-    it(`${name} is asked over a new connection for what must not be sent twice`, async () => {
-      proxy = await startProxy(tunnel);
+    for (const [user, password] of [
+      ["me", ""],
+      ["", "secret"],
+      ["m e@", "ü:%/"],
+    ] as const)
+      it(`gets a user name and a password, blank or odd: ${scheme}, ${user}:${password}`, async () => {
+        if (scheme === "https") await secure();
+        proxy = await startProxy();
+        const text = [user, password].map(encodeURIComponent).join(":");
+        open(proxy.url.replace("//", `//${text}@`));
+        await show();
+        assert.equal(proxy.asked[0]?.authorization, basic(`${user}:${password}`));
+      });
+
+    it(`opens a connection for each request that must not be sent twice: ${scheme}`, async () => {
+      if (scheme === "https") await secure();
+      proxy = await startProxy();
       open(proxy.url);
       for (let i = 0; i < 3; i++) await store();
-      assert.equal(server.requests.length, 3);
-      assert.equal(proxy.connections, tunnel ? 4 : 3);
+      assert.deepEqual([server.requests.length, proxy.connections], [3, 3]);
+    });
+
+    it(`has its connections closed with the client: ${scheme}`, async () => {
+      if (scheme === "https") await secure();
+      proxy = await startProxy();
+      open(proxy.url);
+      await show();
+      await store();
+      assert.ok(proxy.open.size > 0);
+      const closed = allClosed(proxy.open);
+      await client.close();
+      const kept = late(1000).then(() => assert.fail("They are kept for four seconds."));
+      await Promise.race([closed, kept]);
     });
   }
 
-  it("is not asked by plain requests for what goes by TLS", async () => {
-    await server.close();
-    server = await listen((socket) => socket.write(ok), { certificate: "cert" });
+  it("tunnels nothing but https, and forwards nothing but http", async () => {
+    await secure();
     proxy = await startProxy((socket) => socket.end());
     open(proxy.url);
     await assert.rejects(show(), { code: "SEO_NETWORK" });
     assert.deepEqual([...new Set(proxy.asked.map(({ line }) => line.split(" ")[0]))], ["CONNECT"]);
+  });
+
+  it("that wants a password is to blame, and not the service: http", async () => {
+    proxy = await startProxy();
+    const guard = await listen((socket) => socket.write(answer(407, "<h1>Who are you?</h1>")));
+    open(guard.url);
+    await assert.rejects(store(), ({ code, details }) => {
+      assert.deepEqual([code, details.stage, details.uncertain], ["SEO_NETWORK", "proxy", false]);
+      return true;
+    });
+    await guard.close();
+  });
+
+  it("has the limits of a response hold: http", async () => {
+    await server.close();
+    server = await listen((socket) => socket.write(answer(200, Buffer.alloc(17 << 20, " "))));
+    proxy = await startProxy();
+    open(proxy.url);
+    await assert.rejects(show(), { code: "SEO_RESPONSE", message: /larger than 16 MiB/ });
   });
 
   it("that has lost what it was handed leaves it uncertain", async () => {
@@ -87,7 +138,7 @@ describe("A proxy", () => {
     await assert.rejects(store(), ({ details }) => details.uncertain === true && server.requests.length === 1);
   });
 
-  it("that was down is asked for a tunnel when it is up again", async () => {
+  it("that was down is used when it is up again", async () => {
     proxy = await startProxy();
     const { url } = proxy;
     await proxy.close();
@@ -95,53 +146,27 @@ describe("A proxy", () => {
     await assert.rejects(show(), ({ code, details }) => code === "SEO_NETWORK" && details.stage === "proxy");
     proxy = await startProxy(undefined, Number(new URL(url).port));
     await show();
-    assert.deepEqual(
-      proxy.asked.map(({ line }) => line),
-      [`CONNECT 127.0.0.1:${server.port}`],
-    );
+    assert.equal(proxy.asked.length, 1);
   });
 
-  it("that makes no tunnel, and is gone when it is handed the request, is told of once", async () => {
-    let gone: Promise<void> | undefined;
-    proxy = await startProxy(() => {
-      gone = proxy.close();
-    });
-    open(proxy.url);
-    await assert.rejects(show(), ({ code, details }) => code === "SEO_NETWORK" && details.stage === "proxy");
-    await gone;
-    assert.equal(server.requests.length, 0);
-  });
-
-  it("is left with the client: its connections are closed", async () => {
-    proxy = await startProxy();
-    open(proxy.url);
-    await show();
-    await store();
-    assert.ok(proxy.open.size > 0);
-    const closed = allClosed(proxy.open);
-    await client.close();
-    const kept = late(1000).then(() => assert.fail("They are kept for four seconds."));
-    await Promise.race([closed, kept]);
-  });
-
-  it("is not asked for what it is to leave alone", async () => {
+  it("is bypassed for a host that is excepted", async () => {
     proxy = await startProxy();
     open(proxy.url, ["other.example", "127.0.0.1"]);
     await show();
     assert.deepEqual([proxy.asked, server.requests.length], [[], 1]);
   });
 
-  it("is not quoted when its URL is none", async () => {
+  it("is not quoted if its URL is not valid", async () => {
     proxy = await startProxy();
     assert.throws(() => open(`http://me:${PASSWORD}@[bad`), {
       code: "SEO_CONFIG",
-      message: "The proxy's URL is not a URL.",
+      message: "The proxy URL is not valid.",
       details: { stage: "proxy" },
     });
     open(proxy.url);
   });
 
-  describe("of the environment", () => {
+  describe("in the environment variables", () => {
     const rows: [environment: (proxy: string) => Record<string, string>, scheme: string, through: boolean][] = [
       [(url) => ({ HTTP_PROXY: url }), "http", true],
       [(url) => ({ http_proxy: url }), "http", true],
@@ -155,7 +180,7 @@ describe("A proxy", () => {
       [() => ({ HTTP_PROXY: "" }), "http", false],
     ];
     for (const [set, scheme, through] of rows)
-      it(`counts: ${Object.entries(set("its URL")).map((pair) => pair.join("="))} for ${scheme}`, async () => {
+      it(`is ${through ? "used" : "not used"} for ${scheme}: ${Object.entries(set("its URL")).map((pair) => pair.join("="))}`, async () => {
         await server.close();
         server = await listen((socket) => socket.write(ok), scheme === "https" ? { certificate: "cert" } : {});
         proxy = await startProxy();
@@ -165,7 +190,7 @@ describe("A proxy", () => {
         assert.equal(proxy.asked.length, through ? 1 : 0);
       });
 
-    it("does not count where a proxy is chosen", async () => {
+    it("is not used if another proxy is configured", async () => {
       proxy = await startProxy();
       process.env.HTTP_PROXY = deadUrl;
       process.env.NO_PROXY = "*";
@@ -174,12 +199,12 @@ describe("A proxy", () => {
       assert.equal(proxy.asked.length, 1);
     });
 
-    it("is not quoted when it is no URL", async () => {
+    it("is not quoted if its URL is not valid", async () => {
       proxy = await startProxy();
       process.env.HTTP_PROXY = `http://me:${PASSWORD}@[bad`;
       assert.throws(() => open(), {
         code: "SEO_CONFIG",
-        message: "The proxy's URL in HTTP_PROXY or HTTPS_PROXY is not a URL.",
+        message: "The proxy URL in HTTP_PROXY is not valid.",
       });
       open(proxy.url);
     });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { SeoError } from "../../../src/errors.js";
-import { forFlows, redact } from "../../../src/http/redact.js";
+import { createRedactor } from "../../../src/http/redact.js";
 
 const KEY = "key/of (tests)";
 
+const redact = <T>(value: T, secrets: string[]): T => createRedactor(secrets)(value);
+
 describe("A secret", () => {
-  it("is in no text and no property's name, plain or encoded", () => {
+  it("is redacted in all texts and property names, also URL-encoded", () => {
     const secret = fc.string({ minLength: 6, maxLength: 30 }).filter((text) => !"***".includes(text.trim()));
     const any = fc.jsonValue({ maxDepth: 3 });
     fc.assert(
@@ -23,15 +24,15 @@ describe("A secret", () => {
     );
   });
 
-  it("is replaced by stars, and all else is as it was", () => {
+  it("is replaced with three asterisks, and everything else is kept", () => {
     const said = { a: `x ${KEY} y`, b: [1, null, true, encodeURIComponent(KEY)], [KEY]: { c: KEY + KEY } };
-    assert.deepEqual(redact(said, ["", KEY]), { a: "x *** y", b: [1, null, true, "***"], "***": { c: "******" } });
+    assert.deepEqual(redact(said, ["", KEY]), { a: "x *** y", b: [1, null, true, "***"], "***": { c: "***" } });
     for (const whole of [said, "text", 7, null, undefined]) assert.equal(redact(whole, [""]), whole);
     assert.equal(redact(7, [KEY]), 7);
     assert.equal(redact(null, [KEY]), null);
   });
 
-  it("is replaced in every form that it has in an answer", () => {
+  it("is redacted in form-encoded text and in JSON, with and without escaped slashes", () => {
     const secret = 'my "secret" wo/rd!';
     const page = { form: new URLSearchParams({ password: secret }).toString(), json: JSON.stringify({ secret }) };
     const php = JSON.stringify({ secret }).replaceAll("/", "\\/");
@@ -42,33 +43,82 @@ describe("A secret", () => {
     });
   });
 
-  it("of a few letters is hidden where it stands alone", () => {
+  it("of less than six characters is redacted only as a separate word", () => {
     const said = "pass, passed 1pass passé (pass) pass";
     assert.equal(redact(said, ["pass"]), "***, passed 1pass passé (***) ***");
     assert.equal(redact("secreted", ["secret"]), "***ed");
   });
-
-  it("is in nothing that a flow sees of a failure", () => {
-    const details = { statusCode: 422, fields: { [KEY]: [KEY] }, body: KEY, retryAfter: 300 };
-    const { code, message, details: left } = forFlows(new SeoError("SEO_REJECTED", `No ${KEY}.`, details), [KEY]);
-    assert.deepEqual([code, message], ["SEO_REJECTED", "No ***."]);
-    assert.deepEqual(left, { statusCode: 422, fields: { "***": ["***"] }, body: "***", retryAfter: 300 });
-  });
-
-  it("is not cut in two with a text that is cut to 1 000 characters", () => {
-    const long = "x".repeat(990) + KEY.repeat(2);
-    const { message, details } = forFlows(new SeoError("SEO_SERVER", long, { body: long }), [KEY]);
-    const left = `${"x".repeat(990)}******`;
-    assert.deepEqual([message, details.body], [left, left]);
-    const cut = forFlows(new SeoError("SEO_SERVER", "y".repeat(1001), { body: "y".repeat(1001) }), []);
-    assert.deepEqual([cut.message.length, String(cut.details.body).length], [1000, 1000]);
-  });
 });
 
-describe("A wait that is too long", () => {
-  it("is put into words", () => {
-    const { message } = forFlows(new SeoError("SEO_RATE_LIMITED", "No.", { retryAfter: 301 }), []);
-    assert.equal(message, "No. It asks to wait 301 s; at most 300 s are waited here.");
-    assert.equal(forFlows(new SeoError("SEO_RATE_LIMITED", "No."), []).message, "No.");
+describe("A secret in another form", () => {
+  const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#039;" };
+  const html = (text: string) => text.replace(/[&<>"']/g, (character) => entities[character] ?? "");
+  const unit = (code: number) => code.toString(16).padStart(4, "0");
+  const php = (text: string) => JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/");
+  const coded = (text: string, matches: RegExp, how: (character: string) => string) => text.replace(matches, how);
+  const odd = /[^A-Za-z0-9]/gu;
+  const forms: Record<string, (text: string) => string> = {
+    "as it is": (text) => text,
+    "htmlspecialchars()": html,
+    "htmlspecialchars() with &apos;": (text) => html(text).replaceAll("&#039;", "&apos;"),
+    "htmlspecialchars() twice": (text) => html(html(text)),
+    "decimal HTML entities": (text) => coded(text, odd, (one) => `&#${one.codePointAt(0)};`),
+    "hexadecimal HTML entities": (text) => coded(text, odd, (one) => `&#x${one.codePointAt(0)?.toString(16)};`),
+    "upper-case hexadecimal HTML entities": (text) =>
+      coded(text, odd, (one) => `&#X00${one.codePointAt(0)?.toString(16).toUpperCase()};`),
+    JSON: (text) => JSON.stringify(text).slice(1, -1),
+    "JSON twice": (text) => JSON.stringify(JSON.stringify(text)).slice(3, -3),
+    "JSON of PHP": php,
+    "JSON of PHP, escaped to ASCII": (text) =>
+      coded(php(text), /[^\x20-\x7e]/g, (one) => `\\u${unit(one.charCodeAt(0))}`),
+    "JSON of PHP, with every option": (text) =>
+      php(text)
+        .replace(/\\(.)/g, (all, one) => (one === '"' ? "\\u0022" : all))
+        .replace(/[^\x20-\x7e]|[<>&']/g, (one) => `\\u${unit(one.charCodeAt(0)).toUpperCase()}`),
+    "a URL": encodeURIComponent,
+    "a URL in lower case": (text) => encodeURIComponent(text).replace(/%../g, (one) => one.toLowerCase()),
+    "a URL, twice": (text) => encodeURIComponent(encodeURIComponent(text)),
+    "rawurlencode()": (text) =>
+      coded(encodeURIComponent(text), /[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`),
+    "a form": (text) => new URLSearchParams([["", text]]).toString().slice(1),
+    "a form, in lower case": (text) =>
+      new URLSearchParams([["", text]])
+        .toString()
+        .slice(1)
+        .replace(/%../g, (one) => one.toLowerCase()),
+    "a form in a URL": (text) => encodeURIComponent(new URLSearchParams([["", text]]).toString().slice(1)),
+    "a URL in HTML": (text) => html(encodeURIComponent(text)),
+    "HTML in JSON": (text) => php(html(text)),
+  };
+  const characters = fc.constantFrom(..."abcXYZ019 &<>\"'/\\%+-_.~!*()=;:#äßé€😀");
+  const secrets = fc.string({ unit: characters, minLength: 6, maxLength: 20 });
+
+  for (const [name, form] of Object.entries(forms))
+    it(`is found: ${name}`, () => {
+      fc.assert(
+        fc.property(secrets, (secret) => {
+          const text = form(secret);
+          assert.equal(redact(`<p>${text}</p>`, [secret]), "<p>***</p>", text);
+        }),
+        { examples: [["it's <\"ä/\\&>"], ["\\\\\\\\\\\\"], ["%25%25%25"], ["&amp;&amp;"]] },
+      );
+    });
+
+  it("is found where it is short and stands behind an escaped quotation mark", () => {
+    for (const text of ["\\u0022pass\\u0022", "%22pass%22", "&quot;pass&quot;", '\\"pass\\"'])
+      assert.equal(redact(text, ["pass"]), text.replace("pass", "***"));
+  });
+
+  it("takes no longer in a text that was made to take long", () => {
+    for (const [secret, text] of [
+      ['\\\\\\\\\\\\"', "\\".repeat(1 << 16)],
+      ["&&&&&&&&", "&amp;".repeat(1 << 14)],
+      ["%%%%%%%%%", "%25".repeat(1 << 14)],
+      ["////////x", "\\/".repeat(1 << 15)],
+    ] as const) {
+      const began = performance.now();
+      redact(text, [secret]);
+      assert.ok(performance.now() - began < 1000, `${secret}: ${performance.now() - began} ms`);
+    }
   });
 });

@@ -2,107 +2,156 @@ import assert from "node:assert/strict";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { type Code, SeoError } from "../../../src/errors.js";
-import { decode, readAnswer } from "../../../src/http/response.js";
+import { createRedactor } from "../../../src/http/redact.js";
+import { decode, type Headers, readResponse } from "../../../src/http/response.js";
 import { type Operation, operations } from "../../../src/operations.js";
+import { returned } from "../sentences.js";
 
 const show = operations["seo-report-show"] as Operation;
 const remove = operations["seo-report-delete"] as Operation;
+const NOT_FROM_API = "the response is not JSON, so it did not come from the API.";
+const TOO_DEEP = "nested too deeply";
 const HTML = "<!doctype html><title>Log in</title>";
 
-/** The error that an answer is read as. */
-function failure(status: number, body: unknown, headers: Record<string, string> = {}, row = show): SeoError {
-  try {
-    readAnswer(row, status, headers, typeof body === "string" ? body : JSON.stringify(body));
-  } catch (error) {
-    return error as SeoError;
-  }
-  return assert.fail("It is a success.");
-}
+/** The message for a successful status whose body cannot be used. */
+const unreadable = (why: string) => `The service returned 200, but the response is ${why}.`;
 
-describe("The service's words are taken from", () => {
-  const nothing = "it gave no reason.";
+/** Reads a response as a transport does. */
+const read = (
+  row: Operation,
+  statusCode: number,
+  body: string | Buffer,
+  headers: Headers = {},
+  { secrets = [], subject }: { secrets?: string[]; subject?: string } = {},
+) =>
+  readResponse(
+    row,
+    { statusCode, headers, bytes: Buffer.from(body) },
+    { redactKey: (value) => value, redactor: () => createRedactor(secrets), subject: () => subject },
+  );
+
+/** The error that a response is read as. */
+const failure = (status: number, body: unknown, headers: Headers = {}, row = show): Promise<SeoError> =>
+  read(row, status, typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body), headers).then(
+    () => assert.fail("It is a success."),
+    (error: SeoError) => error,
+  );
+
+describe("The service's error message", () => {
+  const nothing = "no error message.";
   const rows: [name: string, body: unknown, said: string, fields?: Record<string, string[]>][] = [
-    ["message", { message: "No.", status: 422 }, "No."],
+    ["is read from message", { message: "No.", status: 422 }, "No."],
     [
-      "messages by field",
+      "is read from message by field",
       { message: { url: ["Bad.", "Worse."], x: "One." } },
-      "Bad. Worse. One.",
+      "url: Bad. Worse. x: One.",
       { url: ["Bad.", "Worse."], x: ["One."] },
     ],
-    ["message and errors by field", { message: "Both.", errors: { url: ["Bad."] } }, "Both.", { url: ["Bad."] }],
     [
-      "errors by field",
+      "is read from message, with the fields from errors",
+      { message: "Both.", errors: { url: ["Bad."] } },
+      "url: Bad.",
+      { url: ["Bad."] },
+    ],
+    [
+      "is read from errors by field",
       { errors: { url: ["Bad."], x: [7, null, "Two."] } },
-      "Bad. Two.",
+      "url: Bad. x: Two.",
       { url: ["Bad."], x: ["Two."] },
     ],
-    ["errors before messages by field", { message: { a: ["A."] }, errors: { b: ["B."] } }, "B.", { b: ["B."] }],
-    ["messages by field, where errors is null", { errors: null, message: { a: ["A."] } }, "A.", { a: ["A."] }],
-    ["error", { error: "Forbidden" }, "Forbidden"],
-    ["error, where message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
-    ["no list", { message: ["A."], errors: ["B."] }, nothing],
-    ["no number", { message: 7, errors: 8, error: 9 }, nothing],
-    ["nothing", {}, nothing],
-    ["no words", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
-    ["null", null, nothing],
-    ["no JSON", HTML, "no JSON, so the answer is not the API's own."],
+    [
+      "is read from errors rather than from message by field",
+      { message: { a: ["A."] }, errors: { b: ["B."] } },
+      "b: B.",
+      { b: ["B."] },
+    ],
+    [
+      "is read from message by field if errors is null",
+      { errors: null, message: { a: ["A."] } },
+      "a: A.",
+      { a: ["A."] },
+    ],
+    ["is read from error", { error: "Forbidden" }, "Forbidden"],
+    ["is read from error if message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
+    ["is missing if the messages are a list", { message: ["A."], errors: ["B."] }, nothing],
+    ["is missing if the messages are numbers", { message: 7, errors: 8, error: 9 }, nothing],
+    ["is missing from an empty object", {}, nothing],
+    ["is missing if no field has a message", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
+    ["is missing from null", null, nothing],
+    ["is missing from HTML", HTML, NOT_FROM_API],
   ];
   for (const [name, body, said, fields] of rows)
-    it(name, () => {
-      const { message, details } = failure(422, body);
-      assert.equal(message, `The service answered 422: ${said}`);
+    it(name, async () => {
+      const { message, details } = await failure(422, body);
+      assert.equal(message, returned(422, said));
       assert.deepEqual(details.fields, fields);
       assert.deepEqual(details.body, body);
     });
 
-  it("an answer that is no JSON, of which the beginning is kept", () => {
-    const most = 1 << 16;
-    for (const status of [500, 200]) assert.equal(failure(status, "x".repeat(most + 1)).details.body, "x".repeat(most));
+  it("comes with the first 1,000 characters of a body that is not JSON", async () => {
+    for (const status of [500, 200])
+      assert.equal((await failure(status, "x".repeat(1001))).details.body, "x".repeat(1000));
   });
 });
 
-describe("The seconds to wait are read", () => {
+describe("The time to wait", () => {
   const unix = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
   const date = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
   const rows: [name: string, headers: () => Record<string, string>, seconds: number | undefined][] = [
-    ["as a number", () => ({ "retry-after": "20" }), 20],
-    ["as none", () => ({ "retry-after": "0" }), 0],
-    ["among blanks", () => ({ "retry-after": " 20 " }), 20],
-    ["as a date", () => ({ "retry-after": date(20) }), 20],
-    ["as a past date", () => ({ "retry-after": date(-20) }), 0],
-    ["from the reset", () => ({ "x-ratelimit-reset": ` ${unix(20)} ` }), 20],
-    ["from a past reset", () => ({ "x-ratelimit-reset": unix(-20) }), 0],
-    ["before the reset's", () => ({ "retry-after": "20", "x-ratelimit-reset": unix(90) }), 20],
+    ["is read from Retry-After in seconds", () => ({ "retry-after": "20" }), 20],
+    ["is zero if Retry-After is 0", () => ({ "retry-after": "0" }), 0],
+    ["is read from Retry-After with spaces around it", () => ({ "retry-after": " 20 " }), 20],
+    ["is read from a date in Retry-After", () => ({ "retry-after": date(20) }), 20],
+    ["is zero for a past date in Retry-After", () => ({ "retry-after": date(-20) }), 0],
+    ["is read from X-RateLimit-Reset", () => ({ "x-ratelimit-reset": ` ${unix(20)} ` }), 20],
+    ["is zero for a past X-RateLimit-Reset", () => ({ "x-ratelimit-reset": unix(-20) }), 0],
     [
-      "of the reset, where there is nothing else that can be read",
+      "is read from Retry-After rather than X-RateLimit-Reset",
+      () => ({ "retry-after": "20", "x-ratelimit-reset": unix(90) }),
+      20,
+    ],
+    [
+      "is read from X-RateLimit-Reset if Retry-After is not valid",
       () => ({ "retry-after": "soon", "x-ratelimit-reset": unix(20) }),
       20,
     ],
-    ["not below zero", () => ({ "retry-after": "-20" }), undefined],
-    ["not in parts", () => ({ "retry-after": "1.5" }), undefined],
-    ["not beyond nine digits", () => ({ "retry-after": "1234567890" }), undefined],
-    ["not with a unit", () => ({ "retry-after": "20s" }), undefined],
-    ["not after a word", () => ({ "retry-after": "in 20" }), undefined],
-    ["not as a date that is none", () => ({ "retry-after": "soon GMT" }), undefined],
-    ["not as a date of another zone", () => ({ "retry-after": `${date(20)}+0200` }), undefined],
-    ["not as a date of no zone", () => ({ "retry-after": "Fri, 20 Nov 2026 10:00:00" }), undefined],
-    ["not from a reset in seconds from now", () => ({ "x-ratelimit-reset": "20" }), undefined],
-    ["not from a reset in milliseconds", () => ({ "x-ratelimit-reset": `${unix(20)}000` }), undefined],
-    ["not from a reset with a sign", () => ({ "x-ratelimit-reset": `-${unix(20)}` }), undefined],
-    ["not where there is nothing", () => ({}), undefined],
+    ["is not read from a negative Retry-After", () => ({ "retry-after": "-20" }), undefined],
+    ["is not read from a fraction in Retry-After", () => ({ "retry-after": "1.5" }), undefined],
+    ["is not read from ten digits in Retry-After", () => ({ "retry-after": "1234567890" }), undefined],
+    ["is not read from a Retry-After with a unit", () => ({ "retry-after": "20s" }), undefined],
+    ["is not read from a Retry-After that begins with a word", () => ({ "retry-after": "in 20" }), undefined],
+    ["is not read from an invalid date in Retry-After", () => ({ "retry-after": "soon GMT" }), undefined],
+    [
+      "is not read from a date with a UTC offset in Retry-After",
+      () => ({ "retry-after": `${date(20)}+0200` }),
+      undefined,
+    ],
+    [
+      "is not read from a date without a time zone in Retry-After",
+      () => ({ "retry-after": "Fri, 20 Nov 2026 10:00:00" }),
+      undefined,
+    ],
+    ["is not read from an X-RateLimit-Reset in seconds from now", () => ({ "x-ratelimit-reset": "20" }), undefined],
+    [
+      "is not read from an X-RateLimit-Reset in milliseconds",
+      () => ({ "x-ratelimit-reset": `${unix(20)}000` }),
+      undefined,
+    ],
+    ["is not read from an X-RateLimit-Reset with a sign", () => ({ "x-ratelimit-reset": `-${unix(20)}` }), undefined],
+    ["is absent without either header", () => ({}), undefined],
   ];
   for (const [name, headers, seconds] of rows)
-    it(name, () => {
+    it(name, async () => {
       for (const status of [429, 503]) {
-        const { retryAfter } = failure(status, HTML, headers()).details;
+        const { retryAfter } = (await failure(status, HTML, headers())).details;
         if (seconds === undefined || retryAfter === undefined) assert.equal(retryAfter, seconds);
         else assert.ok(Math.abs(retryAfter - seconds) <= 1, `${retryAfter} of ${seconds} s`);
       }
-      assert.equal(failure(500, HTML, headers()).details.retryAfter, undefined);
+      assert.equal((await failure(500, HTML, headers())).details.retryAfter, undefined);
     });
 });
 
-describe("A status says", () => {
+describe("An HTTP status", () => {
   const rows: [statuses: number[], code: Code, stage: string, transient: boolean, uncertain: boolean][] = [
     [[401], "SEO_UNAUTHORIZED", "key", false, false],
     [[403], "SEO_FORBIDDEN", "key", false, false],
@@ -117,48 +166,48 @@ describe("A status says", () => {
   ];
   for (const [statuses, code, stage, transient, uncertain] of rows)
     for (const status of statuses)
-      it(`what went wrong, and whether to try again: ${status}`, () => {
-        const { code: found, details } = failure(status, { message: "No." });
+      it(`what went wrong, and whether to try again: ${status}`, async () => {
+        const { code: found, details } = await failure(status, { message: "No." });
         assert.deepEqual(
           [found, details.statusCode, details.stage, details.transient, details.uncertain],
           [code, status, stage, transient, uncertain],
         );
       });
 
-  it("that nothing was done, with 503 and a time to come again", () => {
-    assert.equal(failure(503, HTML, { "retry-after": "1" }).details.uncertain, false);
-    assert.equal(failure(500, HTML, { "retry-after": "1" }).details.uncertain, true);
+  it("that nothing was done, with 503 and a time to come again", async () => {
+    assert.equal((await failure(503, HTML, { "retry-after": "1" })).details.uncertain, false);
+    assert.equal((await failure(500, HTML, { "retry-after": "1" })).details.uncertain, true);
   });
 
-  for (const [location, to] of [
-    ["https://other.example.com/login?secret=1", " to https://other.example.com"],
-    ["/login", ""],
-    [undefined, ""],
+  for (const [location, to, target] of [
+    ["https://other.example.com/login?secret=1", " to https://other.example.com", "https://other.example.com"],
+    ["/login", "", "…"],
+    [undefined, "", "…"],
   ] as const)
-    it(`where a redirect leads, and no more: ${location}`, () => {
+    it(`where a redirect leads, and no more: ${location}`, async () => {
       for (const status of [100, 199, 300, 302, 399]) {
-        const { code, message, details } = failure(status, HTML, location ? { location } : {});
-        assert.deepEqual([code, details], ["SEO_RESPONSE", { statusCode: status, stage: "redirect" }]);
-        assert.ok(
-          message.startsWith(`The service answered ${status} and pointed elsewhere${to}; no redirect`),
-          message,
+        const { code, message, details } = await failure(status, HTML, location ? { location } : {});
+        assert.deepEqual(
+          [code, details],
+          ["SEO_RESPONSE", { statusCode: status, stage: "redirect", values: { target } }],
         );
+        assert.equal(message, `The service redirected the request${to} (${status}). Redirects are not followed.`);
       }
     });
 });
 
 describe("A successful answer", () => {
-  it("is its JSON, with every status from 200 to 299", () => {
-    for (const status of [200, 201, 299]) assert.deepEqual(readAnswer(show, status, {}, '{"data":[1]}'), { data: [1] });
+  it("is its JSON, with every status from 200 to 299", async () => {
+    for (const status of [200, 201, 299]) assert.deepEqual(await read(show, status, '{"data":[1]}'), { data: [1] });
   });
 
-  it("may be empty where something is deleted, and nowhere else", () => {
+  it("may be empty where something is deleted, and nowhere else", async () => {
     for (const text of ["", " \r\n"]) {
-      assert.equal(readAnswer(remove, 200, {}, text), null);
-      assert.equal(failure(204, text).code, "SEO_RESPONSE");
+      assert.equal(await read(remove, 200, text), null);
+      assert.equal((await failure(204, text)).code, "SEO_RESPONSE");
     }
-    const { message, details } = failure(200, HTML, {}, remove);
-    assert.equal(message, "The service answered 200, but what came is no JSON. Check the base URL.");
+    const { message, details } = await failure(200, HTML, {}, remove);
+    assert.equal(message, unreadable("not JSON"));
     assert.deepEqual(details, { statusCode: 200, body: HTML, stage: "answer", uncertain: true });
   });
 
@@ -168,34 +217,34 @@ describe("A successful answer", () => {
   const wrap = (value: unknown, how: string[]) =>
     how.reduce<unknown>((inner, key) => (key ? { [key]: inner, "]": "}" } : [inner, "["]), value);
 
-  it("may be 64 levels deep, whatever its texts hold", () => {
-    fc.assert(
-      fc.property(
+  it("may be 64 levels deep, whatever its texts hold", async () => {
+    await fc.assert(
+      fc.asyncProperty(
         text,
         fc.array(fc.oneof(fc.constant(""), text), { minLength: 50, maxLength: 70 }),
         fc.boolean(),
-        (inner, how, spaced) => {
+        async (inner, how, spaced) => {
           const value = wrap(inner, how);
           const said = JSON.stringify(value, null, spaced ? 1 : undefined);
-          if (levels(value) <= 64) assert.deepEqual(readAnswer(show, 200, {}, said), value);
-          else assert.match(failure(200, said).message, /what came is nested too deep/);
+          if (levels(value) <= 64) assert.deepEqual(await read(show, 200, said), value);
+          else assert.equal((await failure(200, said)).message, unreadable(TOO_DEEP));
         },
       ),
     );
     const [deepest, deeper] = [64, 65].map((count) => "[".repeat(count) + "]".repeat(count)) as [string, string];
-    assert.equal(levels(readAnswer(show, 200, {}, deepest)), 64);
-    assert.match(failure(200, deeper).message, /nested too deep/);
-    assert.match(failure(422, deeper).message, /no JSON/);
-    assert.ok(readAnswer(show, 200, {}, `[${"[],".repeat(100)}{}]`), "as many side by side as there are");
+    assert.equal(levels(await read(show, 200, deepest)), 64);
+    assert.equal((await failure(200, deeper)).message, unreadable(TOO_DEEP));
+    assert.equal((await failure(422, deeper)).message, returned(422, NOT_FROM_API));
+    assert.ok(await read(show, 200, `[${"[],".repeat(100)}{}]`), "as many side by side as there are");
   });
 
-  it("is freed of what would change the prototype of others", () => {
+  it("is freed of what would change the prototype of others", async () => {
     const said = '{"__proto__":{"a":1},"constructor":{"prototype":{"a":1}},"id":7}';
-    assert.deepEqual(readAnswer(show, 200, {}, said), { id: 7 });
+    assert.deepEqual(await read(show, 200, said), { id: 7 });
   });
 });
 
-describe("A content coding", () => {
+describe("A content encoding", () => {
   const bytes = Buffer.from('\ufeff{"é":"\u{1f600}"}');
   const said = '{"é":"\u{1f600}"}';
   for (const [name, coded] of [
@@ -205,19 +254,100 @@ describe("A content coding", () => {
     ["deflate", deflateSync(bytes)],
     ["br", brotliCompressSync(bytes)],
   ] as const)
-    it(`is undone: ${name}`, async () => assert.equal(await decode(coded, { "content-encoding": name }), said));
+    it(`is undone: ${name}`, async () =>
+      assert.equal(await decode({ bytes: coded, headers: { "content-encoding": name } }), said));
 
-  it("is not needed", async () => assert.equal(await decode(bytes, {}), said));
+  it("is not needed", async () => assert.equal(await decode({ bytes, headers: {} }), said));
 
-  it("that was not asked for is refused", async () => {
-    const refused = new SeoError("SEO_RESPONSE", "The service's answer has a content coding that was not asked for.", {
+  it("is rejected if it was not requested", async () => {
+    const refused = new SeoError("SEO_RESPONSE", "The response uses a content encoding that was not requested.", {
       stage: "answer",
       uncertain: true,
     });
     for (const name of ["zstd", "gzip, gzip", "", "__proto__", "constructor"])
-      await assert.rejects(decode(bytes, { "content-encoding": name }), (error: SeoError) => {
+      await assert.rejects(decode({ bytes, headers: { "content-encoding": name } }), (error: SeoError) => {
         assert.deepEqual([error.code, error.message, error.details], [refused.code, refused.message, refused.details]);
         return true;
       });
+  });
+});
+
+describe("The status counts more than the body", () => {
+  for (const coding of ["gzip", "br", "zstd", "gzip, gzip"]) {
+    it(`if the body is empty, though it is said to be ${coding}`, async () => {
+      assert.equal(await read(remove, 204, "", { "content-encoding": coding }), null);
+    });
+
+    it(`if the body of an error cannot be decoded: ${coding}`, async () => {
+      for (const [status, code, wait] of [
+        [401, "SEO_UNAUTHORIZED", undefined],
+        [404, "SEO_NOT_FOUND", undefined],
+        [429, "SEO_RATE_LIMITED", 7],
+      ] as const) {
+        const error = await failure(status, "garbage", { "content-encoding": coding, "retry-after": "7" });
+        assert.deepEqual([error.code, error.details.statusCode, error.details.retryAfter], [code, status, wait]);
+        assert.deepEqual([error.details.transient, error.details.uncertain], [status === 429, false]);
+      }
+    });
+  }
+});
+
+describe("An error response", () => {
+  const error = (status: number, body: unknown, secrets: string[] = [], subject?: string) =>
+    read(show, status, JSON.stringify(body), {}, { secrets, ...(subject && { subject }) }).then(
+      () => assert.fail("It is a success."),
+      (cause: SeoError) => cause,
+    );
+
+  it("names the record that was not found, if the request names one", async () => {
+    const said = { message: "Resource not found." };
+    const messages = [
+      await error(404, said, [], "report ID 27"),
+      await error(404, said),
+      await error(403, said, [], "x"),
+    ];
+    assert.deepEqual(
+      messages.map(({ message }) => message),
+      [
+        "The service returned 404 for report ID 27: Resource not found.",
+        "The service returned 404: Resource not found.",
+        "The service returned 403: Resource not found.",
+      ],
+    );
+  });
+
+  it("keeps the client's own facts, whatever word a secret is", async () => {
+    const facts = { statusCode: 500, retryAfter: undefined, stage: "service", transient: true, uncertain: true };
+    for (const secret of ["uncertain", "transient", "message", "details", "statusCode", "service", "true", "500"]) {
+      const { code, message, details } = await error(500, { message: `No ${secret} here.`, [secret]: secret }, [
+        secret,
+      ]);
+      const { body, fields, ...rest } = details;
+      assert.deepEqual([code, rest, fields], ["SEO_SERVER", facts, undefined], secret);
+      assert.ok(!JSON.stringify(body).includes(secret), secret);
+      if (secret !== "message") assert.equal(message, "The service returned 500: No *** here.");
+    }
+  });
+
+  it("is cut only after its secrets are redacted", async () => {
+    const secret = "key/of (tests)";
+    const long = "x".repeat(990) + secret.repeat(2);
+    for (const body of [long, `${JSON.stringify({ message: long })}`]) {
+      const { message, details } = await read(show, 500, body, {}, { secrets: [secret] }).then(
+        () => assert.fail("It is a success."),
+        (cause: SeoError) => cause,
+      );
+      assert.ok(message.length <= 1000 && !/key|tests/.test(message), message);
+      assert.ok(!/key|tests/.test(JSON.stringify(details.body)));
+    }
+  });
+
+  it("says that a wait is too long to be waited for, and no other", async () => {
+    const message = async (after: string) => (await failure(429, { message: "No." }, { "retry-after": after })).message;
+    assert.equal(
+      await message("301"),
+      "The service returned 429: No. It asked to wait 301 s, more than the limit of 300 s.",
+    );
+    assert.equal(await message("300"), "The service returned 429: No.");
   });
 });

@@ -1,0 +1,67 @@
+import { kindOf } from "../../../src/kinds.js";
+import { createDialog } from "./dialog.js";
+import { type Any, createState, type FormData, type Text } from "./state.js";
+import { createValidation } from "./validation.js";
+
+const SERVICE = "seo-service";
+/** The maximum number of characters that a label adds to the title. */
+const LONGEST_LABEL = 40;
+
+/** The host and port of a URL. Other text is returned unchanged. */
+const hostOf = (url: string) => (URL.canParse(url) && new URL(url).host) || url;
+
+/** The functions that the definitions of all node types use. `catalogue` is the prefix of the texts' keys. */
+export function register(RED: Any, $: Any, forms: Record<string, FormData>, catalogue: string) {
+  const text: Text = (key, values) => RED._(catalogue + key, values);
+  const stores: string[] = RED.settings.context?.stores ?? [];
+  for (const { rows } of Object.values(forms))
+    for (const row of Object.values(rows))
+      if (row.kind === "store") row.values = Object.fromEntries(stores.map((store) => [store, store]));
+  const state = createState($, forms);
+  const validation = createValidation(RED, text, state);
+  const prepare = createDialog(RED, $, text, state, validation);
+
+  /** The part of a label for a fixed value that is not the default: the value, or the names of field and value if it is a number. */
+  const shown = (node: Any, name: string): string[] => {
+    const row = state.rows(node)[name];
+    const value = row?.source && !kindOf(row.kind).secret ? state.fixed(node, name) : undefined;
+    if (!row || !value || value === row.default) return [];
+    const { [value]: label = value } = row.values ?? {};
+    if (label.toLowerCase() === value.toLowerCase()) return [value];
+    return [`${validation.label(row)} ${text(`${row.key}.values.${value}`)}`];
+  };
+
+  return {
+    text,
+    title(this: Any) {
+      return text(`node.${this.type}.title`);
+    },
+    label(this: Any) {
+      const title = text(`node.${this.type}.title`);
+      if (this.name) return this.name;
+      if (this.type === SERVICE) return hostOf(this.baseUrl ?? "") || title;
+      const values = Object.keys(state.rows(this)).flatMap((name) => shown(this, name));
+      const all = values.length > 0 ? `${title}: ${values.join(", ")}` : title;
+      return all.length > title.length + LONGEST_LABEL ? `${all.slice(0, title.length + LONGEST_LABEL)}…` : all;
+    },
+    labelStyle(this: Any) {
+      return this.name ? "node_label_italic" : "";
+    },
+    /** The editor shows a returned sentence only if the validator has two parameters. */
+    validate: (name: string) =>
+      function (this: Any, value: unknown, _options: unknown) {
+        return validation.reason(this, name, value) || true;
+      },
+    /** Selects the service of a new node if there is only one. */
+    add(this: Any) {
+      const services: Any[] = [];
+      RED.nodes.eachConfig((node: Any) => {
+        if (node.type === SERVICE && !node.d && (!node.z || node.z === this.z)) services.push(node);
+      });
+      if (!this.service && services.length === 1) this.service = services[0].id;
+    },
+    prepare(this: Any) {
+      prepare(this);
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { conflictOf, isBlank, isIdle, kindOf, named as nameOf, variableIn } from "../../../src/kinds.js";
+import type { Any, Row, State, Text } from "./state.js";
+
+/** Validates the fields of a node, with sentences in the editor's language. */
+export function createValidation(RED: Any, text: Text, { forms, rows, current, source, fixed }: State) {
+  const label = (row: Row) => text(`${row.key}.label`);
+  /** A value in a list: "Password (2)". */
+  const named = (row: Row, value: string) =>
+    row.kind === "store" ? value : nameOf(text(`${row.key}.values.${value}`), value);
+  const shape = ({ pattern, example }: Row, value: string) => {
+    if (!pattern || new RegExp(`^(${pattern})$`, "i").test(value)) return undefined;
+    return example ? "pattern" : "characters";
+  };
+
+  /** Why a value by itself is invalid. */
+  const wrong = (row: Row, given: unknown, from: string): string => {
+    const value = String(given ?? "");
+    if (given === undefined || variableIn(value)) return "";
+    if (isBlank(row.kind, value) || value === "_ADD_")
+      return row.required ? text("invalid.required", { label: label(row) }) : "";
+    if (from !== "str") {
+      const valid = RED.validators.typedInput({ type: from })(value, { label: label(row) });
+      return valid === true ? "" : String(valid);
+    }
+    const { longest = 0, ...kind } = kindOf(row.kind);
+    const clean = kind.clean(value, row);
+    const fault = kind.fault(clean, row) ?? shape(row, clean.trim());
+    if (!fault) return "";
+    const { values = {}, min = 0, example = "" } = row;
+    const names = Object.keys(values).map((one) => named(row, one));
+    return text(`invalid.${fault}`, { label: label(row), min, max: longest, example, values: names.join(", ") });
+  };
+  /** Why a fixed value is invalid together with other fields. */
+  const conflict = (node: Any, name: string, row: Row): string => {
+    if (fixed(node, name) === undefined) return "";
+    // A value from another source is assumed to fit.
+    const read = (other: string) => (source(node, other) === "str" ? fixed(node, other) : row.when?.[other]);
+    const { other, needed } = conflictOf(rows(node), name, read) ?? {};
+    const beside = other === undefined ? undefined : rows(node)[other];
+    if (!beside || needed === undefined) return "";
+    return text("invalid.when", { label: label(row), other: label(beside), value: named(beside, needed) });
+  };
+
+  return {
+    label,
+    named,
+    /** Why a field is invalid; blank if it is valid. */
+    reason(node: Any, name: string, value: unknown = current(node, name)): string {
+      const row = rows(node)[name];
+      return row ? wrong(row, value, source(node, name)) || conflict(node, name, row) : "";
+    },
+    /** A warning if the node would change nothing; else blank. */
+    idle(node: Any): string {
+      const { effects = [] } = forms[node.type] ?? {};
+      const read = (name: string) => (source(node, name) === "str" ? fixed(node, name) : current(node, name));
+      const labels = effects.flatMap((name) => rows(node)[name] ?? []).map(label);
+      return isIdle(rows(node), effects, read) ? text("dialog.idle", { labels: labels.join(", ") }) : "";
+    },
+  };
+}
+
+export type Validation = ReturnType<typeof createValidation>;

@@ -1,0 +1,66 @@
+import type { Answer } from "../src/client.js";
+import { cancelled, SeoError } from "../src/errors.js";
+import type { Operation } from "../src/operations.js";
+import { type Page, readPages } from "../src/pages.js";
+import type { Job } from "./handler.js";
+
+/** Where in a list a response is. */
+interface Position {
+  page?: number | undefined;
+  pages?: number | undefined;
+  total?: number | undefined;
+  truncated?: boolean;
+}
+
+/** The `msg.seo` of a response, with its place in a list if that is known. */
+export function metadata(
+  operation: string,
+  { body: _, ...answer }: Answer,
+  { page, pages, total, truncated }: Position = {},
+): object {
+  return {
+    operation,
+    ...answer,
+    ...(page !== undefined && { page }),
+    ...(pages !== undefined && { pages }),
+    ...(total !== undefined && { total }),
+    ...(truncated !== undefined && { truncated }),
+  };
+}
+
+/** Reads every page of a list, each with the `msg.seo` of all that came so far, and shows progress in the status. */
+export async function* readAllPages(
+  job: Job,
+  type: string,
+  row: Operation,
+): AsyncGenerator<Page<Answer> & { count: number; seo: object }> {
+  const { client, task, settings, input } = job;
+  let attempts = 0;
+  let waited = job.queued;
+  let count = 0;
+  let last = 0;
+  const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
+  const query = { ...(largest && { per_page: largest }), ...input };
+  const get = (extra: Record<string, string>) => client.send(type, query, { task, extra });
+  const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
+  try {
+    for await (const page of readPages(get, list)) {
+      attempts += page.answer.attempts;
+      waited += page.answer.waited;
+      // Between pages nothing may be in flight that a cancellation would end.
+      if (task.lane.closed) throw cancelled;
+      count += page.records.length;
+      last = page.page;
+      job.progress(page.page, page.pages, count);
+      const duration = job.elapsed();
+      // Pages that wait side by side wait once.
+      const seo = metadata(type, { ...page.answer, attempts, waited: Math.min(waited, duration), duration }, page);
+      yield { ...page, count, seo };
+    }
+  } catch (cause) {
+    if (!(cause instanceof SeoError)) throw cause;
+    const came = last > 0 ? ` ${count} records (${last} ${last === 1 ? "page" : "pages"}) had been received.` : "";
+    const details = { ...cause.details, attempts: attempts + (cause.details.attempts ?? 0) };
+    throw new SeoError(cause.code, cause.message + came, details);
+  }
+}

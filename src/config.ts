@@ -1,0 +1,95 @@
+import { SeoError, type Stage } from "./errors.js";
+import { service } from "./operations.js";
+import { readSettings } from "./schema.js";
+
+/** The part of a TLS configuration that undici uses, as Node's `tls.connect` names it. */
+export interface TlsOptions {
+  ca?: string | Buffer;
+  cert?: string | Buffer;
+  key?: string | Buffer;
+  passphrase?: string;
+  servername?: string;
+  rejectUnauthorized?: boolean;
+}
+
+/** A proxy's URL, with its user name and password if it needs them, and the hosts that are reached without it. */
+export interface ProxyOptions {
+  url: string;
+  except: string[];
+}
+
+/** A client's options: where the service is, the API key, and the settings of the table, as text or numbers, blank for their defaults. */
+export interface ClientOptions {
+  baseUrl: unknown;
+  apiKey: unknown;
+  timeout?: unknown;
+  concurrency?: unknown;
+  rate?: unknown;
+  queue?: unknown;
+  retries?: unknown;
+  reconcile?: unknown;
+  tls?: TlsOptions | undefined;
+  proxy?: ProxyOptions | undefined;
+}
+
+/** Where the service is: `https://host:port`, and the path that all of its own paths follow. */
+export interface Base {
+  origin: string;
+  prefix: string;
+}
+
+const invalid = (sentence: string, stage: Stage = "config") => new SeoError("SEO_CONFIG", sentence, { stage });
+
+/** Reads a base URL as people paste it: with a sub-path, a trailing slash, or `/api/v1` at its end. Throws SEO_CONFIG. */
+export function parseBase(text: string): Base {
+  const refuse = (why: string) => invalid(`The service's base URL ${why}.`);
+  if (!/^https?:\/\//i.test(text)) throw refuse("must begin with http:// or https://");
+  if (/[?#]/.test(text)) throw refuse("must not contain a query string or fragment");
+  if (!URL.canParse(text)) throw refuse("is not a valid URL");
+  const { origin, pathname, username, password } = new URL(text);
+  if (username || password) throw refuse("must not contain a user name or password");
+  return {
+    origin,
+    prefix: pathname
+      .replace(/\/+$/, "")
+      .replace(/\/api\/v1$/, "")
+      .replace(/\/+$/, ""),
+  };
+}
+
+/** Reads an API key, without the spaces that were copied with it. Throws SEO_CONFIG, which does not quote it. */
+export function parseKey(value: unknown): string {
+  const key = String(value ?? "").trim();
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  const why = key === "" ? "is missing" : "must be printable ASCII characters, without spaces or line breaks";
+  throw invalid(`The service's API key ${why}.`);
+}
+
+/** Reads a proxy's URL; `source` says where it is set. Throws SEO_CONFIG, which does not quote it: it can hold a password. */
+export function parseProxy(text: string, source = ""): URL {
+  const refuse = (why: string) => invalid(`The proxy URL${source && ` in ${source}`} ${why}.`, "proxy");
+  if (!/^https?:\/\//i.test(text)) throw refuse("must begin with http:// or https://");
+  if (!URL.canParse(text)) throw refuse("is not valid");
+  return new URL(text);
+}
+
+/** Reads a client's options. Throws SEO_CONFIG. */
+export function readConfig({ baseUrl, apiKey, tls, proxy, ...settings }: ClientOptions) {
+  const key = parseKey(apiKey);
+  const texts = readSettings(service, { baseUrl, ...settings }, "SEO_CONFIG");
+  const number = (name: string, blank: number) => (texts[name] === undefined ? blank : Number(texts[name]));
+  return {
+    base: parseBase(String(texts.baseUrl)),
+    apiKey: key,
+    tls,
+    proxy,
+    /** Seconds; undefined is the row's own, or the usual. */
+    timeout: texts.timeout === undefined ? undefined : Number(texts.timeout),
+    concurrency: number("concurrency", 1),
+    rate: number("rate", Number.POSITIVE_INFINITY),
+    size: number("queue", 0),
+    retries: number("retries", 0),
+    /** Milliseconds; 0 is never. */
+    reconcile: number("reconcile", 0) * 1000,
+  };
+}

@@ -1,0 +1,157 @@
+/** Why a text is not allowed; the editor has a sentence for each. */
+export type Fault = "long" | "control" | "segment" | "choice" | "count";
+
+/** The limits of a field. */
+export interface Limits {
+  /** The allowed values, each with its label. */
+  values?: Record<string, string>;
+  /** The minimum of a whole number. */
+  min?: number;
+}
+
+interface Accepted {
+  /** The JavaScript types that are accepted. */
+  types: readonly ("string" | "number" | "boolean")[];
+  /** It is never quoted in an error, and its spaces are kept. */
+  secret?: true;
+  /** The maximum number of characters. */
+  longest?: number;
+  /** The text as it is sent. */
+  clean(text: string, limits: Limits): string;
+  /** Why a clean text is invalid. */
+  fault(text: string, limits: Limits): Fault | undefined;
+  /** What is allowed, as the end of the sentence "… must be". */
+  expected(limits: Limits): string;
+}
+
+const LONGEST = 8192;
+/** The usual length of a name in a database. */
+const LONGEST_SEGMENT = 255;
+
+const scalar = ["string", "number"] as const;
+const trim = (text: string) => text.trim();
+
+/** Control characters are never part of a parameter, and lone surrogates cannot be encoded. */
+const unsendable = (text: string, longest: number) =>
+  text.length > longest ? "long" : /[\p{Cc}\p{Cs}]/u.test(text) ? "control" : undefined;
+
+/** Finds a value by its name or its English label, in upper or lower case. */
+function choose(text: string, { values = {} }: Limits): string {
+  if (Object.hasOwn(values, text)) return text;
+  const sought = text.trim().toLowerCase();
+  const found = Object.entries(values).find(
+    ([value, label]) => value.toLowerCase() === sought || label.toLowerCase() === sought,
+  );
+  return found?.[0] ?? text;
+}
+const unknown = (text: string, { values = {} }: Limits) => (Object.hasOwn(values, text) ? undefined : "choice");
+/** A value with its label, if that differs. */
+export const named = (value: string, label = value) =>
+  value.toLowerCase() === label.toLowerCase() ? value : `${value} (${label})`;
+const words: Record<string, string> = { true: "1", false: "0" };
+
+/** What each kind of value accepts. The schemas of the runtime and the validation in the editor both use it. */
+export const kinds = {
+  text: {
+    types: scalar,
+    longest: LONGEST,
+    clean: trim,
+    fault: (text) => unsendable(text, LONGEST),
+    expected: () => `text or a number of at most ${LONGEST} characters, without control characters`,
+  },
+  secret: {
+    types: scalar,
+    secret: true,
+    longest: LONGEST,
+    clean: (text) => text,
+    fault: (text) => unsendable(text, LONGEST),
+    expected: () => `text of at most ${LONGEST} characters, without control characters`,
+  },
+  segment: {
+    types: scalar,
+    longest: LONGEST_SEGMENT,
+    clean: trim,
+    fault: (text) => unsendable(text, LONGEST_SEGMENT) ?? (/[/\\]|^\.\.?$/.test(text) ? "segment" : undefined),
+    expected: () =>
+      `text or a number of at most ${LONGEST_SEGMENT} characters, without slashes or control characters, and not "." or ".."`,
+  },
+  choice: {
+    types: scalar,
+    clean: choose,
+    fault: unknown,
+    expected: ({ values = {} }) =>
+      `one of ${Object.entries(values)
+        .map((one) => named(...one))
+        .join(", ")}`,
+  },
+  flag: {
+    types: ["string", "number", "boolean"],
+    clean: (text, limits) => choose(words[text.trim().toLowerCase()] ?? text, limits),
+    fault: unknown,
+    expected: () => "0 (no) or 1 (yes)",
+  },
+  count: {
+    types: scalar,
+    clean: (text) => String(Number(text)),
+    fault: (text, { min = 0 }) => (Number.isSafeInteger(Number(text)) && Number(text) >= min ? undefined : "count"),
+    expected: ({ min = 0 }) => `a whole number, ${min} or greater`,
+  },
+  node: { types: ["string"], clean: trim, fault: () => undefined, expected: () => "a node ID" },
+  // Only the editor adds values, because the context stores depend on Node-RED's settings.
+  store: {
+    types: ["string"],
+    clean: trim,
+    fault: (text, limits) => limits.values && unknown(text, limits),
+    expected: () => "the name of a context store",
+  },
+} as const satisfies Record<string, Accepted>;
+
+/** The kind of a field. The editor's input for each is in nodes/editor/page.ts. */
+export type Kind = keyof typeof kinds;
+
+/** The row of a kind, typed alike for all kinds. */
+export const kindOf = (kind: Kind): Accepted => kinds[kind];
+
+/** True if a value is not sent. The `password` of a report record is a boolean, so a boolean is no password. */
+export function isBlank(kind: Kind, value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  return kindOf(kind).secret
+    ? value === "" || typeof value === "boolean"
+    : typeof value === "string" && value.trim() === "";
+}
+
+/** How a field depends on others. */
+export interface Dependent extends Limits {
+  /** The value that applies if nothing is set. */
+  default?: string;
+  /** The value that another field must have if this one is set. */
+  when?: Record<string, string>;
+}
+
+/** The first field whose value conflicts with `name`. `read` returns the values that are set. */
+export function conflictOf(
+  fields: Record<string, Dependent>,
+  name: string,
+  read: (name: string) => string | undefined,
+): { other: string; needed: string } | undefined {
+  for (const [other, needed] of Object.entries(fields[name]?.when ?? {})) {
+    const actual = read(other) ?? fields[other]?.default;
+    if (actual !== undefined && actual !== needed) return { other, needed };
+  }
+  return undefined;
+}
+
+/** True if none of the fields in `effects` is set to anything but its default. */
+export const isIdle = (
+  fields: Record<string, Dependent>,
+  effects: readonly string[],
+  read: (name: string) => string | undefined,
+): boolean =>
+  effects.length > 0 && effects.every((name) => [undefined, "", fields[name]?.default].includes(read(name)));
+
+/** The name in `${NAME}` or `$(NAME)`, by Node-RED's own rule: the environment variable must be the whole value. */
+export const variableIn = (value: unknown): string | undefined =>
+  /^\$(?:\{(\S+)\}|\((\S+)\))$/
+    .exec(String(value ?? ""))
+    ?.slice(1)
+    .find(Boolean);

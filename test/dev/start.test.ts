@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { root } from "../../dev/nodered.js";
+
+const PACKAGE = "@seo-reports/node-red";
+const START = join(root, "dist/dev/start.js");
+
+/** A module from the palette that only exists on this disk. */
+function userModule(folder: string, name: string): string {
+  const path = join(folder, name);
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, "package.json"), JSON.stringify({ name, version: "1.0.0", "node-red": { nodes: {} } }));
+  return `file:${path}`;
+}
+
+function start(cwd: string, ...args: string[]) {
+  const { SEO_BASE_URL: _url, SEO_API_KEY: _key, ...env } = process.env;
+  const child = spawn(process.execPath, [START, ...args], { cwd, env });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => (output.stdout += chunk));
+  child.stderr.on("data", (chunk) => (output.stderr += chunk));
+  const ended = once(child, "close").then(([code]) => ({ code, ...output }));
+  return {
+    child,
+    ended,
+    async started(): Promise<void> {
+      while (!output.stdout.includes("Press Ctrl+C")) {
+        if (child.exitCode !== null) assert.fail(`npm start ended: ${output.stdout}${output.stderr}`);
+        await sleep(20);
+      }
+    },
+  };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGINT");
+  await once(child, "close");
+}
+
+describe("npm start", function () {
+  this.timeout(180_000);
+  const cwd = mkdtempSync(join(tmpdir(), "seo-start-"));
+  const userDir = join(cwd, ".sandbox");
+  const lock = join(userDir, "start.pid");
+  const children: ChildProcess[] = [];
+  const run = (...args: string[]) => {
+    const one = start(cwd, ...args);
+    children.push(one.child);
+    return one;
+  };
+  const pids = () => readFileSync(lock, "utf8").trim().split("\n").map(Number);
+
+  before(() => {
+    mkdirSync(userDir);
+    const dependencies = { "user-module": userModule(cwd, "user-module") };
+    writeFileSync(join(userDir, "package.json"), JSON.stringify({ name: "mine", private: true, dependencies }));
+    // As the palette manager leaves it when an earlier state of the package is installed.
+    const old = { version: "1.0.0", resolved: "file:old.tgz", integrity: `sha512-${"A".repeat(86)}==` };
+    const packages = { "": { name: "mine", dependencies }, [`node_modules/${PACKAGE}`]: old };
+    writeFileSync(join(userDir, "package-lock.json"), JSON.stringify({ name: "mine", lockfileVersion: 3, packages }));
+  });
+  after(async () => {
+    await Promise.all(children.map(stop));
+    rmSync(cwd, { recursive: true, force: true });
+  });
+
+  it("keeps the modules that the user has installed", async () => {
+    const { started } = run();
+    await started();
+    const { dependencies } = JSON.parse(readFileSync(join(userDir, "package.json"), "utf8"));
+    assert.deepEqual(Object.keys(dependencies).sort(), [PACKAGE, "user-module"]);
+    for (const name of Object.keys(dependencies))
+      assert.ok(existsSync(join(userDir, "node_modules", name, "package.json")), name);
+  });
+
+  it("updates the lock file, so that the palette manager does not restore an earlier state of the package", () => {
+    const integrity = (file: string) =>
+      JSON.parse(readFileSync(join(userDir, file), "utf8")).packages[`node_modules/${PACKAGE}`].integrity;
+    assert.equal(integrity("package-lock.json"), integrity("node_modules/.package-lock.json"));
+  });
+
+  it("fails with a message while another one uses the folder", async () => {
+    const { code, stdout, stderr } = await run().ended;
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, new RegExp(`^The folder ${userDir} is in use by process ${children[0]?.pid}, `));
+    assert.equal(children[0]?.exitCode, null);
+  });
+
+  it("fails while the Node-RED of a killed one still uses the folder, and starts once that has ended", async () => {
+    const [own, nodeRed = assert.fail("only one process in the lock")] = pids();
+    assert.equal(own, children[0]?.pid);
+    children[0]?.kill("SIGKILL");
+    await once(children[0] ?? assert.fail(), "close");
+    const { code, stderr } = await run().ended;
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`in use by process ${nodeRed}, `));
+    process.kill(nodeRed, "SIGTERM");
+    while (pids().some((pid) => isRunning(pid))) await sleep(20);
+
+    const last = run();
+    await last.started();
+    await stop(last.child);
+    assert.equal((await last.ended).code, 0);
+    assert.ok(!existsSync(lock), "the lock is removed");
+  });
+
+  it("describes its options, with defaults that show how requests wait and fail", async () => {
+    const { code, stdout } = await run("--help").ended;
+    assert.equal(code, 0);
+    assert.match(stdout, /^Usage: npm start -- \[options\]/);
+    for (const name of ["latency", "store-latency", "rate", "fail"])
+      assert.match(stdout, new RegExp(`--${name} .*\\(default [1-9]`));
+    assert.ok(!existsSync(lock));
+  });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

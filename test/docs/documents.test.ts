@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { documents } from "../../dev/documents.js";
+import { importsOf, reachable } from "../../dev/imports.js";
+import { root } from "../../dev/nodered.js";
+import { codes } from "../../src/errors.js";
+
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+const own = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"];
+const pages = [
+  ...own,
+  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".md"))
+    .map((path) => join("docs", path)),
+];
+
+/** The anchors that GitHub makes of a page's headings. */
+const anchors = (path: string) =>
+  [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+
+describe("The documents", () => {
+  for (const [path, text] of Object.entries(documents()))
+    it(`${path} is what npm run docs makes of the code`, () => assert.equal(read(path), text));
+
+  it("explain every error code in the README", () => {
+    assert.ok(anchors("README.md").includes("errors"), "the help links to README.md#errors");
+    for (const code of Object.keys(codes)) assert.ok(read("README.md").includes(`| \`${code}\` |`), code);
+  });
+
+  it("are linked to from the help and the examples by files and headings that exist", () => {
+    const examples = readdirSync(join(root, "examples")).filter((file) => file.endsWith(".json"));
+    const texts = ["dist/nodes/locales/en-US/seo-reports.html", ...examples.map((file) => join("examples", file))].map(
+      read,
+    );
+    const links = texts
+      .join("\n")
+      .matchAll(/github\.com\/seo-reports\/node-red(?:\/blob\/main\/([\w./-]+\w))?(?:#([\w-]+))?/g);
+    for (const [link, path = "README.md", anchor = "readme"] of links) {
+      assert.ok(existsSync(join(root, path)), link);
+      assert.ok(["readme", ...anchors(path)].includes(anchor), link);
+    }
+  });
+
+  for (const path of pages)
+    describe(path, () => {
+      it("links to files and headings that exist", () => {
+        for (const [, target = ""] of read(path).matchAll(/\]\(([^)\s]+)\)/g)) {
+          if (/^https?:/.test(target)) continue;
+          const [file = "", anchor] = decodeURI(target).split("#");
+          const to = file === "" ? path : normalize(join(dirname(path), file));
+          assert.ok(existsSync(join(root, to)), target);
+          if (anchor !== undefined) assert.ok(anchors(to).includes(anchor), target);
+        }
+      });
+
+      it("names files and npm scripts that exist", () => {
+        const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+        const text = read(path);
+        for (const [, file = ""] of text.matchAll(/`((?:src|nodes|sandbox|dev|bench|test|icons)\/[\w./-]*)`/g))
+          assert.ok(existsSync(join(root, file)), file);
+        for (const [script, file = ""] of text.matchAll(/\bdist\/([\w./-]+)\.js\b/g))
+          assert.ok(existsSync(join(root, `${file}.ts`)), script);
+        for (const [, script = ""] of text.matchAll(/`npm run ([\w:-]+)/g)) assert.ok(script in scripts, script);
+      });
+
+      it("has samples that are valid JSON", () => {
+        for (const [, sample = ""] of read(path).matchAll(/```json\n([\s\S]*?)```/g)) JSON.parse(sample);
+      });
+    });
+});
+
+describe("The architecture", () => {
+  const graph = importsOf(["src", "nodes"]);
+
+  it("has no circular imports", () => {
+    for (const file of graph.keys()) assert.ok(!reachable(graph, file).has(file), file);
+  });
+
+  it("keeps Node-RED out of src", () => {
+    for (const [file, targets] of graph)
+      if (file.startsWith("src/"))
+        for (const target of targets) assert.ok(target.startsWith("src/"), `${file}: ${target}`);
+  });
+});

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import type { Report } from "../../sandbox/reports.js";
+import { describeExample, json } from "../support/examples.js";
+
+const TODAY = new Date().toISOString().slice(0, 10);
+const PROJECT = "example.com";
+const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
+
+describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, quiet, unavailable }) => {
+  /** Runs the audit, with a chat that returns `status`. */
+  async function audit(url: string, status = 200) {
+    const chat = await standIn(() => ({ status, body: "from the chat" }));
+    await deploy(url, { env: { SLACK_WEBHOOK_URL: `${chat.url}/hook` }, tab: { PROJECT } });
+    const outputs = await press("Mondays at 7:00");
+    return { outputs, texts: chat.asked.map(({ body }) => (JSON.parse(body) as { text: string }).text) };
+  }
+
+  /** A service in which a report's score was `before` and becomes `after`, or cannot be regenerated. */
+  const scores = (pages: { url: string; before: object; after?: object }[]) =>
+    standIn(({ method, path }) => {
+      if (method === "GET")
+        return json(
+          200,
+          pages.map(({ url, before }, id) => ({ id: id + 1, url, ...before })),
+        );
+      const { url, after } = pages[Number(path.split("/").at(-1)) - 1] ?? {};
+      return after ? json(200, { data: { url, ...after } }) : json(404, { message: "Gone." });
+    });
+
+  it("regenerates the project's reports, and posts what got worse, worst first", async () => {
+    const { url, reports, requests } = await up();
+    const pages = reports.list({ project: PROJECT, sort_by: "url" });
+    const before = [100, 99, ...pages.slice(2).map(() => 0)];
+    for (const [index, page] of pages.entries()) (page as Report).score = before[index] ?? 0;
+    const { outputs, texts } = await audit(url);
+    assert.deepEqual(outputs, { sent: [200] });
+    assert.equal(requests.filter(({ method }) => method === "PUT").length, pages.length);
+    const lines = pages.slice(0, 2).map(({ url: page, score }, index) => ({
+      drop: (before[index] ?? 0) - score,
+      text: `• https://${page} dropped from good (${before[index]}) to ${word(score)} (${score})`,
+    }));
+    lines.sort((a, b) => b.drop - a.drop);
+    const first = `SEO audit of ${PROJECT}, ${TODAY}: ${pages.length} pages regenerated, 0 failed, 2 got worse.`;
+    assert.deepEqual(texts, [[first, ...lines.map(({ text }) => text)].join("\n")]);
+    quiet();
+  });
+
+  it("counts a worse result or a loss of DROP points as worse, and names what failed", async () => {
+    const { url } = await scores([
+      { url: "a.example", before: { score: 80, result: "good" }, after: { score: 79, result: "decent" } },
+      { url: "b.example", before: { score: 79, result: "decent" }, after: { score: 75, result: "decent" } },
+      { url: "c.example", before: { score: 79, result: "decent" }, after: { score: 74, result: "decent" } },
+      { url: "https://old.example", before: { result: 90 }, after: { result: 70 } },
+      { url: "gone.example", before: { score: 50, result: "decent" } },
+    ]);
+    const { texts } = await audit(url);
+    const [, ...lines] = texts[0]?.split("\n") ?? [];
+    assert.deepEqual(lines.slice(0, 3), [
+      "• https://old.example dropped from 90 to 70",
+      "• https://c.example dropped from decent (79) to decent (74)",
+      "• https://a.example dropped from good (80) to decent (79)",
+    ]);
+    assert.match(lines[3] ?? "", /^• https:\/\/gone\.example failed: .*404/);
+    quiet();
+  });
+
+  it("names twenty pages at most", async () => {
+    const page = { before: { score: 90, result: "good" }, after: { score: 10, result: "bad" } };
+    const { url } = await scores(Array.from({ length: 23 }, (_, index) => ({ url: `${index}.example`, ...page })));
+    const { texts } = await audit(url);
+    const lines = texts[0]?.split("\n") ?? [];
+    assert.deepEqual([lines.length, lines.at(-1)], [22, "… and 3 more"]);
+  });
+
+  it("lets no report mention or mark up", async () => {
+    const before = { score: 90, result: "good" };
+    const { url } = await scores([{ url: '<!channel> @here "x\\', before, after: { score: 1, result: "bad" } }]);
+    const { texts } = await audit(url);
+    assert.ok(texts[0]?.endsWith('\n• https://‹!channel› (at)here "x\\ dropped from good (90) to bad (1)'), texts[0]);
+  });
+
+  it("posts that there are no reports", async () => {
+    const { outputs, texts } = await audit((await up({ reports: 0 })).url);
+    const text = `The weekly SEO audit failed: There are no reports in the project ${PROJECT}.`;
+    assert.deepEqual([outputs, texts], [{ sent: [200] }, [text]]);
+    quiet();
+  });
+
+  it("shows what the chat rejects, or that it cannot be reached", async () => {
+    const { url } = await up({ reports: 0 });
+    assert.deepEqual((await audit(url, 404)).outputs, { "not sent": ["The chat returned 404: from the chat"] });
+    await deploy(url, { env: { SLACK_WEBHOOK_URL: "http://127.0.0.1:1" } });
+    const { "not sent": [text] = [], ...rest } = await press("Mondays at 7:00");
+    assert.match(String(text), /^post: .*ECONNREFUSED/);
+    assert.deepEqual(rest, {});
+    quiet();
+  });
+
+  it("shows the message if no chat is set", async () => {
+    await deploy((await up({ reports: 36 })).url);
+    const { "no webhook set": [text] = [], ...rest } = await press("Mondays at 7:00");
+    assert.ok(String(text).startsWith(`SEO audit of ${PROJECT}, ${TODAY}: `), String(text));
+    assert.deepEqual(rest, {});
+    quiet();
+  });
+
+  unavailable(async (url, { says }) => {
+    const { outputs, texts } = await audit(url);
+    assert.deepEqual(outputs, { sent: [200] });
+    assert.match(texts.join("\n"), new RegExp(`^The weekly SEO audit failed: .*${says.source}`));
+  });
+});

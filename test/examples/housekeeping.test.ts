@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { describeExample } from "../support/examples.js";
+
+const DAY = 24 * 3600 * 1000;
+
+describeExample("11 - Housekeeping", ({ up, deploy, press, quiet, unavailable }) => {
+  const start = (url: string, { REPORT_PASSWORD = "s3cret", ...tab }: Record<string, string | number> = {}) =>
+    deploy(url, { tab: { PROJECT: "example.com", DAYS: 30, ...tab }, env: { REPORT_PASSWORD } });
+  const stamp = (time: number) => `${new Date(time).toISOString().slice(0, -1)}000Z`;
+  const nothing = (what: string) => ({ error: [`Nothing is approved. First ${what}.`] });
+
+  it("deletes exactly the old reports that were listed, once", async () => {
+    // The flow compares with the real clock.
+    const { url, reports } = await up({ reports: 60, now: Date.now });
+    await start(url);
+    const old = reports
+      .list({ project: "example.com", sort_by: "generated_at", sort: "asc" })
+      .filter(({ generated_at }) => generated_at < Date.now() - 30 * DAY);
+    assert.ok(old.length > 1);
+    const rest = reports.list({}).length - old.length;
+    assert.deepEqual(await press("1. list old ones"), {
+      "approve?": [old.map(({ id, url, generated_at }) => ({ id, url, date: stamp(generated_at) }))],
+    });
+    reports.remove(old[0]?.id ?? 0);
+    const { result } = await press("2. delete these");
+    const [[first, ...others]] = result as [{ report: number; error: string }[]];
+    assert.equal(first?.report, old[0]?.id);
+    assert.match(String(first?.error), /404/);
+    assert.deepEqual(
+      others,
+      old.slice(1).map(({ id }) => ({ report: id, error: "" })),
+    );
+    assert.equal(reports.list({}).length, rest);
+    assert.deepEqual(await press("2. delete these"), nothing("list old ones"));
+    assert.deepEqual(await press("1. list old ones"), { "approve?": [[]] });
+    assert.deepEqual(await press("2. delete these"), nothing("list old ones"));
+    quiet();
+  });
+
+  it("does nothing without a project, an approval or a password", async () => {
+    const { url, requests } = await up();
+    await start(url, { PROJECT: "", REPORT_PASSWORD: "" });
+    for (const button of ["1. list old ones", "1. show it"]) {
+      assert.deepEqual(await press(button), { error: ["Set PROJECT in the properties of this flow."] });
+    }
+    assert.deepEqual(await press("2. delete it"), nothing("show it"));
+    const password = { error: ["Set the environment variable REPORT_PASSWORD."] };
+    assert.deepEqual(await press("protect"), password);
+    assert.deepEqual(requests, []);
+    await start(url, { PROJECT: "none" });
+    assert.deepEqual(await press("1. show it"), { error: ["There is no project none."] });
+    assert.deepEqual(await press("2. delete it"), nothing("show it"));
+    await start(url, { APPROVAL_MINUTES: 0 });
+    await press("1. show it");
+    assert.deepEqual(await press("2. delete it"), nothing("show it"));
+    assert.ok(requests.every(({ method }) => method === "GET"));
+    quiet();
+  });
+
+  it("deletes a project of exactly that name", async () => {
+    const { url, reports } = await up({ reports: 40 });
+    await start(url);
+    const kept = reports.list({}).filter(({ project }) => project !== "example.com");
+    const { "approve?": [project] = [] } = await press("1. show it");
+    assert.deepEqual((project as { project: string }).project, "example.com");
+    const deleted = { project: "example.com", object: "project", deleted: true, status: 200 };
+    assert.deepEqual(await press("2. delete it"), { deleted: [deleted] });
+    assert.deepEqual(reports.list({}), kept);
+    quiet();
+  });
+
+  it("makes reports private, or sets a password", async () => {
+    const { url, reports } = await up({ reports: 4 });
+    await start(url);
+    const ok = (report: number) => ({ report, error: "" });
+    assert.deepEqual(await press("make private"), { result: [[1, 2, 3].map(ok)] });
+    const [[fourth, fifth]] = (await press("protect")).result as [{ report: number; error: string }[]];
+    assert.deepEqual([fourth, fifth?.report], [ok(4), 5]);
+    assert.match(String(fifth?.error), /404/);
+    const access = reports.list({ sort: "asc" }).map(({ privacy, password }) => [privacy, password]);
+    assert.deepEqual(access, [
+      [1, null],
+      [1, null],
+      [1, null],
+      [2, "s3cret"],
+    ]);
+    quiet();
+  });
+
+  unavailable(async (url, { says }) => {
+    await start(url);
+    for (const button of ["1. list old ones", "1. show it"]) {
+      const { error: [error] = [], ...rest } = await press(button);
+      assert.match(String(error), says);
+      assert.deepEqual(rest, {});
+    }
+    const { result: [results] = [] } = await press("make private");
+    assert.deepEqual(
+      (results as { report: number; error: string }[]).map(({ report, error }) => [report, says.test(error)]),
+      [1, 2, 3].map((report) => [report, true]),
+    );
+  });
+});

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import type { Sandbox } from "../../sandbox/server.js";
+import { describeExample } from "../support/examples.js";
+
+describeExample("01 - First report", ({ up, deploy, press, quiet, unavailable }) => {
+  async function record({ url, apiKey }: Sandbox, id: number): Promise<object> {
+    const headers = { accept: "application/json", authorization: `Bearer ${apiKey}` };
+    const response = await fetch(`${url}/api/v1/reports/${id}`, { headers });
+    return ((await response.json()) as { data: object }).data;
+  }
+
+  it("stores, lists, shows, updates and deletes", async () => {
+    const sandbox = await up({ reports: 12 });
+    await deploy(sandbox.url);
+    assert.deepEqual(await press("store a page"), { result: [await record(sandbox, 13)] });
+    assert.deepEqual(await press("show it"), { result: [await record(sandbox, 13)] });
+    const all = await Promise.all(sandbox.reports.list({}).map(({ id }) => record(sandbox, id)));
+    assert.deepEqual(await press("list all"), { result: [all] });
+    assert.deepEqual(await press("make it private"), { result: [{ ...(await record(sandbox, 13)), privacy: 1 }] });
+    assert.deepEqual(await press("delete it"), {
+      result: [{ id: 13, object: "report", deleted: true, status: 200 }],
+    });
+    const { error: [error] = [], ...rest } = await press("delete it");
+    assert.deepEqual([(error as { code: string }).code, rest], ["SEO_NOT_FOUND", {}]);
+    quiet();
+  });
+
+  it("shows an empty list", async () => {
+    await deploy((await up({ reports: 0 })).url);
+    assert.deepEqual(await press("list all"), { result: [[]] });
+    quiet();
+  });
+
+  unavailable(async (url, { code }) => {
+    await deploy(url);
+    for (const button of ["store a page", "list all"]) {
+      const { error: [error] = [], ...rest } = await press(button);
+      assert.deepEqual([(error as { code: string }).code, rest], [code, {}]);
+    }
+  });
+});

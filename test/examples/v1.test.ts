@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import type { Report } from "../../sandbox/reports.js";
+import type { Sandbox } from "../../sandbox/server.js";
+import { type Broker, startBroker } from "../support/broker.js";
+import { type Deployment, readExamples, setScene } from "../support/examples.js";
+
+const PAGE = "https://example.com/";
+
+describe("the examples of version 1, unchanged", function () {
+  this.timeout(180_000);
+  const { up, standIn, deploy, press, file, red, quiet } = setScene();
+  const examples = readExamples("test/fixtures/v1");
+  let sandbox: Sandbox;
+  let broker: Broker | undefined;
+
+  after(() => broker?.stop());
+
+  const start = (number: number, more: Partial<Deployment> = {}) =>
+    deploy(examples[number - 1]?.[1] ?? [], sandbox.url, more);
+
+  /** A chat that accepts everything, and the texts that it received. */
+  async function chat(): Promise<{ url: string; texts: () => string[] }> {
+    const { url, asked } = await standIn(() => ({}));
+    return { url, texts: () => asked.map(({ body }) => JSON.parse(body).text) };
+  }
+
+  const runs: (() => Promise<void>)[] = [
+    async () => {
+      await start(1);
+      for (const button of ["store a page", "list all", "show it", "make it private", "delete it"]) {
+        assert.deepEqual(Object.keys(await press(button)), ["answer"], button);
+      }
+    },
+    async () => {
+      const { url, texts } = await chat();
+      await start(2, { env: { SLACK_WEBHOOK_URL: url } });
+      assert.deepEqual(await press("Mondays at 7:00"), { sent: [200] });
+      const bad = sandbox.reports.list({ result: "bad" });
+      assert.ok(texts()[0]?.startsWith(`${bad.length} reports are bad:\n• `), texts()[0]);
+    },
+    async () => {
+      await start(3, { tab: { REPORTS_CSV: file("reports.csv") } });
+      assert.deepEqual(await press("every day at 6:00"), { written: [file("reports.csv")] });
+      const csv = readFileSync(file("reports.csv"), "utf8");
+      assert.equal(csv.split("\r\n").length, 1 + 12 + 1);
+      assert.equal(await (await fetch(`${red().url}/seo-reports.csv`)).text(), csv);
+    },
+    async () => {
+      writeFileSync(file("urls.csv"), `url,privacy\n${PAGE},\nno url,\n`);
+      await start(4, { tab: { URLS_CSV: file("urls.csv"), RESULTS_CSV: file("results.csv") } });
+      assert.deepEqual(await press("start"), { written: [file("results.csv")] });
+      const [, first, second] = readFileSync(file("results.csv"), "utf8").split("\r\n");
+      assert.match(first ?? "", /^https:\/\/example\.com\/,13,\d+,$/);
+      assert.match(second ?? "", /^no url,,,.*422/);
+    },
+    async () => {
+      const sitemap = await standIn(() => ({ body: `<urlset><url><loc>${PAGE}</loc></url></urlset>` }));
+      await start(5, { tab: { SITEMAP: sitemap.url } });
+      const summary = { sitemap: sitemap.url, listed: 1, wanted: 1, stored: 1, failures: [] };
+      assert.deepEqual(await press("store the site"), { summary: [summary] });
+    },
+    async () => {
+      await start(6, { tab: { MINIMUM: 1, TIME_LIMIT: 30 } });
+      const headers = { "content-type": "application/json" };
+      const answer = await fetch(`${red().url}/seo-gate`, { method: "POST", headers, body: `{"url":"${PAGE}"}` });
+      assert.equal(answer.status, 200);
+      assert.equal(((await answer.json()) as { passed: boolean }).passed, true);
+    },
+    async () => {
+      const { url, texts } = await chat();
+      await start(7, { env: { SLACK_WEBHOOK_URL: url } });
+      const report = sandbox.reports.get(1) as Report;
+      report.score = 85;
+      await press("every 15 minutes");
+      report.score = 60;
+      await press("every 15 minutes");
+      assert.deepEqual(texts(), [`${report.url} got worse: it was good 85, it is decent 60.`]);
+    },
+    async () => {
+      await start(8);
+      const page = await (await fetch(`${red().url}/seo-board`)).text();
+      assert.match(page, /<p>12 of 12 reports\.<\/p>/);
+    },
+    async () => {
+      await start(9);
+      assert.deepEqual(Object.keys(await press("every 5 minutes")), ["results", "score of each day", "newest reports"]);
+    },
+    async () => {
+      await start(10);
+      assert.deepEqual(Object.keys(await press("store a page")), ["stored"]);
+    },
+    async () => {
+      await start(11, { tab: { PROJECT: "example.com", DAYS: 0, APPROVAL_MINUTES: 30 } });
+      const [old = []] = (await press("1. show what is old"))["for approval"] as object[][];
+      const [deleted] = (await press("2. delete these")).deleted as { error: string }[][];
+      assert.deepEqual(
+        deleted?.map(({ error }) => error),
+        old.map(() => ""),
+      );
+      await press("make private");
+      assert.deepEqual(Object.keys(await press("1. show the project")), ["for approval"]);
+    },
+    async () => {
+      broker = await startBroker();
+      if (!broker) return;
+      await start(12, { env: { MQTT_URL: broker.url } });
+      await red().logged("Connected to broker");
+      await red().inject("put in URLs");
+      const { result = [] } = await red().outputs(({ shown }) => shown.length === 3);
+      for (const one of result as { report?: number }[]) assert.ok(one.report, JSON.stringify(one));
+    },
+  ];
+
+  for (const [index, [title]] of examples.entries()) {
+    it(`runs ${title}`, async () => {
+      sandbox = await up({ reports: 12, now: Date.now });
+      await runs[index]?.();
+      quiet();
+    });
+  }
+});

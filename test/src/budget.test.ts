@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { createBudget } from "../../src/budget.js";
+import { stopTime } from "../support/time.js";
+
+describe("The budget of a service", () => {
+  let time: ReturnType<typeof stopTime>;
+
+  beforeEach(() => {
+    time = stopTime();
+  });
+
+  afterEach(() => {
+    time.goOn();
+  });
+
+  /** Takes slots until none is free; returns how many. */
+  function takeAll({ wait, take }: ReturnType<typeof createBudget>): number {
+    let taken = 0;
+    for (; wait() === 0; taken++) take();
+    return taken;
+  }
+
+  it("has as many slots as its concurrency, and each again that is given back", () => {
+    const budget = createBudget({ concurrency: 3, rate: Number.POSITIVE_INFINITY });
+    assert.deepEqual([takeAll(budget), budget.wait(), budget.blockedFor()], [3, Number.POSITIVE_INFINITY, 0]);
+    budget.give();
+    assert.equal(takeAll(budget), 1);
+  });
+
+  it("starts no more than its rate in any minute", async () => {
+    const budget = createBudget({ concurrency: 100, rate: 5 });
+    for (let i = 0; i < 3; i++) budget.take();
+    await time.pass(20_000);
+    const at: number[] = [];
+    const began = time.now() - 20_000;
+    for (let i = 0; i < 9; i++) {
+      await time.pass(budget.wait());
+      assert.equal(budget.wait(), 0);
+      budget.take();
+      at.push((time.now() - began) / 1000);
+    }
+    assert.deepEqual(at, [20, 20, 60, 60, 60, 80, 80, 120, 120]);
+    budget.take();
+    assert.deepEqual([budget.wait(), budget.blockedFor()], [20_000, 20_000]);
+  });
+
+  it("starts nothing in a pause, and then one at a time, two, three", async () => {
+    const budget = createBudget({ concurrency: 4, rate: Number.POSITIVE_INFINITY });
+    for (let i = 0; i < 3; i++) budget.take();
+    budget.pause(5000);
+    budget.pause(1000);
+    for (let i = 0; i < 3; i++) budget.give();
+    assert.deepEqual([budget.wait(), budget.blockedFor()], [5000, 5000]);
+    await time.pass(4999);
+    assert.equal(budget.wait(), 1);
+    await time.pass(1);
+    const widths: number[] = [];
+    let running = takeAll(budget);
+    for (let i = 0; i < 5; i++) {
+      widths.push(running);
+      budget.give();
+      running += takeAll(budget) - 1;
+    }
+    assert.deepEqual(widths, [1, 2, 3, 4, 4]);
+  });
+});

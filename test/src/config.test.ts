@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { parseBase, parseKey, parseProxy, readConfig } from "../../src/config.js";
+import type { SeoError } from "../../src/errors.js";
+
+const SCHEME = "must begin with http:// or https://";
+const INVALID = "is not a valid URL";
+const USER = "must not contain a user name or password";
+const QUERY = "must not contain a query string or fragment";
+
+const refusal =
+  (sentence: string, stage = "config") =>
+  ({ code, message, details }: SeoError) => {
+    assert.deepEqual([code, message, details], ["SEO_CONFIG", sentence, { stage }]);
+    return true;
+  };
+
+describe("a base URL", () => {
+  const accepted: Record<string, [origin: string, prefix: string]> = {
+    "https://seo.example.com": ["https://seo.example.com", ""],
+    "HTTPS://SEO.example.com/": ["https://seo.example.com", ""],
+    "http://localhost:8787": ["http://localhost:8787", ""],
+    "https://example.com:443/tools/seo": ["https://example.com", "/tools/seo"],
+    "https://example.com/tools/seo///": ["https://example.com", "/tools/seo"],
+    "https://example.com/api/v1": ["https://example.com", ""],
+    "https://example.com/tools/api/v1/": ["https://example.com", "/tools"],
+    "https://[::1]:8443/x": ["https://[::1]:8443", "/x"],
+  };
+  for (const [text, [origin, prefix]] of Object.entries(accepted)) {
+    it(`may be ${text}`, () => assert.deepEqual(parseBase(text), { origin, prefix }));
+  }
+
+  const refused: Record<string, string> = {
+    "example.com": SCHEME,
+    "localhost:8787": SCHEME,
+    "ftp://example.com": SCHEME,
+    "https://": INVALID,
+    "https://exa mple": INVALID,
+    "https://u:secret@example.com": USER,
+    "https://secret@example.com": USER,
+    "https://:secret@example.com": USER,
+    "https://example.com/?key=secret": QUERY,
+    "https://example.com/#secret": QUERY,
+  };
+  for (const [text, why] of Object.entries(refused)) {
+    it(`may not be ${text}, and is not quoted`, () => {
+      assert.throws(() => parseBase(text), refusal(`The service's base URL ${why}.`));
+    });
+  }
+});
+
+describe("an API key", () => {
+  it("loses the blanks that were copied with it", () => assert.equal(parseKey(" \tkey-1\r\n"), "key-1"));
+  for (const key of [undefined, "", "  ", "two words", "line\nbreak", "schlüssel", "\u0000", "ke\u2028y"]) {
+    it(`may not be ${JSON.stringify(key)}, and is not quoted`, () => {
+      const why = key?.trim() ? "must be printable ASCII characters, without spaces or line breaks" : "is missing";
+      assert.throws(() => parseKey(key), refusal(`The service's API key ${why}.`));
+    });
+  }
+});
+
+describe("a proxy URL", () => {
+  it("can have a user name and a password, or one of them", () => {
+    for (const url of ["http://proxy:3128", "https://proxy", "HTTP://me:secret@proxy:3128", "http://me@proxy"])
+      assert.equal(parseProxy(url).href, new URL(url).href);
+  });
+
+  const refused: Record<string, string> = {
+    "ftp://me:secret@proxy": SCHEME,
+    "socks5://proxy:1080": SCHEME,
+    "localhost:3128": SCHEME,
+    proxy: SCHEME,
+    "http://me:secret@[bad": "is not valid",
+  };
+  for (const [text, why] of Object.entries(refused))
+    it(`cannot be ${text}, and is not quoted`, () => {
+      assert.throws(() => parseProxy(text), refusal(`The proxy URL ${why}.`, "proxy"));
+      assert.throws(() => parseProxy(text, "HTTP_PROXY"), refusal(`The proxy URL in HTTP_PROXY ${why}.`, "proxy"));
+    });
+});
+
+describe("a client's options", () => {
+  const place = { baseUrl: "https://example.com", apiKey: "key" };
+
+  it("have the table's defaults where they are blank", () => {
+    const { timeout, concurrency, rate, size, retries } = readConfig({ ...place, rate: "", timeout: " " });
+    assert.deepEqual([timeout, concurrency, rate, size, retries], [undefined, 4, Number.POSITIVE_INFINITY, 10_000, 3]);
+  });
+
+  it("can be text or numbers", () => {
+    const { timeout, concurrency, rate, size, retries } = readConfig({
+      ...place,
+      timeout: 7,
+      concurrency: "2",
+      rate: 60,
+      queue: "0",
+      retries: 0,
+    });
+    assert.deepEqual([timeout, concurrency, rate, size, retries], [7, 2, 60, 0, 0]);
+  });
+
+  it("do not compile if one is misspelled", () => {
+    // @ts-expect-error: `retires`
+    readConfig({ ...place, retires: 3 });
+  });
+});
