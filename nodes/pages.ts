@@ -33,7 +33,7 @@ export async function* readAllPages(
   job: Job,
   type: string,
   row: Operation,
-): AsyncGenerator<Page & { count: number; seo: object }> {
+): AsyncGenerator<Page<Answer> & { count: number; seo: object }> {
   const { client, task, settings, input } = job;
   let attempts = 0;
   let waited = job.queued;

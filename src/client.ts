@@ -7,16 +7,21 @@
  * 3. Gate 2, budget (queue.ts, budget.ts): each request acquires a slot, which the concurrency, the rate and pauses limit.
  * 4. http/ builds the request from the operation's row, sends it, and reads the response. Secrets are redacted there,
  *    where the service's words enter; the facts that decide what happens next are the client's own (errors.ts).
- * 5. The slot is released. After an error, `decide` (retry.ts) says whether the service pauses and whether `send` tries again.
+ * 5. The slot is released. If the response of a request that must not be repeated was lost, reconcile/ finds out what became
+ *    of it. After an error, `decide` (retry.ts) says whether the service pauses and whether `send` tries again.
  * 6. `send` resolves with the response, the node sends its messages, and `end` cancels what the message still has in flight.
  */
+import { setTimeout } from "node:timers/promises";
 import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, SeoError } from "./errors.js";
 import { buildRequest } from "./http/request.js";
 import { createTransport, type Response } from "./http/transport.js";
 import { validateInput } from "./input.js";
 import { rowOf } from "./operations.js";
+import { readPages } from "./pages.js";
 import { createLane, createQueue, createTask, type Lane, type Message, type Task } from "./queue.js";
+import type { Intent } from "./reconcile/look.js";
+import { createReconciler } from "./reconcile/reconcile.js";
 import { decide } from "./retry.js";
 
 /** A response, and what it took to get it. */
@@ -25,6 +30,8 @@ export interface Answer extends Response {
   /** Milliseconds from the call to the response, and those of them without a request in flight. */
   duration: number;
   waited: number;
+  /** The response was lost, and the outcome was found out: looks that it took, and milliseconds since the request was sent. */
+  reconciled?: { looks: number; after: number };
   /** A delete found nothing to delete after an attempt whose outcome was unknown. */
   alreadyDeleted?: true;
 }
@@ -34,6 +41,12 @@ export interface SendOptions {
   task?: Task;
   /** Replaces the row's method. */
   method?: string | undefined;
+  /** Milliseconds after sending within which the service may still work on the request; replaces the setting `reconcile`. */
+  horizon?: number;
+  /** Called before each attempt, with a slot. If it rejects, nothing is sent. */
+  sending?: (intent: Intent) => Promise<void>;
+  /** A request that another process was sending: it is looked for first. */
+  intent?: Intent;
   /** Query parameters that are not in the interface's document: the page, the cursor. */
   extra?: Record<string, string> | undefined;
 }
@@ -46,64 +59,123 @@ export interface CallOptions extends SendOptions {
 /** Seconds that an attempt can take, unless the row or the settings say otherwise. */
 const USUAL_TIMEOUT = 30;
 const LONGEST_TIMER = 2 ** 31 - 1;
+/** The error of a request that another process was sending. */
+const interrupted = new SeoError("SEO_CANCELLED", "The request was interrupted.", { uncertain: true, transient: true });
 
 /** One account of the service, reached by `createClient`. All calls share one budget. */
 export type Client = ReturnType<typeof createClient>;
 
 /** Throws SEO_CONFIG where an option is not usable. */
 export function createClient(options: ClientOptions) {
-  const { base, apiKey, timeout, concurrency, rate, size, retries, tls, proxy } = readConfig(options);
+  const { base, apiKey, timeout, concurrency, rate, size, retries, reconcile, tls, proxy } = readConfig(options);
   const transport = createTransport(base, { apiKey, connections: concurrency, tls, proxy });
   const queue = createQueue({ concurrency, rate, size });
   const common = createLane();
+  const reconciler = createReconciler(
+    {
+      request: (type, input) => send(type, input),
+      async *pages(type, input) {
+        const get = (extra: Record<string, string>) => send(type, input, { extra });
+        for await (const { records, total, answer } of readPages(get, { id: "id", limit: 0, ahead: 0 }))
+          yield { records, total, response: answer };
+      },
+    },
+    { now: () => performance.now(), date: Date.now, sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
+  );
+  let reconciles = reconcile > 0;
 
-  /** Sends a validated input, and tries again where that cannot take effect twice. Rejects with an SeoError. */
+  /**
+   * Sends a validated input, and tries again where that cannot take effect twice. Rejects with an SeoError, or as
+   * `sending` does.
+   */
   async function send(
     type: string,
     input: Record<string, string>,
-    { task = createTask(common), method, extra }: SendOptions = {},
+    { task = createTask(common), method, extra, horizon = reconcile, sending, intent }: SendOptions = {},
   ): Promise<Answer> {
     const row = rowOf(type);
-    const sending = {
+    const request = {
       row,
       input,
       request: buildRequest(row, input, base, { method, extra }),
       timeout: Math.min((timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000, LONGEST_TIMER),
     };
     const idempotent = row.idempotent?.(input) ?? true;
+    const ticket = !idempotent && row.lookup && horizon > 0 ? reconciler.open(row.lookup, input, intent) : undefined;
+    if (ticket) reconciles = true;
     const called = performance.now();
     let attempts = 0;
     let busy = 0;
     let uncertain = false;
+    let reconciled: Answer["reconciled"];
     const figures = () => {
       const duration = performance.now() - called;
-      return { attempts, duration: Math.round(duration), waited: Math.round(duration - busy) };
+      const waited = Math.round(duration - busy);
+      return { attempts, duration: Math.round(duration), waited, ...(reconciled && { reconciled }) };
     };
-    task.pending++;
-    try {
-      for (;;) {
-        await queue.acquire(task);
+
+    async function attempt(): Promise<Response | SeoError> {
+      await queue.acquire(task);
+      try {
+        const sent = ticket?.sending();
+        await sending?.(sent ?? {});
         attempts++;
         const started = performance.now();
-        const result = await transport.send(sending, task).catch((error: SeoError) => error);
+        const result = await transport.send(request, task).catch((error: SeoError) => error);
         busy += performance.now() - started;
-        const failed = result instanceof SeoError;
-        const { pause, retryIn } = failed ? decide(result, { attempts, retries, idempotent }) : {};
         // Before the slot is released, or it would start the next request of a service that asked for a pause.
-        if (pause === Number.POSITIVE_INFINITY) queue.cancel(result as SeoError);
-        else if (pause !== undefined) queue.pause(pause);
+        if (result instanceof SeoError) {
+          const { pause } = decide(result, { attempts, retries, idempotent });
+          if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
+          else if (pause !== undefined) queue.pause(pause);
+        } else {
+          if (reconciles) reconciler.observe(result);
+          ticket?.succeeded(result);
+        }
+        return result;
+      } finally {
         queue.release(task);
-        if (!failed) return { ...result, ...figures() };
+      }
+    }
+
+    /** Finds out what became of an attempt: the response, or the error with what is certain now. */
+    async function findOut(result: Response | SeoError): Promise<Response | SeoError> {
+      if (!ticket || !(result instanceof SeoError) || !result.details.uncertain) return result;
+      const { lane } = task;
+      lane.reconciling++;
+      const outcome = await queue.wait(task, ticket.lost(result, horizon)).finally(() => {
+        lane.reconciling--;
+      });
+      if (outcome.was === "undecided") return result.with({ candidates: outcome.candidates });
+      if (outcome.was === "not carried out")
+        return result.with({ uncertain: false, transient: outcome.again && result.details.transient });
+      ({ reconciled } = outcome);
+      return outcome.response;
+    }
+
+    task.pending++;
+    try {
+      const turn = ticket?.turn();
+      if (turn) await queue.wait(task, turn);
+      const newest = ticket?.newest();
+      if (newest) await queue.hold(newest);
+      let before = intent && ticket ? interrupted : undefined;
+      for (;;) {
+        const result = await findOut(before ?? (await attempt()));
+        before = undefined;
+        if (!(result instanceof SeoError)) return { ...result, ...figures() };
         if (row.deletes && uncertain && result.code === "SEO_NOT_FOUND")
           return { statusCode: 404, headers: {}, body: null, ...figures(), alreadyDeleted: true };
         uncertain ||= row.method !== "GET" && result.details.uncertain === true;
+        const { retryIn } = decide(result, { attempts, retries, idempotent });
         if (retryIn === undefined) throw result;
         if (retryIn > 0) await queue.sleep(task, retryIn);
       }
     } catch (cause) {
-      throw (cause as SeoError).with({ attempts, uncertain });
+      throw cause instanceof SeoError ? cause.with({ attempts, uncertain }) : cause;
     } finally {
       task.pending--;
+      ticket?.end();
     }
   }
 

@@ -27,6 +27,7 @@ export interface ClientOptions {
   rate?: unknown;
   queue?: unknown;
   retries?: unknown;
+  reconcile?: unknown;
   tls?: TlsOptions | undefined;
   proxy?: ProxyOptions | undefined;
 }
@@ -88,5 +89,7 @@ export function readConfig({ baseUrl, apiKey, tls, proxy, ...settings }: ClientO
     rate: number("rate", Number.POSITIVE_INFINITY),
     size: number("queue", 0),
     retries: number("retries", 0),
+    /** Milliseconds; 0 is never. */
+    reconcile: number("reconcile", 0) * 1000,
   };
 }

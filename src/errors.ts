@@ -89,6 +89,8 @@ export interface Details {
   attempts?: number | undefined;
   /** The service may have done what was asked although it failed. */
   uncertain?: boolean | undefined;
+  /** The reports that may be the one that was requested, if that is uncertain. */
+  candidates?: { id: unknown; url: unknown; created_at: unknown }[] | undefined;
   /** The service's answer: JSON, or the beginning of a text. */
   body?: unknown;
   /** Another attempt may succeed. */
@@ -121,8 +123,9 @@ export class SeoError extends Error {
 
   /** What a flow reads as `msg.seo.error`. */
   toJSON() {
-    const { statusCode, fields, retryAfter, attempts = 0, uncertain = false, body } = this.details;
-    return { code: this.code, message: this.message, statusCode, fields, retryAfter, attempts, uncertain, body };
+    const { statusCode, fields, retryAfter, attempts = 0, uncertain = false, candidates, body } = this.details;
+    const { code, message } = this;
+    return { code, message, statusCode, fields, retryAfter, attempts, uncertain, candidates, body };
   }
 }
 

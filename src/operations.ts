@@ -46,6 +46,16 @@ export interface NodeType<P extends string = string> {
   options: Record<string, Field>;
 }
 
+/** The operations that find out what became of a request whose response was lost. */
+export interface Lookup {
+  /** Shows the report. */
+  show: string;
+  /** Lists the reports, the new one among them. Absent: the request is about a report whose ID is known. */
+  list?: string;
+  /** Changes the privacy of a report that was found. */
+  change?: string;
+}
+
 /** One row: an operation of the service, and a node type. Its icon has the same name in icons/. */
 export interface Operation<P extends string = string> extends NodeType<P> {
   /** Sent, unless the row has an option `method`. */
@@ -53,6 +63,8 @@ export interface Operation<P extends string = string> extends NodeType<P> {
   path: string;
   /** False if sending this input twice has another effect than sending it once. Absent: always idempotent. */
   idempotent?: (input: Partial<Record<P, string>>) => boolean;
+  /** How to find out what became of a lost request, if sending it twice is not idempotent. */
+  lookup?: Lookup;
   /** Timeout of one attempt in seconds, if not 30. */
   timeout?: number;
   /** Set if the response is a page of records: the property that identifies a record. */
@@ -251,6 +263,7 @@ export const operations = {
     method: "POST",
     path: "/api/v1/reports",
     idempotent: () => false,
+    lookup: { list: "seo-report-list", show: "seo-report-show", change: "seo-report-update" },
     timeout: 120,
     main: "url",
     done: "stored",
@@ -270,6 +283,7 @@ export const operations = {
     method: "PUT",
     path: "/api/v1/reports/{id}",
     idempotent: (input) => input.update !== "1",
+    lookup: { show: "seo-report-show" },
     effects: ["privacy", "password", "update"],
     timeout: 120,
     main: "reportId",

@@ -1,4 +1,3 @@
-import type { Answer } from "./client.js";
 import { SeoError } from "./errors.js";
 
 /** What a response says about its place in a list, whichever paginator made it. */
@@ -14,7 +13,7 @@ interface Shape {
 }
 
 /** One page of a list that is read completely. */
-export interface Page {
+export interface Page<A = unknown> {
   /** The records that no earlier page had. */
   records: unknown[];
   /** From 1. */
@@ -23,10 +22,11 @@ export interface Page {
   total: number | undefined;
   /** `limit` cut the list, or may have. */
   truncated: boolean;
-  answer: Answer;
+  answer: A;
 }
 
 type Json = Record<string, unknown>;
+type Answered = { body: unknown };
 
 const count = (value: unknown) =>
   value !== "" && value !== null && Number.isSafeInteger(Number(value)) ? Number(value) : undefined;
@@ -57,7 +57,7 @@ export function readShape(body: unknown): Shape | undefined {
   return { records: data, page: count(figures.current_page), pages, total: count(figures.total), more, cursor };
 }
 
-function shapeOf(answer: Answer): Shape {
+function shapeOf(answer: Answered): Shape {
   const shape = readShape(answer.body);
   if (shape) return shape;
   throw new SeoError(
@@ -72,17 +72,18 @@ function shapeOf(answer: Answer): Shape {
 /**
  * Reads a list to its end, or to `limit` records (0: no limit). `get` sends the user's query with `extra` added.
  * Once the number of pages is known, up to `ahead` of them are requested before they are needed; they come out in order.
+ * With `ahead` 0, a page is requested only when it is asked for.
  * A record whose ID came before is dropped: rows shift while a list is read.
  */
-export async function* readPages(
-  get: (extra: Record<string, string>) => Promise<Answer>,
+export async function* readPages<A extends Answered>(
+  get: (extra: Record<string, string>) => Promise<A>,
   { id, limit, ahead }: { id: string; limit: number; ahead: number },
-): AsyncGenerator<Page> {
+): AsyncGenerator<Page<A>> {
   const seen = new Set<string>();
   // Records of a list without IDs cannot be told apart: all of them come out.
   let identified = true;
   const isNew = (record: unknown) => !identified || !seen.has(idOf(record, id));
-  const requested: Promise<Answer>[] = [];
+  const requested: Promise<A>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
   let count = 0;
   let before = "";
@@ -123,16 +124,19 @@ export async function* readPages(
     const truncated = full && (cut || (await beyond()));
     const ended = !follows || full;
     // Requested before this page is worked on, so that the service is not idle meanwhile.
-    const wanted = known ? Math.min(pages, page + ahead, page + Math.ceil((most - count) / records.length)) : page + 1;
-    while (!ended && last < wanted) {
+    const wanted = known
+      ? Math.min(pages, page + ahead, page + Math.ceil((most - count) / records.length))
+      : page + Math.min(ahead, 1);
+    const request = () => {
       last++;
       const next = get(cursor === undefined ? { page: String(last) } : { cursor });
       next.catch(() => {});
-      requested.push(next);
-    }
+      return next;
+    };
+    while (!ended && last < wanted) requested.push(request());
     yield { records: fresh, page, pages, total, truncated, answer };
     if (ended) return;
-    answer = await (requested.shift() as Promise<Answer>);
+    answer = await (requested.shift() ?? request());
   }
 }
 

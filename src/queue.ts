@@ -7,6 +7,8 @@ export interface Lane {
   running: number;
   /** Messages and requests that wait: for admission, for a slot, or between two attempts. */
   waiting: number;
+  /** Requests whose response was lost, and whose outcome is being found out. */
+  reconciling: number;
   /** Messages that were admitted and have not ended, and how many of them there can be. */
   active: number;
   readonly maxActive: number;
@@ -71,6 +73,7 @@ function createFifo<T>() {
 export const createLane = (maxActive = Number.POSITIVE_INFINITY): Lane => ({
   running: 0,
   waiting: 0,
+  reconciling: 0,
   active: 0,
   maxActive,
   until: 0,
@@ -82,9 +85,6 @@ export const createLane = (maxActive = Number.POSITIVE_INFINITY): Lane => ({
 
 export const createTask = (lane: Lane): Task => ({ lane, pending: 0, ended: false });
 
-const isReady = ({ continuing, fresh, active, maxActive }: Lane) =>
-  !continuing.isEmpty() || (!fresh.isEmpty() && active < maxActive);
-
 /**
  * Decides who is next. Two gates: a message is admitted once a request could start, and each of its requests then
  * acquires a slot of the budget. Lanes take turns; within a lane, admitted messages go before new ones.
@@ -95,6 +95,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
   const lanes = new Set<Lane>();
   const sleepers = new Set<Omit<Waiter, "start">>();
   let waiting = 0;
+  let held = 0;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
 
@@ -103,6 +104,9 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     lane.waiting += change;
     lane.changed();
   }
+
+  const isReady = ({ continuing, fresh, active, maxActive }: Lane) =>
+    !continuing.isEmpty() || (!fresh.isEmpty() && active < maxActive && held < budget.free());
 
   function take(lane: Lane): void {
     budget.take();
@@ -113,12 +117,12 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
   function serve(lane: Lane): void {
     lanes.delete(lane);
     const next = lane.continuing.shift();
+    const message = next ? undefined : lane.fresh.shift();
     if (next) take(lane);
     else lane.active++;
-    const served = next ?? lane.fresh.shift();
     if (!lane.continuing.isEmpty() || !lane.fresh.isEmpty()) lanes.add(lane);
     count(lane, -1);
-    served?.start();
+    (next ?? message)?.start();
   }
 
   function nextLane(): Lane | undefined {
@@ -215,25 +219,43 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
       lane.changed();
     },
 
-    /** Waits `ms` without a slot. Rejects as `cancel` says. */
-    async sleep(task: Task, ms: number): Promise<void> {
-      const { lane } = task;
+    /** Waits for something other than a slot, and lets others go on. Rejects as `cancel` says, after `stop`. */
+    async wait<Value>(task: Task, work: Promise<Value>, stop = () => {}): Promise<Value> {
       if (isOver(task)) throw cancelled;
-      lane.until = Math.max(lane.until, performance.now() + ms);
-      await new Promise<void>((resolve, reject) => {
-        const alarm = setTimeout(() => {
-          sleepers.delete(sleeper);
-          count(lane, -1);
-          resolve();
-        }, ms);
+      return new Promise((resolve, reject) => {
         const refuse = (error: SeoError) => {
-          clearTimeout(alarm);
+          stop();
           reject(error);
         };
         const sleeper = { task, refuse };
         sleepers.add(sleeper);
-        count(lane, 1);
+        count(task.lane, 1);
+        const over = () => {
+          if (sleepers.delete(sleeper)) count(task.lane, -1);
+        };
+        work.finally(over).then(resolve, reject);
       });
+    },
+
+    /** Waits for something that is needed for a slot to be of use: each that does holds back a new message. */
+    async hold(work: Promise<void>): Promise<void> {
+      held++;
+      await work.finally(() => {
+        held--;
+        // After those that waited have acquired their slots.
+        setImmediate(pump);
+      });
+    },
+
+    /** Waits `ms`. */
+    sleep(task: Task, ms: number): Promise<void> {
+      const { lane } = task;
+      lane.until = Math.max(lane.until, performance.now() + ms);
+      let alarm: NodeJS.Timeout;
+      const rest = new Promise<void>((resolve) => {
+        alarm = setTimeout(resolve, ms);
+      });
+      return this.wait(task, rest, () => clearTimeout(alarm));
     },
 
     /** Lets nothing start for `ms`, and then one request at a time to begin with. */

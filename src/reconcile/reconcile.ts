@@ -1,0 +1,218 @@
+import { readAddress } from "../address.js";
+import type { SeoError } from "../errors.js";
+import type { Response } from "../http/transport.js";
+import type { Lookup } from "../operations.js";
+import { createAccount, type Reading, type Requests, reportsIn, type Watermark } from "./account.js";
+import { type Candidate, type Entry, type Intent, lookAtReport, lookInList, undecided } from "./look.js";
+
+/** What became of a request whose response was lost. `after`: milliseconds since it was sent. */
+export type Outcome =
+  | { was: "carried out"; response: Response; reconciled: { looks: number; after: number } }
+  /** `again` is false if the service itself rejected the page: the same request would fail again. */
+  | { was: "not carried out"; again: boolean }
+  | { was: "undecided"; candidates: Candidate[] };
+
+/** One request, from before it is sent until its outcome is known. */
+export interface Ticket {
+  /** Waits until no other request for the same page is open; undefined if there is none. */
+  turn(): Promise<void> | undefined;
+  /** Waits until the newest report is known; undefined if it is. */
+  newest(): Promise<void> | undefined;
+  /** The request is about to be sent. What this returns finds its effect later, also in another process. */
+  sending(): Intent;
+  /** The response arrived. */
+  succeeded(response: Pick<Response, "body">): void;
+  /** The response was lost: looks until the outcome is known. `error` says why, `horizon` is in milliseconds after sending. */
+  lost(error: SeoError, horizon: number): Promise<Outcome>;
+  /** Must follow, whatever happened. Stops looking. */
+  end(): void;
+}
+
+/** The clocks that the reconciler goes by. */
+export interface Clock {
+  /** Milliseconds that only rise. */
+  now(): number;
+  /** The time of day, in milliseconds. */
+  date(): number;
+  sleep(ms: number): Promise<unknown>;
+}
+
+/** A lost response that is looked for. */
+interface Search {
+  entry: Entry;
+  /** The newest report before the last look: the next one reads only what came since. The deciding look reads everything. */
+  seen: Watermark | undefined;
+  /** When to look, soonest first; the last look decides. */
+  due: number[];
+  again: boolean;
+  looks: number;
+  failures: number;
+  /** A look is under way. */
+  looking: boolean;
+  resolve(outcome: Outcome): void;
+}
+
+type Read = (list: string, watermark: Watermark) => Promise<Reading>;
+
+const SECOND = 1000;
+/** When to look, after a response was lost. */
+const LOOKS = [5, 15, 30, 60, 120].map((seconds) => seconds * SECOND);
+/** An application that has answered no longer works on the request. */
+const AFTER_ANSWER = 2 * SECOND;
+/** How often, and how much later, a deciding look that failed is repeated. */
+const MOST_FAILURES = 5;
+const REPEAT = 30 * SECOND;
+/** Many that search share their looks. */
+const MOST_SECONDS_BETWEEN = 5;
+
+const decides = ({ due }: Search) => due.length === 1;
+
+function deferred() {
+  let resolve = () => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+/** Lets requests that share a name run one after the other. */
+function createTurns() {
+  const last = new Map<string, Promise<void>>();
+  return {
+    /** Waits for all that came before under this name, if any; `ended` is the end of this one. */
+    take(name: string, ended: Promise<void>): Promise<void> | undefined {
+      const before = last.get(name);
+      // One that gives up while it waits does not let the next one pass.
+      const all = Promise.all([before, ended]).then(() => {
+        if (last.get(name) === all) last.delete(name);
+      });
+      last.set(name, all);
+      return before;
+    },
+  };
+}
+
+/** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
+export function createReconciler(requests: Requests, { now, date, sleep }: Clock) {
+  const account = createAccount(requests, date);
+  const turns = createTurns();
+  const open = new Set<Entry>();
+  const searches = new Set<Search>();
+  let looking = false;
+
+  async function findOut(search: Search, read: Read) {
+    const { entry, seen } = search;
+    const { list } = entry.lookup;
+    if (!list) return lookAtReport(account, requests, entry, decides(search));
+    const from = (decides(search) ? undefined : seen) ?? entry.watermark;
+    if (!from) return undecided([]);
+    const before = account.newest();
+    const reading = await read(list, from);
+    search.seen = before;
+    return lookInList(account, requests, open, entry, reading, decides(search));
+  }
+
+  /** One look, which may end the search. */
+  async function look(search: Search, read: Read): Promise<void> {
+    const { entry, again } = search;
+    const resolve = (outcome: Outcome) => {
+      searches.delete(search);
+      search.resolve(outcome);
+    };
+    search.looking = true;
+    try {
+      const finding = await findOut(search, read);
+      search.looks++;
+      search.due.shift();
+      const reconciled = { looks: search.looks, after: Math.round(now() - entry.sentAt) };
+      if (finding?.was === "carried out") resolve({ ...finding, reconciled });
+      else if (finding) resolve(finding.was === "undecided" ? finding : { ...finding, again });
+    } catch {
+      // A look that failed proves nothing.
+      if (!decides(search)) search.due.shift();
+      else if (++search.failures < MOST_FAILURES) search.due = [now() + REPEAT];
+      else resolve({ was: "undecided", candidates: [] });
+    } finally {
+      search.looking = false;
+    }
+  }
+
+  /** Looks for all that is due, until nothing is searched for. One read of the list serves them all. */
+  async function lookForAll(): Promise<void> {
+    if (looking) return;
+    looking = true;
+    for (; searches.size > 0; await sleep(SECOND * Math.min(searches.size, MOST_SECONDS_BETWEEN))) {
+      const due = [...searches].filter(({ looking, due: [next = 0] }) => !looking && next <= now());
+      for (const search of due) while (Number(search.due[1]) <= now()) search.due.shift();
+      const from = due.flatMap((search) => (decides(search) ? undefined : search.seen) ?? search.entry.watermark ?? []);
+      const [oldest] = from.sort((a, b) => a.rank - b.rank);
+      let reading: Promise<Reading> | undefined;
+      const read: Read = (list, watermark) => {
+        reading ??= account.readAfter(list, oldest ?? watermark);
+        return reading;
+      };
+      for (const search of due) void look(search, read);
+      await reading?.catch(() => {});
+    }
+    looking = false;
+  }
+
+  return {
+    observe: account.observe,
+
+    /** Opens a request for a page or a report. Restored from its `intent`, it counts as sent now. */
+    open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {
+      const address = readAddress(String(lookup.list ? input.url : input.reportId));
+      const entry: Entry = { lookup, input, address, sentAt: now(), sentDate: date(), ...intent };
+      const ended = deferred();
+      let answered = deferred();
+      let search: Search | undefined;
+      open.add(entry);
+      const answer = () => {
+        entry.answered = undefined;
+        answered.resolve();
+      };
+      return {
+        turn() {
+          const redirected = () => {
+            const { key } = account.redirectOf(address) ?? address;
+            return key === address.key ? undefined : turns.take(key, ended.promise);
+          };
+          const before = turns.take(address.key, ended.promise);
+          return before ? before.then(redirected) : redirected();
+        },
+        newest: () => (lookup.list ? account.findNewest(lookup.list) : undefined),
+        sending() {
+          answered = deferred();
+          const watermark = lookup.list ? account.newest() : undefined;
+          const generatedAt = lookup.list ? undefined : account.generatedAt(String(input.reportId));
+          Object.assign(entry, { sentAt: now(), sentDate: date(), answered: answered.promise, watermark, generatedAt });
+          return { watermark, generatedAt };
+        },
+        succeeded({ body }) {
+          const [record] = reportsIn(body);
+          if (record && lookup.list) account.claim(record, address);
+          answer();
+        },
+        lost({ details: { statusCode, body } }, horizon) {
+          answer();
+          const rejected = statusCode === 500 && typeof body === "object";
+          const last = rejected ? now() + AFTER_ANSWER : Math.max(now(), entry.sentAt + horizon);
+          const due = LOOKS.map((delay) => now() + delay).filter((time) => !rejected && time < last);
+          return new Promise((resolve) => {
+            const progress = { seen: undefined, looks: 0, failures: 0, looking: false };
+            search = { entry, due: [...due, last], again: !rejected, ...progress, resolve };
+            searches.add(search);
+            void lookForAll();
+          });
+        },
+        end() {
+          answer();
+          open.delete(entry);
+          if (search) searches.delete(search);
+          ended.resolve();
+        },
+      };
+    },
+  };
+}

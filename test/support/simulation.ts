@@ -1,0 +1,224 @@
+import { readAddress } from "../../src/address.js";
+import { SeoError } from "../../src/errors.js";
+import type { Response } from "../../src/http/transport.js";
+import { type Lookup, operations } from "../../src/operations.js";
+import type { Requests } from "../../src/reconcile/account.js";
+import { createReconciler } from "../../src/reconcile/reconcile.js";
+
+/** Time that passes only when nothing is left to do, so that hours take milliseconds. */
+export function createClock() {
+  let time = 0;
+  const timers: { at: number; wake(): void }[] = [];
+  return {
+    now: () => time,
+    sleep: (ms: number) =>
+      new Promise<void>((wake) => {
+        const at = time + ms;
+        const place = timers.findLastIndex((timer) => timer.at <= at);
+        timers.splice(place + 1, 0, { at, wake });
+      }),
+    /** Runs until `work` has ended. */
+    async run<Value>(work: Promise<Value>): Promise<Value> {
+      let ended = false;
+      const settle = () => {
+        ended = true;
+      };
+      work.then(settle, settle);
+      for (;;) {
+        for (let turn = 0; turn < 30; turn++) await Promise.resolve();
+        if (ended) return work;
+        const timer = timers.shift();
+        if (!timer) throw new Error("Nothing happens any more, and the work has not ended.");
+        time = timer.at;
+        timer.wake();
+      }
+    },
+  };
+}
+
+export type Clock = ReturnType<typeof createClock>;
+
+export const SECOND = 1000;
+export const HOUR = 3600 * SECOND;
+/** A server in front of the service gives up after this long. */
+const PROXY = 60 * SECOND;
+export const HORIZON = 300 * SECOND;
+const EPOCH = Date.UTC(2026, 0, 1);
+const STORE = operations["seo-report-store"].lookup as Lookup;
+
+/** What happens to one store. */
+export interface Store {
+  page: string;
+  /** Seconds after the store before. */
+  after: number;
+  /** Seconds until the report is created, and from then until the response is sent. */
+  takes: number;
+  responds: number;
+  fate: "answered" | "response lost" | "request lost" | "page rejected";
+}
+
+export interface World {
+  stores: Store[];
+  /** Reports that somebody else creates with the same account: seconds from the start, and the page. */
+  foreign: [number, string][];
+  /** Seconds by which the service's clock is wrong. */
+  skew: number;
+  ids: "numbers" | "texts";
+  /** Pages that redirect, and where to. */
+  redirects: Record<string, string>;
+  /** The list ignores the order that is requested. */
+  unsorted: boolean;
+  /** Reports from before. */
+  existing: string[];
+  /** The share of GET requests that fail. */
+  failing: number;
+  horizon: number;
+}
+
+interface Report {
+  id: number | string;
+  url: string;
+  privacy: number;
+  created_at: string;
+  generated_at: string;
+  /** The store that created it; undefined for somebody else's. Never sent. */
+  by: number | undefined;
+}
+
+/** What the service writes as the URL of a page's report. */
+export const written = ({ redirects }: World, page: string) => readAddress(redirects[page] ?? page).key;
+
+function createService(clock: Clock, world: World) {
+  const { skew, ids, failing, unsorted, existing } = world;
+  const reports: Report[] = [];
+  let gets = 0;
+  /** Whole seconds, as databases often keep them. */
+  const date = () => new Date(Math.floor((EPOCH + clock.now()) / SECOND + skew) * SECOND);
+  const respond = (body: unknown): Response => ({
+    body,
+    statusCode: 200,
+    headers: { date: date().toUTCString() },
+  });
+  function create(page: string, by?: number): Report {
+    const at = date().toISOString();
+    const number = reports.length + 1;
+    const id = ids === "numbers" ? number : `r${(number * 7919) % 1000003}`;
+    const report = { id, url: written(world, page), privacy: 0, created_at: at, generated_at: at, by };
+    reports.push(report);
+    return report;
+  }
+  for (const page of existing) create(page);
+  const shown = ({ by: _, ...report }: Report) => report;
+  return {
+    reports,
+    gets: () => gets,
+    respond,
+    create,
+    async get(type: string, input: Record<string, string>, page = 1): Promise<Response> {
+      gets++;
+      await clock.sleep(200);
+      if ((gets * 37) % 100 < failing * 100) throw new SeoError("SEO_SERVER", "No.", { statusCode: 503 });
+      if (type === "seo-report-show")
+        return respond({ data: shown(reports.findLast(({ id }) => String(id) === input.reportId) as Report) });
+      const size = Number(input.per_page);
+      const end = reports.length - (page - 1) * size;
+      const newest = reports.slice(Math.max(0, end - size), Math.max(0, end)).toReversed();
+      const data = (unsorted ? reports.slice((page - 1) * size, page * size) : newest).map(shown);
+      return respond({ data, meta: { total: reports.length } });
+    },
+    shown,
+  };
+}
+
+type End = { id: unknown } | { certain: true } | { uncertain: true };
+
+/** Sends each store as the client does, and tells how each ended and what the service then has. */
+export async function simulate(world: World) {
+  const clock = createClock();
+  const service = createService(clock, world);
+  const requests: Requests = {
+    async request(type, input) {
+      const response = await service.get(type, input);
+      reconciler.observe(response);
+      return response;
+    },
+    async *pages(type, input) {
+      for (let page = 1; ; page++) {
+        const response = await service.get(type, input, page);
+        reconciler.observe(response);
+        const { data, meta } = response.body as { data: unknown[]; meta: { total: number } };
+        yield { records: data, total: meta.total, response };
+        if (page * Number(input.per_page) >= meta.total) return;
+      }
+    },
+  };
+  const reconciler = createReconciler(requests, { ...clock, date: () => EPOCH + clock.now() });
+  let lost = 0;
+
+  async function post({ page, takes, responds, fate }: Store, index: number, attempt: number): Promise<Response> {
+    const rejected = fate === "page rejected";
+    const lost = fate === "request lost" && attempt === 1;
+    const created = clock.sleep(takes * SECOND).then(() => {
+      if (rejected) throw new SeoError("SEO_SERVER", "No.", { statusCode: 500, body: {}, uncertain: true });
+      return lost ? undefined : service.create(page, index);
+    });
+    created.catch(() => {});
+    const cut = clock
+      .sleep(fate === "response lost" && attempt === 1 ? Math.min(takes * SECOND + 1, PROXY) : PROXY)
+      .then(() => {
+        throw new SeoError("SEO_SERVER", "Timed out.", { statusCode: 504, body: "<html>", uncertain: true });
+      });
+    cut.catch(() => {});
+    if (lost) return cut;
+    if (fate === "response lost" && attempt === 1) return Promise.all([created, cut]).then(([, never]) => never);
+    const report = (await Promise.race([
+      created.then((report) => clock.sleep(responds * SECOND).then(() => report)),
+      cut,
+    ])) as Report;
+    const response = service.respond({ data: service.shown(report) });
+    reconciler.observe(response);
+    return response;
+  }
+
+  async function store(one: Store, index: number): Promise<End> {
+    const ticket = reconciler.open(STORE, { url: `https://${one.page}` });
+    try {
+      await ticket.turn();
+      await ticket.newest();
+      for (let attempt = 1; attempt <= 4; attempt++) {
+        ticket.sending();
+        try {
+          const response = await post(one, index, attempt);
+          ticket.succeeded(response);
+          return { id: (response.body as { data: Report }).data.id };
+        } catch (error) {
+          lost++;
+          const outcome = await ticket.lost(error as SeoError, world.horizon);
+          if (outcome.was === "carried out") return { id: (outcome.response.body as { data: Report }).data.id };
+          if (outcome.was === "undecided") return { uncertain: true };
+          if (!outcome.again) return { certain: true };
+        }
+      }
+      return { certain: true };
+    } finally {
+      ticket.end();
+    }
+  }
+
+  async function storeAll(): Promise<End[]> {
+    const all: Promise<End>[] = [];
+    for (const one of world.stores) {
+      await clock.sleep(one.after * SECOND);
+      all.push(store(one, all.length));
+    }
+    return Promise.all(all);
+  }
+
+  const others = world.foreign.map(async ([seconds, page]) => {
+    await clock.sleep(seconds * SECOND);
+    service.create(page);
+  });
+  const ends = await clock.run(storeAll());
+  await clock.run(Promise.all([...others, clock.sleep(HOUR)]));
+  return { ends, reports: service.reports, gets: service.gets(), lost };
+}
