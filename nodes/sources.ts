@@ -73,7 +73,7 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     const type = String(config[`${param}Type`] ?? (config[param] === undefined ? "msg" : "str"));
     from[param] = names[type]?.(value) ?? `the node's ${param}`;
     // The reason can quote the value.
-    const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "" : `: ${reasonOf(cause)}`);
+    const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "." : `: ${reasonOf(cause)}`);
     const refuse = (cause: unknown) => `Could not read ${param} from ${from[param]}${reason(cause)}`;
     try {
       return { param, read: reader(RED, node, type, value), refuse };

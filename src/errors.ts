@@ -1,4 +1,4 @@
-/** Every code that a failure can have, with the status (remedy first, at most 40 characters) and what it means. */
+/** Every error code, with its status (condition first, at most 40 characters) and its meaning. */
 export const codes = {
   SEO_CONFIG: {
     status: "SEO service not configured",
@@ -59,16 +59,16 @@ export type Code = keyof typeof codes;
 /** Where a request can stop, each with what to do about it. */
 export const stages = {
   config: "Check the settings of the SEO service node.",
-  variable: "Set it where Node-RED runs, then restart Node-RED.",
+  variable: "Set it in the environment of the Node-RED process, then restart Node-RED.",
   stored: "Enter the API key again, or deploy first.",
   node: "Check the TLS configuration and the proxy under Advanced.",
   name: "Check the host name in the base URL.",
-  connect: "Check the host and port in the base URL, and that the service is running.",
+  connect: "Check the host and port in the base URL, and whether the service is running.",
   tls: "Check whether the base URL should start with https or http, or choose a TLS configuration that trusts the certificate.",
   proxy: "Check the proxy's address, user name and password.",
   time: "Try again later, or increase the timeout.",
   redirect: "Use the redirect target as the base URL. If it is a login page, check the API key.",
-  key: "Check the API key, and that your plan includes the API.",
+  key: "Check the API key, and whether your plan includes the API.",
   path: "Check the path in the base URL: the part before /api/v1.",
   answer: "Check the base URL: the server there is not the SEO service.",
   service: "Try again later. The base URL and the API key are not the cause.",

@@ -26,7 +26,7 @@ const apiKey: Field = {
   label: "API key",
   required: true,
   pattern: "[\\x21-\\x7e]+",
-  help: "The API key of your account. Use `${NAME}` for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
+  help: "API key of your account. Use ${NAME} for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
 };
 
 /** Builds the form of every node type and the English catalog from the table. */

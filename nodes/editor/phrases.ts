@@ -2,15 +2,16 @@ import type { Stage } from "../../src/errors.js";
 
 /** The result of a connection test at each stage. The remedies are in src/errors.ts. */
 const reason: Record<Stage, string> = {
-  config: "The base URL or the API key is not valid.",
+  config: "The base URL or the API key is missing or not valid.",
   variable: "The environment variable __name__ is not set.",
-  stored: "The deployed API key is used only with the deployed base URL, TLS configuration and proxy.",
+  stored:
+    "No API key for this test. A deployed key is used only with the base URL, TLS configuration and proxy that were deployed with it.",
   node: "The TLS configuration or the proxy is missing, disabled or not valid.",
   name: "The host name could not be resolved.",
   connect: "Could not connect to the service.",
   tls: "The TLS certificate or protocol was not accepted.",
   proxy: "The proxy could not be used.",
-  time: "The service did not respond in time.",
+  time: "The request timed out.",
   redirect: "The service redirected the request to __target__ (__status__).",
   key: "The service rejected the API key (__status__).",
   path: "There is no API at this path (__status__).",
@@ -28,7 +29,7 @@ export const phrases = {
     example: "e.g. __example__",
     unsent: "not sent",
     default: "not sent (service default: __value__)",
-    usual: "default store",
+    usual: "Default store",
     idle: "Nothing to change. Set at least one of these: __labels__.",
     test: "Test connection",
     testing: "Testing the connection…",
@@ -65,10 +66,10 @@ export const phrases = {
   },
   record: {
     url: "without the scheme",
-    reports: "how many there are",
-    results: "of all checks",
-    password: "whether there is one",
-    generated_at: "last analysis",
+    reports: "number of reports",
+    results: "result of each check",
+    password: "true if one is set",
+    generated_at: "date of the last analysis",
   },
   help: {
     inputs: "Inputs",
@@ -80,10 +81,10 @@ export const phrases = {
     choices: "One of: __values__.",
     unsent: "Service default: __value__.",
     default: "Default: __value__.",
-    main: "Can be `msg.payload` itself, or an object that contains it: a report, a project, or a response with one in `data`.",
+    main: "The value can be `msg.payload` itself, or be in an object: a report, a project, or a response with one in `data`.",
     secret: "A fixed value is saved in the flow as plain text. Use an environment variable to keep it out of the flow.",
     seo: "Details of the request: __properties__.",
-    record: "Properties, where the service sends them: __properties__.",
+    record: "Properties, if the service returns them: __properties__.",
     failure:
       "Errors go to Catch nodes, with the details in `msg.seo.error`. `msg.payload` is unchanged. See the README for the error codes.",
     sources:

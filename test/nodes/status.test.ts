@@ -58,7 +58,7 @@ describe("The status of a node", () => {
     await show(3);
     assert.equal((await last("show"))?.text, "seo-reports.error.SEO_FORBIDDEN.status");
     await show(1);
-    assert.equal((await last("show"))?.text, `${KEY}.shown`);
+    assert.equal((await last("show"))?.text, `${KEY}.received`);
   });
 
   it("says when the next request starts, how many wait and how long that takes, if the rate lets none start", async () => {
@@ -104,7 +104,7 @@ describe("The status of a node", () => {
   it("is cleared when its node is deployed anew", async () => {
     await run();
     await show(1);
-    assert.equal((await last("show"))?.text, `${KEY}.shown`);
+    assert.equal((await last("show"))?.text, `${KEY}.received`);
     await flow.deploy(nodes({}, fixedReport));
     const { source, ...status } = (await last("show")) ?? {};
     assert.deepEqual([source?.id, status], ["show", {}]);
