@@ -23,6 +23,7 @@ import { createLane, createQueue, createTask, type Lane, type Message, type Task
 import type { Intent } from "./reconcile/look.js";
 import { createReconciler } from "./reconcile/reconcile.js";
 import { decide } from "./retry.js";
+import { createTurns, deferred } from "./turns.js";
 
 /** A response, and what it took to get it. */
 export interface Answer extends Response {
@@ -83,6 +84,7 @@ export function createClient(options: ClientOptions) {
     { now: () => performance.now(), date: Date.now, sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
   );
   let reconciles = reconcile > 0;
+  const turns = createTurns();
 
   /**
    * Sends a validated input, and tries again where that cannot take effect twice. Rejects with an SeoError, or as
@@ -195,6 +197,18 @@ export function createClient(options: ClientOptions) {
       { from = {}, ...options }: CallOptions = {},
     ): Promise<Answer> {
       return send(type, validateInput(rowOf(type), input, from), options);
+    },
+
+    /** Does `work` after all earlier work of the same name. Without a slot while it waits. */
+    async inTurn<Value>(name: string, task: Task = createTask(common), work: () => Promise<Value>): Promise<Value> {
+      const { promise, resolve } = deferred();
+      try {
+        const before = turns.take(name, promise);
+        if (before) await queue.wait(task, before);
+        return await work();
+      } finally {
+        resolve();
+      }
     },
 
     /** Has a message wait for admission: it is started, and `end` must follow, or refused. */

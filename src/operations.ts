@@ -9,6 +9,8 @@ export interface Field extends Omit<Dependent, "when"> {
   required?: true;
   /** For a parameter, the default of the service (shown, never sent). For an option or setting, the value in a new node. */
   default?: string;
+  /** The value in a new node; a node that lacks the property has none. */
+  initial?: string;
   /** Blank means no limit, not the default. */
   unlimited?: true;
   /** The edit dialog shows it under "Advanced". */
@@ -22,9 +24,10 @@ export interface Field extends Omit<Dependent, "when"> {
   example?: string;
 }
 
-/** A parameter of an operation: a field that is sent. */
+/** A parameter of an operation: a field that a message can set. */
 export interface Param extends Field, Pick<Dependent, "when"> {
-  place: "path" | "query" | "form";
+  /** Where it is sent. Absent: the node uses it, and it has a fixed value at first. */
+  place?: "path" | "query" | "form";
   /** The service's name for it, if the node's property has another name. */
   wire?: string;
   /** The operation whose records the editor suggests. */
@@ -180,6 +183,24 @@ const url: Param = {
   help: "URL of the web page to analyze.",
 };
 
+const existing: Param = {
+  kind: "choice",
+  label: "Existing report",
+  values: { create: "Create a new one", regenerate: "Regenerate it", return: "Return it" },
+  default: "create",
+  initial: "create",
+  help: "What to do if the page already has a report. If it has none, one is created.",
+};
+const maxAge: Param = {
+  kind: "count",
+  label: "Maximum age",
+  min: 0,
+  initial: "",
+  example: "7",
+  shown: { existing: ["regenerate", "return"] },
+  help: "Days. An older report is regenerated or replaced by a new one; one that is not older is returned. Blank: any age is returned, and every report is regenerated.",
+};
+
 const output: Field = {
   kind: "choice",
   label: "Output",
@@ -200,10 +221,18 @@ const collected = {
   pages: "All pages: one message per page",
   records: "All pages: one message per record",
 };
-const single = { output };
+const target: Field = {
+  kind: "property",
+  label: "Target",
+  fold: true,
+  default: "payload",
+  help: "Property of msg that receives the result. The payload is kept if this is another property.",
+};
+const single = { output, target };
 const listing: Record<string, Field> = {
   output: { ...output, values: { ...output.values, ...collected } },
   limit: { ...limit, shown: { output: Object.keys(collected) } },
+  target,
 };
 const method: Field = {
   kind: "choice",
@@ -272,6 +301,8 @@ export const operations = {
       url,
       privacy: { ...privacy, default: "0" },
       password,
+      existing,
+      maxAge,
     },
   }),
   "seo-report-update": define({

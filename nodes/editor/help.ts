@@ -77,12 +77,12 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
       const prose = [
         `${text(`${row.key}.label`)}: ${text(`${row.key}.help`)}`,
         row.values && text("help.choices", { values: Object.keys(row.values).map(value).join(", ") }),
-        said && text(row.source ? "help.unsent" : "help.default", { value: said }),
+        said && text(row.source === "msg" ? "help.unsent" : "help.default", { value: said }),
         name === form.main && row.source && text("help.main"),
         row.kind === "secret" && row.source && text("help.secret"),
       ];
       return term(
-        row.source ? row.value : name,
+        row.source === "msg" ? row.value : name,
         widgets[row.kind].type,
         prose.filter(Boolean).join(" "),
         !row.required,

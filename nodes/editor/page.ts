@@ -29,6 +29,7 @@ export const widgets: Record<Kind, { icon: string; type: string; html: typeof se
   flag: { icon: "check-square-o", type: "boolean", html: select },
   count: { icon: "hashtag", type: "number", html: input("text") },
   node: { icon: "cog", type: "node", html: input("text") },
+  property: { icon: "envelope-o", type: "string", html: input("text") },
   store: { icon: "database", type: "string", html: select },
 };
 
@@ -85,7 +86,7 @@ function definition(type: string, { color, rows }: Form, icon: string): string {
           : kind === "node"
             ? `value: "", type: ${literal(node)}, required: ${Boolean(required)}, label: seo.text("${key}.label")`
             : `value: ${literal(value)}, validate: seo.validate("${name}")`;
-        return `    ${name}: { ${facts} },${source ? `\n    ${name}Type: { value: "msg" },` : ""}`;
+        return `    ${name}: { ${facts} },${source ? `\n    ${name}Type: { value: "${source}" },` : ""}`;
       })
       .join("\n");
   const credentials = entries(true);

@@ -23,7 +23,7 @@ export function buildRequest(
   let path = row.path;
   for (const [name, { place, wire = name }] of Object.entries(row.params)) {
     const value = input[name];
-    if (value === undefined) continue;
+    if (value === undefined || place === undefined) continue;
     if (place === "path") path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
     else (place === "query" ? query : form).append(wire, value);
   }

@@ -2,6 +2,7 @@ import { readAddress } from "../address.js";
 import type { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
+import { createTurns, deferred } from "../turns.js";
 import { createAccount, type Reading, type Requests, reportsIn, type Watermark } from "./account.js";
 import { type Candidate, type Entry, type Intent, lookAtReport, lookInList, undecided } from "./look.js";
 
@@ -66,31 +67,6 @@ const REPEAT = 30 * SECOND;
 const MOST_SECONDS_BETWEEN = 5;
 
 const decides = ({ due }: Search) => due.length === 1;
-
-function deferred() {
-  let resolve = () => {};
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
-}
-
-/** Lets requests that share a name run one after the other. */
-function createTurns() {
-  const last = new Map<string, Promise<void>>();
-  return {
-    /** Waits for all that came before under this name, if any; `ended` is the end of this one. */
-    take(name: string, ended: Promise<void>): Promise<void> | undefined {
-      const before = last.get(name);
-      // One that gives up while it waits does not let the next one pass.
-      const all = Promise.all([before, ended]).then(() => {
-        if (last.get(name) === all) last.delete(name);
-      });
-      last.set(name, all);
-      return before;
-    },
-  };
-}
 
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requests: Requests, { now, date, sleep }: Clock) {

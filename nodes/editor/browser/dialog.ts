@@ -19,13 +19,15 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
       const line = $(id(node, name)).closest(".form-row");
       show(line, quiet ? "" : reason(node, name));
       // `toggle` would make the browser recalculate all styles for each row.
-      const shown = Object.entries(row.shown ?? {}).every(([key, values]) => values.includes(current(node, key) ?? ""));
+      const shown = Object.entries(row.shown ?? {}).every(
+        ([key, values]) => source(node, key) !== "str" || values.includes(current(node, key) ?? ""),
+      );
       line.css("display", shown ? "" : "none");
       if (!row.source) continue;
       const type = source(node, name);
       const example = type === "str" && row.example ? text("dialog.example", { example: row.example }) : "";
       line.find(".red-ui-typedInput-input").attr({
-        placeholder: example || (row.required ? "" : text("dialog.unsent")),
+        placeholder: example || (row.required || row.initial !== undefined ? "" : text("dialog.unsent")),
         list: type === "str" && row.suggest ? `seo-${name}` : null,
       });
     }
@@ -47,7 +49,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const value = String(input.val());
     const options = Object.keys(row.values ?? {}).map((one) => ({ value: one, label: named(row, one) }));
     const blank = row.default ? text("dialog.default", { value: named(row, row.default) }) : text("dialog.unsent");
-    if (!row.required) options.unshift({ value: "", label: blank });
+    if (!row.required && row.initial === undefined) options.unshift({ value: "", label: blank });
     if (row.values && source(node, name) === "str") {
       // The widget would replace an unknown value with its first option.
       const known = kindOf(row.kind).clean(value, row);
@@ -90,6 +92,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
       if (node[key] === undefined && value) $(id(node, key)).val(value);
     for (const [name, row] of Object.entries(rows(node))) {
       if (row.kind === "store") choices(node, name, row);
+      else if (row.kind === "property") $(id(node, name)).typedInput({ types: ["msg"] });
       else if (row.source) typed(node, name, row);
       else if (row.example) $(id(node, name)).attr("placeholder", text("dialog.example", { example: row.example }));
     }
