@@ -42,6 +42,16 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     }
   };
 
+  /** Names the parts of a TypedInput for assistive technology. */
+  const namedWidget = (line: Any, row: Row) => {
+    const box = line.find(".red-ui-typedInput-container").attr({ role: "group", "aria-label": label(row) });
+    const inner = box.find(".red-ui-typedInput-input").attr("aria-label", label(row));
+    // Some buttons of the widget contain only an icon.
+    box
+      .find(".red-ui-typedInput-option-trigger, .red-ui-typedInput-option-expand, .red-ui-typedInput-type-select")
+      .attr("title", label(row));
+    return { box, inner };
+  };
   /** Turns an input into a TypedInput. A field with values gets a list of them for its fixed value. */
   const typed = (node: Any, name: string, row: Row) => {
     const input = $(id(node, name));
@@ -59,10 +69,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const fixed = row.values ? { value: "str", label: text("dialog.fixed"), icon: "fa fa-list-ul", options } : "str";
     const types = [fixed, "msg", "flow", "global", "env", "jsonata"];
     input.typedInput({ default: "str", typeField: `${id(node, name)}Type`, types });
-    const box = line.find(".red-ui-typedInput-container").attr({ role: "group", "aria-label": label(row) });
-    const inner = box.find(".red-ui-typedInput-input").attr("aria-label", label(row));
-    // Some buttons of the widget contain only an icon.
-    box.find(".red-ui-typedInput-option-trigger, .red-ui-typedInput-option-expand").attr("title", label(row));
+    const { box, inner } = namedWidget(line, row);
     // The widget handles key events, but not text that is pasted or dropped.
     inner.on("input", () => inner.trigger("change"));
     line
@@ -92,7 +99,13 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
       if (node[key] === undefined && value) $(id(node, key)).val(value);
     for (const [name, row] of Object.entries(rows(node))) {
       if (row.kind === "store") choices(node, name, row);
-      else if (row.kind === "property") $(id(node, name)).typedInput({ types: ["msg"] });
+      else if (row.kind === "property")
+        namedWidget(
+          $(id(node, name))
+            .typedInput({ types: ["msg"] })
+            .closest(".form-row"),
+          row,
+        );
       else if (row.source) typed(node, name, row);
       else if (row.example) $(id(node, name)).attr("placeholder", text("dialog.example", { example: row.example }));
     }
