@@ -64,12 +64,8 @@ export function createClient(options: ClientOptions) {
     { task = createTask(common), method, extra }: SendOptions = {},
   ): Promise<Answer> {
     const row = rowOf(type);
-    const sending = {
-      row,
-      input,
-      request: buildRequest(row, input, base, { method, extra }),
-      timeout: Math.min((timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000, LONGEST_TIMER),
-    };
+    const request = buildRequest(row, input, base, { method, extra });
+    const ms = Math.min((timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000, LONGEST_TIMER);
     const idempotent = row.idempotent?.(input) ?? true;
     const called = performance.now();
     let attempts = 0;
@@ -85,7 +81,7 @@ export function createClient(options: ClientOptions) {
         await queue.acquire(task);
         attempts++;
         const started = performance.now();
-        const result = await transport.send(sending, task).catch((error: SeoError) => error);
+        const result = await transport.send(row, input, request, ms, task).catch((error: SeoError) => error);
         busy += performance.now() - started;
         const failed = result instanceof SeoError;
         const { pause, retryIn } = failed ? decide(result, { attempts, retries, idempotent }) : {};

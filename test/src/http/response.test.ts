@@ -24,10 +24,8 @@ const read = (
   headers: Headers = {},
   { secrets = [], subject }: { secrets?: string[]; subject?: string } = {},
 ) =>
-  readResponse(
-    row,
-    { statusCode, headers, bytes: Buffer.from(body) },
-    { redactKey: (value) => value, redactor: () => createRedactor(secrets), subject: () => subject },
+  readResponse(row, { statusCode, headers, bytes: Buffer.from(body) }, () => createRedactor(secrets), subject).then(
+    (response) => response.body,
   );
 
 /** The error that a response is read as. */
