@@ -18,7 +18,7 @@ interface Draft {
   proxy?: string;
 }
 
-const refuse = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "config" });
+const refuse = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "stored" });
 
 /** Resolves an environment variable as a deploy would. */
 function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
@@ -45,7 +45,7 @@ async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
   return node.probe({ ...draft, baseUrl });
 }
 
-/** The records of a list that match a text, each as what a field takes and how a person knows it. */
+/** The records of a list that match a text: the value of each and a label. */
 async function suggest(client: Client, type: string, text: string) {
   const { readShape, idOf } = await import("../src/pages.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
@@ -57,7 +57,7 @@ async function suggest(client: Client, type: string, text: string) {
   });
 }
 
-/** The editor's two questions: whether a service can be reached, and what may be written into a field. */
+/** The editor's two routes: the connection test and the suggestions. */
 export function registerAdmin(RED: NodeAPI): void {
   const allowed = RED.auth.needsPermission("seo-service.write");
 
@@ -80,7 +80,7 @@ export function registerAdmin(RED: NodeAPI): void {
         suggestions: await suggest(client, String(operation), String(text ?? "")).finally(() => client.close()),
       });
     } catch {
-      // A suggestion that cannot be had is no fault that somebody who types wants to hear of.
+      // A failed suggestion must not disturb a user who is typing.
       response.json({ suggestions: [] });
     }
   });

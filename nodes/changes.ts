@@ -27,8 +27,15 @@ function isSavedState(value: unknown): value is SavedState {
   );
 }
 
-/** The node's context, in the store that the node names. */
-function openState(node: Node, store: string | undefined) {
+/** The node's context, in the store that the node names. Node-RED itself takes the default store in the place of an unknown one. */
+function openState(RED: NodeAPI, node: Node, store: string | undefined) {
+  const stores = Object.keys((RED.settings as { contextStorage?: object }).contextStorage ?? { memory: {} });
+  if (store !== undefined && store !== "default" && !stores.includes(store)) {
+    throw new SeoError(
+      "SEO_CONFIG",
+      `${node.name || TYPE}: the context store "${store}" is not in Node-RED's settings, which have: ${stores.join(", ")}.`,
+    );
+  }
   const context = node.context();
   const use = (how: (done: (error: unknown, value?: unknown) => void) => void) =>
     new Promise<unknown>((resolve, reject) => how((error, value) => (error ? reject(error) : resolve(value)))).catch(
@@ -46,7 +53,7 @@ function openState(node: Node, store: string | undefined) {
 async function compareReports(RED: NodeAPI, node: Node, service: string, job: Job): Promise<StatusText> {
   const { settings, input, msg, send } = job;
   const row = operations[LIST];
-  const state = openState(node, settings.store);
+  const state = openState(RED, node, settings.store);
   const of = JSON.stringify([service, job.client.base, Object.entries(input)]);
   const kept = await state.read();
   if (kept !== undefined && !isSavedState(kept)) node.warn(RED._("seo-reports.status.overwritten"));

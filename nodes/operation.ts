@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { NodeAPI } from "node-red";
+import { isIdle } from "../src/kinds.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readShape } from "../src/pages.js";
 import { type Config, handleInput, type Job, type StatusText } from "./handler.js";
@@ -9,7 +10,9 @@ import { metadata, readAllPages } from "./pages.js";
 type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<StatusText>;
 
 const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =>
-  total === undefined ? String(count) : RED._("seo-reports.status.of", { count, total });
+  total === undefined
+    ? RED._("seo-reports.status.records", { count })
+    : RED._("seo-reports.status.of", { count, total });
 
 /** One request, one message. */
 const single =
@@ -20,7 +23,9 @@ const single =
     msg.payload = payload(answer.body);
     msg.seo = metadata(type, { ...answer, duration: elapsed(), waited: queued + answer.waited }, shape);
     send(msg);
-    return shape ? figures(RED, shape.records.length, shape.total) : () => `seo-reports.status.${row.done}`;
+    if (shape) return figures(RED, shape.records.length, shape.total);
+    const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
+    return () => `seo-reports.status.${idle ? "unchanged" : row.done}`;
   };
 
 /** Reads all pages, and sends a message for each part of a page. */

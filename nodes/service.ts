@@ -1,7 +1,7 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
 import type { ClientOptions, ProxyOptions, TlsOptions } from "../src/config.js";
-import { SeoError } from "../src/errors.js";
+import { type Details, SeoError } from "../src/errors.js";
 import { variableIn } from "../src/kinds.js";
 
 /**
@@ -37,19 +37,20 @@ interface ProxyNode extends Node<{ username?: string; password?: string }> {
   noproxy?: string[];
 }
 
-const incomplete = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "config" });
+const incomplete = (sentence: string, details: Details) => new SeoError("SEO_CONFIG", sentence, details);
 
 /** Node-RED leaves the name of a variable that is not set as it stands. */
 function resolved(value: unknown, what: string): unknown {
   const name = variableIn(String(value ?? "").trim());
-  if (name) throw incomplete(`The environment variable ${name} (${what}) is not set.`);
+  if (name)
+    throw incomplete(`The environment variable ${name} (${what}) is not set.`, { stage: "variable", values: { name } });
   return value;
 }
 
 function chosen<T extends Node>(RED: NodeAPI, id: string | undefined, what: string): T | undefined {
   if (!id) return undefined;
   const node = RED.nodes.getNode(id) as T | null | undefined;
-  if (!node) throw incomplete(`The ${what} configuration node is missing or disabled.`);
+  if (!node) throw incomplete(`The ${what} configuration node is missing or disabled.`, { stage: "node" });
   return node;
 }
 
@@ -71,7 +72,8 @@ export async function openClient(RED: NodeAPI, config: ServiceConfig, apiKey: un
   const baseUrl = resolved(config.baseUrl, "base URL");
   const key = resolved(apiKey, "API key");
   const tlsNode = chosen<TlsNode>(RED, config.tls, "TLS");
-  if (tlsNode && !tlsNode.valid) throw incomplete("The TLS configuration is not valid. See the Node-RED log.");
+  if (tlsNode && !tlsNode.valid)
+    throw incomplete("The TLS configuration is not valid. See the Node-RED log.", { stage: "node" });
   const tls = tlsNode?.addTLSOptions({});
   const proxy = proxyOptions(chosen<ProxyNode>(RED, config.proxy, "proxy"));
   const { createClient } = await import("../src/client.js");
@@ -99,6 +101,7 @@ export function registerService(RED: NodeAPI): void {
       if (!isSamePlace(own, draft))
         throw incomplete(
           "The base URL, TLS configuration or proxy has changed since the API key was deployed. Enter the key again, or deploy first.",
+          { stage: "stored" },
         );
       return openClient(RED, { ...own, ...impatient }, apiKey);
     };

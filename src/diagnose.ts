@@ -12,6 +12,8 @@ export interface Diagnosis {
   message: string;
   /** How many reports there are. */
   count?: number;
+  /** What the editor's sentences about the stage mention. */
+  values: Record<string, string | number>;
 }
 
 const sentences = (stage: Stage, reason: string) => ({ stage, reason, message: `${reason} ${stages[stage]}` });
@@ -24,7 +26,7 @@ export async function diagnose(client: Client): Promise<Diagnosis> {
     if (!shape)
       throw new SeoError("SEO_RESPONSE", "The server returned JSON, but not a list of reports.", { stage: "answer" });
     const count = shape.total ?? shape.records.length;
-    return { ok: true, ...sentences("done", `Connected. Reports found: ${count}.`), count };
+    return { ok: true, ...sentences("done", `Connected. Reports found: ${count}.`), count, values: { count } };
   } catch (cause) {
     return explain(cause);
   }
@@ -34,5 +36,6 @@ export async function diagnose(client: Client): Promise<Diagnosis> {
 export function explain(cause: unknown): Diagnosis {
   const { message, details } =
     cause instanceof SeoError ? cause : new SeoError("SEO_CONFIG", "The connection could not be tested.");
-  return { ok: false, ...sentences(details.stage ?? "config", message) };
+  const values = { status: details.statusCode ?? "", ...details.values };
+  return { ok: false, ...sentences(details.stage ?? "config", message), values };
 }

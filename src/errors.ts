@@ -1,7 +1,7 @@
 /** Every code that an error can have, with its status (at most 40 characters) and what it means. */
 export const codes = {
   SEO_CONFIG: {
-    status: "configure the SEO service node",
+    status: "SEO service not configured",
     help: "The SEO service node is missing or incomplete: no base URL, no API key, an environment variable that is not set, or an invalid value.",
   },
   SEO_INPUT: {
@@ -14,19 +14,19 @@ export const codes = {
   },
   SEO_FORBIDDEN: {
     status: "not allowed, check plan and ownership",
-    help: "The account is not allowed to do this (403): its plan does not include the API, or the report belongs to another account.",
+    help: "Access denied (403): the account's plan does not include the API, or the report belongs to another account.",
   },
   SEO_NOT_FOUND: {
-    status: "not found, check ID and base URL",
+    status: "not found, check input and base URL",
     help: "The report or project does not exist (404), or the base URL is wrong.",
   },
   SEO_REJECTED: {
     status: "rejected, see msg.seo.error",
-    help: "The service rejected the request (422 or another 4xx). fields holds its messages by field. A used-up account quota is reported this way, too.",
+    help: "The service rejected the request (422 or another 4xx). fields contains its messages by field. An exhausted account quota is reported in the same way.",
   },
   SEO_RATE_LIMITED: {
-    status: "too many requests, retry later",
-    help: "Too many requests (429). retryAfter is the number of seconds to wait, if the service gave one.",
+    status: "rate limited, retry later",
+    help: "Rate limited (429): too many requests. If the service returned a wait time, retryAfter contains it, in seconds.",
   },
   SEO_SERVER: {
     status: "service error, retry later",
@@ -38,19 +38,19 @@ export const codes = {
   },
   SEO_TIMEOUT: {
     status: "timed out",
-    help: "The service did not respond in time. If uncertain is true, check whether the request took effect before you send it again.",
+    help: "The request timed out. If uncertain is true, check whether it took effect before you send it again.",
   },
   SEO_RESPONSE: {
     status: "unexpected response, check base URL",
     help: "The response is not valid: not JSON, a redirect, too large, or nested too deeply.",
   },
   SEO_QUEUE_FULL: {
-    status: "queue full",
+    status: "queue full, send more slowly",
     help: "The queue of the SEO service node is full. No request was sent.",
   },
   SEO_CANCELLED: {
     status: "cancelled",
-    help: "A redeploy stopped the request. If uncertain is true, it may still have taken effect.",
+    help: "A redeploy stopped the request, during an attempt or between attempts. If uncertain is true, it may have taken effect.",
   },
 } as const satisfies Record<string, { status: string; help: string }>;
 
@@ -58,7 +58,10 @@ export type Code = keyof typeof codes;
 
 /** Where a request can stop, each with what to do about it. */
 export const stages = {
-  config: "Fill in the base URL and the API key.",
+  config: "Check the settings of the SEO service node.",
+  variable: "Set it where Node-RED runs, then restart Node-RED.",
+  stored: "Enter the API key again, or deploy first.",
+  node: "Check the TLS configuration and the proxy under Advanced.",
   name: "Check the host name in the base URL.",
   connect: "Check the host and port in the base URL, and that the service is running.",
   tls: "Check whether the base URL should start with https or http, or choose a TLS configuration that trusts the certificate.",
@@ -87,6 +90,8 @@ interface Facts {
   /** Another attempt can succeed. */
   transient?: boolean | undefined;
   stage?: Stage | undefined;
+  /** What the editor's sentence about the stage mentions: a variable's name, where a redirect points. */
+  values?: Record<string, string> | undefined;
 }
 
 /** The service's words, as is the message of its errors: redacted once, where they enter (http/response.ts). */
@@ -127,7 +132,7 @@ export class SeoError extends Error {
   }
 }
 
-export const cancelled = new SeoError("SEO_CANCELLED", "The request was cancelled by a redeploy.");
+export const cancelled = new SeoError("SEO_CANCELLED", "A redeploy cancelled the request.");
 
 type Fault = [code: Code, sentence: string, details: Details];
 

@@ -2,7 +2,7 @@ import { kindOf } from "./kinds.js";
 import type { NodeType, Operation } from "./operations.js";
 import { createValidator } from "./schema.js";
 
-/** The main parameter may come as a record that has it, or as an answer that wraps one in `data`; a record without it has none. */
+/** Takes the main parameter out of an object that contains it, or out of a response that wraps such an object in `data`. */
 function unwrap(value: unknown, names: string[]): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const { data } = value as { data?: unknown };
@@ -15,7 +15,7 @@ function unwrap(value: unknown, names: string[]): unknown {
 
 const validators = new Map<NodeType, ReturnType<typeof createValidator>>();
 
-/** Validates an input against its row, and returns what is set as it is sent. Throws SEO_INPUT. */
+/** Validates an input against its row, and returns the values that are set, as they are sent. Throws SEO_INPUT. */
 export function validateInput(
   row: NodeType,
   input: Record<string, unknown>,
@@ -35,7 +35,7 @@ export function validateInput(
 
 const isSecret = (row: NodeType, param: string) => kindOf(row.params[param]?.kind ?? "text").secret === true;
 
-/** The texts in an input that nobody else may read. */
+/** The secrets in an input. */
 export const secretsOf = (row: Operation, input: Record<string, string>) =>
   Object.entries(input)
     .filter(([param]) => isSecret(row, param))

@@ -1,41 +1,41 @@
 /** Why a text is not allowed; the editor has a sentence for each. */
 export type Fault = "long" | "control" | "segment" | "choice" | "count";
 
-/** What a kind needs to know of the field that it reads. */
+/** The limits of a field. */
 export interface Limits {
   /** The allowed values, each with its label. */
   values?: Record<string, string>;
-  /** The least whole number. */
+  /** The minimum of a whole number. */
   min?: number;
 }
 
 interface Accepted {
-  /** The JavaScript types that a message can bring it as. */
+  /** The JavaScript types that are accepted. */
   types: readonly ("string" | "number" | "boolean")[];
-  /** It is never quoted, and its spaces are kept. */
+  /** It is never quoted in an error, and its spaces are kept. */
   secret?: true;
-  /** The greatest number of characters. */
+  /** The maximum number of characters. */
   longest?: number;
   /** The text as it is sent. */
   clean(text: string, limits: Limits): string;
-  /** What is wrong with a clean text. */
+  /** Why a clean text is invalid. */
   fault(text: string, limits: Limits): Fault | undefined;
   /** What is allowed, as the end of the sentence "… must be". */
   expected(limits: Limits): string;
 }
 
 const LONGEST = 8192;
-/** The usual length of a database's name column; a longer name would only be unknown. */
+/** The usual length of a name in a database. */
 const LONGEST_SEGMENT = 255;
 
 const scalar = ["string", "number"] as const;
 const trim = (text: string) => text.trim();
 
-/** Control characters and lone surrogates: no parameter can hold them, and the latter cannot be encoded. */
+/** Control characters are never part of a parameter, and lone surrogates cannot be encoded. */
 const unsendable = (text: string, longest: number) =>
   text.length > longest ? "long" : /[\p{Cc}\p{Cs}]/u.test(text) ? "control" : undefined;
 
-/** Finds a value by itself or by its English label, whatever the case. */
+/** Finds a value by its name or its English label, in upper or lower case. */
 function choose(text: string, { values = {} }: Limits): string {
   if (Object.hasOwn(values, text)) return text;
   const sought = text.trim().toLowerCase();
@@ -45,11 +45,12 @@ function choose(text: string, { values = {} }: Limits): string {
   return found?.[0] ?? text;
 }
 const unknown = (text: string, { values = {} }: Limits) => (Object.hasOwn(values, text) ? undefined : "choice");
-const named = ([value, label]: [string, string]) =>
+/** A value with its label, if that differs. */
+export const named = (value: string, label = value) =>
   value.toLowerCase() === label.toLowerCase() ? value : `${value} (${label})`;
 const words: Record<string, string> = { true: "1", false: "0" };
 
-/** What each kind of value accepts: for the schemas of a message's parameters, and for the editor's dialogs. */
+/** What each kind of value accepts. The schemas of the runtime and the validation in the editor both use it. */
 export const kinds = {
   text: {
     types: scalar,
@@ -78,7 +79,10 @@ export const kinds = {
     types: scalar,
     clean: choose,
     fault: unknown,
-    expected: ({ values = {} }) => `one of ${Object.entries(values).map(named).join(", ")}`,
+    expected: ({ values = {} }) =>
+      `one of ${Object.entries(values)
+        .map((one) => named(...one))
+        .join(", ")}`,
   },
   flag: {
     types: ["string", "number", "boolean"],
@@ -93,15 +97,22 @@ export const kinds = {
     expected: ({ min = 0 }) => `a whole number, ${min} or greater`,
   },
   node: { types: ["string"], clean: trim, fault: () => undefined, expected: () => "a node ID" },
+  // Only the editor adds values, because the context stores depend on Node-RED's settings.
+  store: {
+    types: ["string"],
+    clean: trim,
+    fault: (text, limits) => limits.values && unknown(text, limits),
+    expected: () => "the name of a context store",
+  },
 } as const satisfies Record<string, Accepted>;
 
-/** How a value is checked, and how the editor asks for it (nodes/editor/page.ts). */
+/** The kind of a field. The editor's input for each is in nodes/editor/page.ts. */
 export type Kind = keyof typeof kinds;
 
-/** The row of a kind, without what only that kind has. */
+/** The row of a kind, typed alike for all kinds. */
 export const kindOf = (kind: Kind): Accepted => kinds[kind];
 
-/** True of a value that is not sent. A report record's `password` is a boolean that says whether there is one. */
+/** True if a value is not sent. The `password` of a report record is a boolean, so a boolean is no password. */
 export function isBlank(kind: Kind, value: unknown): boolean {
   if (value === undefined || value === null) return true;
   return kindOf(kind).secret
@@ -109,7 +120,36 @@ export function isBlank(kind: Kind, value: unknown): boolean {
     : typeof value === "string" && value.trim() === "";
 }
 
-/** The name of the environment variable that Node-RED replaces a property by: all of it is `${NAME}` or `$(NAME)`. */
+/** How a field depends on others. */
+export interface Dependent extends Limits {
+  /** The value that applies if nothing is set. */
+  default?: string;
+  /** The value that another field must have if this one is set. */
+  when?: Record<string, string>;
+}
+
+/** The first field whose value conflicts with `name`. `read` returns the values that are set. */
+export function conflictOf(
+  fields: Record<string, Dependent>,
+  name: string,
+  read: (name: string) => string | undefined,
+): { other: string; needed: string } | undefined {
+  for (const [other, needed] of Object.entries(fields[name]?.when ?? {})) {
+    const actual = read(other) ?? fields[other]?.default;
+    if (actual !== undefined && actual !== needed) return { other, needed };
+  }
+  return undefined;
+}
+
+/** True if none of the fields in `effects` is set to anything but its default. */
+export const isIdle = (
+  fields: Record<string, Dependent>,
+  effects: readonly string[],
+  read: (name: string) => string | undefined,
+): boolean =>
+  effects.length > 0 && effects.every((name) => [undefined, "", fields[name]?.default].includes(read(name)));
+
+/** The name in `${NAME}` or `$(NAME)`, by Node-RED's own rule: the environment variable must be the whole value. */
 export const variableIn = (value: unknown): string | undefined =>
   /^\$(?:\{(\S+)\}|\((\S+)\))$/
     .exec(String(value ?? ""))

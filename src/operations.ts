@@ -1,19 +1,21 @@
 import { SeoError } from "./errors.js";
-import type { Kind, Limits } from "./kinds.js";
+import type { Dependent, Kind } from "./kinds.js";
 
-/** One field of a dialog. The texts are English; the other languages are in nodes/locales. */
-export interface Field extends Limits {
+/** One field of an edit dialog. The texts are English; the translations are in nodes/locales. */
+export interface Field extends Omit<Dependent, "when"> {
   kind: Kind;
   label: string;
   help: string;
   required?: true;
-  /** A parameter: which of its values the service takes when nothing is sent (shown, never sent). An option or setting: what a new node has. */
+  /** For a parameter, the default of the service (shown, never sent). For an option or setting, the value in a new node. */
   default?: string;
-  /** Blank is no limit at all, and not the default. */
+  /** Blank means no limit, not the default. */
   unlimited?: true;
-  /** What the editor asks of a text beyond its kind: a regular expression for all of it, without regard to case. */
+  /** The edit dialog shows it under "Advanced". */
+  fold?: true;
+  /** A regular expression that the whole text must match, in any case (checked only by the editor). */
   pattern?: string;
-  /** The values of options with which the dialog shows this one. */
+  /** The edit dialog shows this field only if these options have one of these values. */
   shown?: Record<string, string[]>;
   /** The config node that a field of kind "node" refers to. */
   node?: string;
@@ -21,88 +23,93 @@ export interface Field extends Limits {
 }
 
 /** A parameter of an operation: a field that is sent. */
-export interface Param extends Field {
+export interface Param extends Field, Pick<Dependent, "when"> {
   place: "path" | "query" | "form";
-  /** The service's name for it, where the node's property has another. */
+  /** The service's name for it, if the node's property has another name. */
   wire?: string;
-  /** The value that another parameter must have for this one to take effect. */
-  when?: Record<string, string>;
   /** The operation whose records the editor suggests. */
   suggest?: string;
 }
 
-/** What the palette, the dialog and the help show of a node type; `P` are the names of its parameters. */
+/** The facts about a node type that the palette, the edit dialog and the help show. `P`: the names of its parameters. */
 export interface NodeType<P extends string = string> {
   title: string;
   help: string;
-  /** What comes out, in a sentence. */
+  /** The content of the payload, and the kind of record that it has. */
   returns: string;
+  record?: "report" | "project";
   color: string;
-  /** The parameter that takes the whole payload, or an object that has it. */
+  /** The parameter that accepts the whole payload, or an object that contains it. */
   main?: NoInfer<P>;
   params: Record<P, Param>;
   /** The node's properties that are not sent. */
   options: Record<string, Field>;
 }
 
-/** One row: one operation of the service, one node type. Its icon is the file of its name in icons/. */
+/** One row: an operation of the service, and a node type. Its icon has the same name in icons/. */
 export interface Operation<P extends string = string> extends NodeType<P> {
   /** Sent, unless the row has an option `method`. */
   method: string;
   path: string;
-  /** False of an input that takes effect again if it is sent twice. Absent: every input is idempotent. */
+  /** False if sending this input twice has another effect than sending it once. Absent: always idempotent. */
   idempotent?: (input: Partial<Record<P, string>>) => boolean;
-  /** Seconds that one attempt may take, where it is more than the usual 30. */
+  /** Timeout of one attempt in seconds, if not 30. */
   timeout?: number;
-  /** Answers pages of records; the property that identifies a record. */
+  /** Set if the response is a page of records: the property that identifies a record. */
   list?: string;
-  /** The answer may be empty, and a record that is already gone is a success. */
+  /** The response can be empty, and a record that is already gone is a success. */
   deletes?: true;
-  /** What the status shows of a success, where the answer is no list. */
+  /** The status after a success, if the response is not a list. */
   done?: string;
+  /** The parameters that change something. If all are blank or have their defaults, there is nothing to change. */
+  effects?: NoInfer<P>[];
 }
 
-const REPORT = "#87A980";
-const PROJECT = "#3FADB5";
+const REPORT = "#3FADB5";
+const PROJECT = "#AAAA66";
 
 const search: Param = {
   kind: "text",
   place: "query",
   label: "Search",
   example: "pricing",
-  help: "Free text to search for.",
+  help: "Text to search for.",
 };
 const searchBy = (values: Record<string, string>): Param => ({
   kind: "choice",
   place: "query",
   label: "Search by",
+  fold: true,
   values,
   default: String(Object.keys(values)[0]),
-  help: "The field to search in.",
+  help: "Field to search in.",
 });
 const sortBy = (values: Record<string, string>): Param => ({
   kind: "choice",
   place: "query",
   label: "Sort by",
+  fold: true,
   values,
   default: String(Object.keys(values)[0]),
-  help: "The field to sort by.",
+  help: "Field to sort by.",
 });
 const sort: Param = {
   kind: "choice",
   place: "query",
   label: "Order",
+  fold: true,
   values: { desc: "Descending", asc: "Ascending" },
   default: "desc",
-  help: "The sort direction.",
+  help: "Sort direction.",
 };
 const perPage: Param = {
   kind: "choice",
   place: "query",
   label: "Records per page",
+  fold: true,
   values: { 10: "10", 25: "25", 50: "50", 100: "100" },
   default: "10",
-  help: "Outputs that read all pages use 100 unless you set this.",
+  help: "Page size. Blank: the service default, or 100 if Output reads all pages.",
 };
 const paging = { sort, per_page: perPage };
 const project: Param = {
@@ -111,14 +118,14 @@ const project: Param = {
   label: "Project",
   example: "example.com",
   suggest: "seo-project-list",
-  help: "The name of a project.",
+  help: "Name of the project.",
 };
 const result: Param = {
   kind: "choice",
   place: "query",
   label: "Result",
   values: { good: "Good", decent: "Decent", bad: "Bad" },
-  help: "Only list reports with this result.",
+  help: "Result to filter by.",
 };
 const reportId: Param = {
   kind: "segment",
@@ -128,21 +135,21 @@ const reportId: Param = {
   required: true,
   example: "27",
   suggest: "seo-report-list",
-  help: "The ID of the report.",
+  help: "ID of the report, as returned by the service.",
 };
 const privacy: Param = {
   kind: "choice",
   place: "form",
   label: "Privacy",
   values: { 0: "Public", 1: "Private", 2: "Password" },
-  help: "Who can view the report page.",
+  help: "Visibility of the report page.",
 };
 const password: Param = {
   kind: "secret",
   place: "form",
   label: "Password",
   when: { privacy: "2" },
-  help: "Password for the report page. Used only when Privacy is set to Password.",
+  help: "Password for the report page. Used only if Privacy is Password.",
 };
 const update: Param = {
   kind: "flag",
@@ -150,7 +157,7 @@ const update: Param = {
   label: "Regenerate",
   values: { 0: "No", 1: "Yes" },
   default: "0",
-  help: "Fetch the page again and regenerate the report.",
+  help: "Whether the service fetches the page again and regenerates the report.",
 };
 const url: Param = {
   kind: "text",
@@ -158,7 +165,7 @@ const url: Param = {
   label: "URL",
   required: true,
   example: "https://example.com/pricing",
-  help: "The URL of the web page to analyze.",
+  help: "URL of the web page to analyze.",
 };
 
 const output: Field = {
@@ -166,7 +173,7 @@ const output: Field = {
   label: "Output",
   values: { body: "Full response", data: "Response data" },
   default: "body",
-  help: "What the message payload contains.",
+  help: "Content of the output messages.",
 };
 const limit: Field = {
   kind: "count",
@@ -189,23 +196,25 @@ const listing: Record<string, Field> = {
 const method: Field = {
   kind: "choice",
   label: "Method",
+  fold: true,
   values: { PUT: "PUT", PATCH: "PATCH" },
   default: "PUT",
-  help: "The HTTP method. The service treats both the same.",
+  help: "HTTP method of the request. The service treats both the same.",
 };
 
-/** Has the compiler check the names of a row's parameters where the row itself mentions them. */
+/** Makes the compiler check the parameter names that a row mentions. */
 const define = <P extends string>(row: Operation<P>) => row;
 
 /**
- * Every operation of the service, by node type, as its own document has them. The one list that all else is made from;
- * hence the length of this file.
+ * Every operation of the service, by node type. Everything else is generated from this table,
+ * which is why this file is long.
  */
 export const operations = {
   "seo-report-list": define({
     title: "list reports",
-    help: "Lists the reports in the account. You can search, filter and sort them.",
+    help: "Lists the reports in the account, with search, filters and sorting.",
     returns: "The reports: one page, or all pages as set in Output.",
+    record: "report",
     color: REPORT,
     method: "GET",
     path: "/api/v1/reports",
@@ -224,18 +233,20 @@ export const operations = {
     title: "show report",
     help: "Gets a report by its ID.",
     returns: "The report.",
+    record: "report",
     color: REPORT,
     method: "GET",
     path: "/api/v1/reports/{id}",
     main: "reportId",
-    done: "shown",
+    done: "received",
     options: single,
     params: { reportId },
   }),
   "seo-report-store": define({
     title: "store report",
-    help: "Submits a URL. The service analyzes the page and creates a report.",
+    help: "Creates an SEO report for a web page.",
     returns: "The new report.",
+    record: "report",
     color: REPORT,
     method: "POST",
     path: "/api/v1/reports",
@@ -254,10 +265,12 @@ export const operations = {
     title: "update report",
     help: "Changes a report's privacy, or regenerates the report.",
     returns: "The updated report.",
+    record: "report",
     color: REPORT,
     method: "PUT",
     path: "/api/v1/reports/{id}",
     idempotent: (input) => input.update !== "1",
+    effects: ["privacy", "password", "update"],
     timeout: 120,
     main: "reportId",
     done: "updated",
@@ -271,7 +284,7 @@ export const operations = {
   }),
   "seo-report-delete": define({
     title: "delete report",
-    help: "Deletes a report. This cannot be undone.",
+    help: "Permanently deletes a report.",
     returns: "The service's response, or null if it is empty.",
     color: REPORT,
     method: "DELETE",
@@ -284,8 +297,9 @@ export const operations = {
   }),
   "seo-project-list": define({
     title: "list projects",
-    help: "Lists the projects in the account. You can search and sort them.",
+    help: "Lists the projects in the account, with search and sorting.",
     returns: "The projects: one page, or all pages as set in Output.",
+    record: "project",
     color: PROJECT,
     method: "GET",
     path: "/api/v1/projects",
@@ -300,7 +314,7 @@ export const operations = {
   }),
   "seo-project-delete": define({
     title: "delete project",
-    help: "Deletes a project and all its reports. This cannot be undone.",
+    help: "Permanently deletes a project and all its reports.",
     returns: "The service's response, or null if it is empty.",
     color: PROJECT,
     method: "DELETE",
@@ -313,17 +327,18 @@ export const operations = {
   }),
 };
 
-/** The row of an operation. Throws SEO_INPUT where there is none. */
+/** The row of an operation. Throws SEO_INPUT if there is none. */
 export function rowOf(type: string): Operation {
   if (Object.hasOwn(operations, type)) return (operations as Record<string, Operation>)[type] as Operation;
   throw new SeoError("SEO_INPUT", `Unknown operation: ${type}.`);
 }
 
-/** The node that lists reports and says what changed since the last time. */
+/** The node that lists reports and compares them with the last run. */
 export const changes: NodeType = {
   title: "report changes",
   help: "Sends a message for each report that was created, changed or deleted since the last run.",
   returns: "The new or changed report. For a deleted report, its last known values.",
+  record: "report",
   color: REPORT,
   params: { search, search_by: searchBy({ url: "URL" }), project, result },
   options: {
@@ -332,33 +347,32 @@ export const changes: NodeType = {
       label: "Changes",
       values: { all: "All", created: "Created", changed: "Changed", deleted: "Deleted" },
       default: "all",
-      help: "Which changes to send.",
+      help: "Kinds of change to send.",
     },
     threshold: {
       kind: "count",
       label: "Threshold",
       min: 0,
       example: "5",
-      help: "Minimum score difference, in points, that counts as a change. Blank: any difference in a report counts, including its dates.",
+      help: "Minimum score difference, in points. A different result or privacy always counts; different dates alone do not. Blank: any difference counts.",
     },
     first: {
       kind: "choice",
       label: "First run",
       values: { none: "Send nothing", created: "Send all reports as created" },
       default: "none",
-      help: "What to send when there is nothing to compare with yet.",
+      help: "Messages to send if there is no saved state to compare with.",
     },
     store: {
-      kind: "text",
+      kind: "store",
       label: "Context store",
-      example: "file",
-      help: "The context store that holds the last known reports. Blank: the default store. Unless contextStorage is configured in Node-RED's settings, a restart or a redeploy of this node clears it.",
+      help: "Location of the saved state. Blank: the default store. Without contextStorage in Node-RED's settings, a restart or a redeploy of this node clears it.",
     },
     limit: { ...limit, default: "" },
   },
 };
 
-/** The properties of the config node. Its API key is a credential, and so in no list of properties. */
+/** The properties of the config node, without the API key, which is a credential. */
 export const service: Record<string, Field> = {
   baseUrl: {
     kind: "text",
@@ -366,47 +380,60 @@ export const service: Record<string, Field> = {
     required: true,
     pattern: "https?://[^\\s/?#@]+(/[^\\s?#]*)?",
     example: "https://seo.example.com",
-    help: "The URL of the service, without /api/v1. Use ${NAME} for an environment variable.",
+    help: "URL of the service, without /api/v1. Use ${NAME} for an environment variable.",
   },
   timeout: {
+    fold: true,
     kind: "count",
     label: "Timeout",
     min: 1,
     example: "30",
-    help: "Maximum time for one attempt, in seconds. Blank: 30, or 120 to create or update a report.",
+    help: "Maximum time for one attempt, in seconds. Blank: 30, or 120 for creating or updating a report.",
   },
   concurrency: {
+    fold: true,
     kind: "count",
     label: "Concurrency",
     min: 1,
     default: "4",
-    help: "Maximum number of concurrent requests.",
+    help: "Maximum number of requests in flight.",
   },
   rate: {
+    fold: true,
     kind: "count",
     label: "Rate limit",
     min: 1,
     unlimited: true,
     help: "Maximum number of requests per minute. Blank: no limit.",
   },
-  queue: { kind: "count", label: "Queue size", min: 0, default: "10000", help: "Maximum number of waiting messages." },
+  queue: {
+    fold: true,
+    kind: "count",
+    label: "Queue size",
+    min: 0,
+    default: "10000",
+    help: "Maximum number of waiting messages.",
+  },
   retries: {
+    fold: true,
     kind: "count",
     label: "Retries",
     min: 0,
     default: "3",
-    help: "How many times to retry a failed request, if that is safe.",
+    help: "Maximum number of further attempts after a failed one, if resending is safe.",
   },
   tls: {
+    fold: true,
     kind: "node",
     node: "tls-config",
     label: "TLS",
-    help: "Only needed for a private certificate authority or a client certificate.",
+    help: "Private certificate authorities or a client certificate. Blank: the certificate authorities included with Node.js.",
   },
   proxy: {
+    fold: true,
     kind: "node",
     node: "http proxy",
     label: "Proxy",
-    help: "Blank: use the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
+    help: "Proxy server for all requests. Blank: the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
   },
 };

@@ -5,10 +5,10 @@ import { help } from "./help.js";
 import { page } from "./page.js";
 import { withTables } from "./readme.js";
 
-/** Run after tsc: writes what Node-RED looks for beside the compiled entry. */
+/** Runs after tsc, and writes the files that Node-RED expects beside the compiled entry. */
 const root = join(import.meta.dirname, "../../..");
 const out = join(root, "dist/nodes");
-/** Leaves alone what is so already, which somebody may be reading. */
+/** Does not touch a file that is up to date, because another process may be reading it. */
 const write = (path: string, text: string) => {
   const file = resolve(out, path);
   if (existsSync(file) && readFileSync(file, "utf8") === text) return;
@@ -25,7 +25,9 @@ const readme = join(root, "README.md");
 write(readme, withTables(readFileSync(readme, "utf8")));
 
 const folder = join(root, "nodes/locales");
-const translations = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
+const catalogues = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
+// en-US.json is what the others were translated from, and can be older than the table.
+const translations = catalogues.filter((file) => file !== "en-US.json");
 const languages: [string, Texts][] = translations.map((file) => [
   file.replace(/\.json$/, ""),
   JSON.parse(readFileSync(join(folder, file), "utf8")),

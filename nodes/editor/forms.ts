@@ -1,13 +1,13 @@
 import { codes, stages } from "../../src/errors.js";
 import { changes, type Field, type NodeType, type Operation, operations, service } from "../../src/operations.js";
-import type { Row } from "./browser/validation.js";
+import type { Row } from "./browser/state.js";
 import { phrases } from "./phrases.js";
 
 export const PACKAGE = "@seo-reports/node-red";
 export const SET = "seo-reports";
 export const CATEGORY = "SEO reports";
 
-/** A node type of the palette, or the config node, with every field of its dialog in order. */
+/** A node type and every field of its edit dialog, in order. */
 export type Form = Partial<Operation> & Pick<NodeType, "title" | "help"> & { rows: Record<string, Field & Row> };
 export interface Texts {
   [key: string]: string | Texts;
@@ -29,7 +29,7 @@ const apiKey: Field = {
   help: "The API key of your account. Use `${NAME}` for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
 };
 
-/** Makes of the table the form of every node type, and the English catalogue. */
+/** Builds the form of every node type and the English catalog from the table. */
 export function build(
   table: Record<string, NodeType> = { ...operations, "seo-report-changes": changes },
   settings = service,
@@ -38,7 +38,7 @@ export function build(
   const shared: Record<string, Texts> = {};
   const status: Texts = { ...phrases.status };
 
-  /** Keeps a field's texts, and says where: fields of one name share them, save where a type's own differ. */
+  /** Adds a field's texts to the catalog and returns their key. Fields of the same name share texts if these are equal. */
   const keep = (type: string, name: string, { label, help, values = {} }: Field): string => {
     const known = (shared[name]?.values ?? {}) as Texts;
     const alike = Object.entries(values).every(([value, text]) => (known[value] ?? text) === text);
@@ -65,9 +65,8 @@ export function build(
   const mark = <F extends Field>(fields: Record<string, F>, more: (field: F, name: string) => Partial<Row>) =>
     Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...field, ...more(field, name) }]));
 
-  const config = mark(settings, ({ required }) => ({ fold: !required }));
   const types = Object.fromEntries([
-    form("seo-service", { ...phrases.service, main: "baseUrl" }, { name }, config, {
+    form("seo-service", { ...phrases.service, main: "baseUrl" }, { name }, settings, {
       apiKey: { ...apiKey, credential: true },
     }),
     ...Object.entries(table).map(([type, row]) =>
@@ -75,10 +74,9 @@ export function build(
         type,
         row,
         { name, service: account },
-        mark(row.params, ({ wire, required }, name) => ({
+        mark(row.params, ({ wire }, name) => ({
           source: true,
           value: name === row.main ? "payload" : `payload.${wire ?? name}`,
-          fold: !required,
         })),
         row.options,
       ),
@@ -86,6 +84,7 @@ export function build(
   ]);
   const { service: _, ...rest } = phrases;
   const palette = { label: { [CATEGORY.replace(" ", "_")]: CATEGORY } };
-  const english: Texts = { [SET]: { ...rest, node, field: shared, status, error: codes, stage: stages }, palette };
+  const error = Object.fromEntries(Object.entries(codes).map(([code, { status }]) => [code, { status }]));
+  const english: Texts = { [SET]: { ...rest, node, field: shared, status, error, stage: stages }, palette };
   return { types, english };
 }

@@ -1,12 +1,43 @@
 import type { Form, Texts } from "./forms.js";
 import { KEYS, safe, widgets } from "./page.js";
 
-const HOME = "https://github.com/seo-reports/node-red#readme";
+const HOME = "https://github.com/seo-reports/node-red";
 
-/** A value as prose has it: with its label, where that says more. */
-export const choice = (value: string, label: string) => (value === label ? `\`${value}\`` : `\`${value}\` ${label}`);
+/** The properties that a record can have. */
+const records = {
+  report: [
+    "id",
+    "url",
+    "project",
+    "score",
+    "results",
+    "privacy",
+    "password",
+    "generated_at",
+    "created_at",
+    "updated_at",
+  ],
+  project: ["project", "reports", "created_at"],
+};
 
-/** The help of all node types in the language of a catalogue; what that lacks is taken from the English one. */
+/** The properties of `msg.seo` that a node can send. Only the changes node has no path. */
+const metadata = ({ path, list, deletes }: Form) => [
+  "operation",
+  "statusCode",
+  "headers",
+  "attempts",
+  "duration",
+  "waited",
+  ...(list || !path ? ["page", "pages", "total", "truncated"] : []),
+  ...(deletes ? ["alreadyDeleted"] : []),
+  ...(path ? [] : ["change", "previous", "fields"]),
+];
+
+/** A value in prose, with its label if that differs. */
+export const choice = (value: string, label: string) =>
+  value.toLowerCase() === label.toLowerCase() ? `\`${value}\`` : `\`${value}\` ${label}`;
+
+/** The help of all node types. A text comes from the first catalog that has it. */
 export function help(types: Record<string, Form>, ...catalogues: Texts[]): string {
   const at = (texts: Texts, path: string) =>
     path
@@ -23,6 +54,21 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
     parts.some(Boolean) ? `<h3>${safe(text(`help.${title}`))}</h3>\n${parts.filter(Boolean).join("\n")}\n` : "";
   const list = (terms: string[]) => (terms.length ? `<dl class="message-properties">\n${terms.join("")}</dl>` : "");
   const paragraph = (prose: string) => (prose ? `<p>${html(prose)}</p>` : "");
+
+  const codes = (names: string[]) => names.map((name) => `\`${name}\``).join(", ");
+  const outputs = (type: string, form: Form) => {
+    const record = (form.record ? records[form.record] : []).map((name) => {
+      const more = text(`record.${name}`);
+      return more ? `\`${name}\` (${more})` : `\`${name}\``;
+    });
+    const properties = record.length > 0 ? ` ${text("help.record", { properties: record.join(", ") })}` : "";
+    return list([
+      term("payload", form.list ? "object | array" : "object", text(`node.${type}.returns`) + properties),
+      term("seo", "object", text("help.seo", { properties: codes(metadata(form)) })),
+    ]);
+  };
+  const link = (part: string, title: string) =>
+    `<li><a href="${HOME}${part}" target="_blank">${safe(text(`help.${title}`))}</a></li>`;
 
   const one = ([type, form]: [string, Form]) => {
     const field = ([name, row]: [string, Form["rows"][string]]) => {
@@ -45,34 +91,20 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
     const fields = (source: boolean) =>
       list(
         Object.entries(form.rows)
-          .filter(([, row]) => Boolean(row.source) === source)
+          // Name and service are not explained in the help of each node.
+          .filter(([name, row]) => (source ? row.source : !row.source && name in (form.options ?? form.rows)))
           .map(field),
       );
-    const codes = Object.keys(at(catalogues.at(-1) ?? {}, `${KEYS}error`) ?? {});
     const palette = Boolean(form.color);
     return `<script type="text/html" data-help-name="${type}">
 <p>${html(text(`node.${type}.help`))}</p>
-${section("inputs", fields(true))}${
-  palette
-    ? section(
-        "outputs",
-        list([
-          term("payload", "object | array", text(`node.${type}.returns`)),
-          term("seo", "object", text("help.seo")),
-        ]),
-      ) +
-      section(
-        "errors",
-        paragraph(text("help.failure")),
-        list(codes.map((code) => term(code, "code", text(`error.${code}.help`)))),
-      )
-    : ""
+${section("inputs", fields(true))}${palette ? section("outputs", outputs(type, form)) : ""}${section("settings", fields(false))}${
+  palette ? section("errors", paragraph(text("help.failure"))) : ""
 }${section(
   "details",
-  fields(false),
   paragraph(palette ? text("help.sources") : text("help.service")),
   form.path ? paragraph(text("help.request", { request: `\`${form.method} ${form.path}\`` })) : "",
-)}${section("references", `<ul><li><a href="${HOME}" target="_blank">${safe(text("help.readme"))}</a></li></ul>`)}</script>
+)}${section("references", `<ul>${link("#readme", "readme")}${palette ? link("#errors", "codes") : ""}</ul>`)}</script>
 `;
   };
   return Object.entries(types).map(one).join("\n");

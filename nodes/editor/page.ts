@@ -6,13 +6,13 @@ import { build, CATEGORY, type Form, PACKAGE, SET } from "./forms.js";
 export const KEYS = `${SET}.`;
 
 export const safe = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-/** A value as source text that is safe inside a script element. */
+/** A value as JavaScript source that is safe inside a script element. */
 const literal = (value: unknown) => JSON.stringify(value).replace(/</g, "\\u003c");
 
 const input =
   (type: string) =>
-  (id: string, { unlimited, example = unlimited && "∞", source }: Form["rows"][string]) =>
-    `<input type="${type}" id="${id}" style="width:100%"${example ? ` placeholder="${safe(example)}"` : ""}>${
+  (id: string, { unlimited, source }: Form["rows"][string]) =>
+    `<input type="${type}" id="${id}" style="width:100%"${unlimited ? ' placeholder="∞"' : ""}>${
       source ? `<input type="hidden" id="${id}Type">` : ""
     }`;
 const select = (id: string, row: Form["rows"][string]) =>
@@ -29,31 +29,35 @@ export const widgets: Record<Kind, { icon: string; type: string; html: typeof se
   flag: { icon: "check-square-o", type: "boolean", html: select },
   count: { icon: "hashtag", type: "number", html: input("text") },
   node: { icon: "cog", type: "node", html: input("text") },
+  store: { icon: "database", type: "string", html: select },
 };
 
 const TEST = `<div class="form-row"><span></span><div>
-<button type="button" class="red-ui-button seo-test"><i class="fa fa-plug"></i> <span data-i18n="${KEYS}dialog.test"></span></button>
-<output></output></div></div>`;
+<button type="button" class="red-ui-button seo-test"><i class="fa fa-plug" aria-hidden="true"></i> <span data-i18n="${KEYS}dialog.test"></span></button>
+<output role="status"></output></div></div>`;
 const STYLE = `<style>
 .seo-form .form-row { display: grid; grid-template-columns: min(130px, 30%) minmax(0, 1fr); gap: 4px 8px; align-items: center; }
-.seo-form .form-row > label { width: auto; margin: 0; overflow-wrap: anywhere; }
-.seo-form .form-row > :is(.seo-reason, .form-tips) { grid-column: 2; }
-.seo-form .form-row > :is(.seo-reason, .form-tips):empty { display: none; }
-.seo-form :is(.seo-reason, .seo-bad) { color: var(--red-ui-text-color-error); }
-.seo-form .seo-good { color: var(--red-ui-text-color-success); }
-.seo-form output { display: block; margin-top: 4px; overflow-wrap: anywhere; }
-.seo-form summary { margin-bottom: 12px; cursor: pointer; }
+.seo-form .form-row > label { display: flex; gap: 4px; align-items: baseline; width: auto; margin: 0; overflow-wrap: anywhere; }
+.seo-form .seo-reason { grid-column: 2; }
+.seo-form :is(.seo-reason, .form-tips):empty { display: none; }
+.seo-form .seo-reason { color: var(--red-ui-text-color-error); }
+.seo-form output { display: block; margin-top: 8px; padding: 0 8px; overflow-wrap: anywhere; }
+.seo-form output:is(.seo-good, .seo-bad) { border-inline-start: 4px solid var(--red-ui-text-color-success); }
+.seo-form output.seo-bad { border-color: var(--red-ui-text-color-error); }
+.seo-quiet .input-error { border-color: var(--red-ui-form-input-border-color) !important; }
+.seo-form .form-tips { max-width: none; margin-bottom: 12px; }
+.seo-form summary { width: fit-content; margin-bottom: 12px; padding: 4px 8px; cursor: pointer; }
 </style>`;
 
-/** The dialog of a node type, in static HTML. */
-function template(type: string, { rows }: Form): string {
+/** The edit dialog of a node type, as static HTML. */
+function template(type: string, { rows, effects }: Form): string {
   const config = Object.values(rows).some(({ credential }) => credential);
   const line = ([name, row]: [string, Form["rows"][string]]) => {
     const id = `node-${config ? "config-" : ""}input-${name}`;
     return `<div class="form-row">
-<label for="${id}" data-i18n="[title]${KEYS}${row.key}.help"><i class="fa fa-fw fa-${widgets[row.kind].icon}"></i> <span data-i18n="${KEYS}${row.key}.label"></span></label>
+<label for="${id}" data-i18n="[title]${KEYS}${row.key}.help"><i class="fa fa-fw fa-${widgets[row.kind].icon}" aria-hidden="true"></i><span data-i18n="${KEYS}${row.key}.label"></span></label>
 ${widgets[row.kind].html(id, row)}
-<div class="seo-reason" role="status"></div>${row.when ? '<div class="form-tips" role="status"></div>' : ""}
+<div class="seo-reason" id="${id}-reason" role="status"></div>
 </div>`;
   };
   const lines = (fold: boolean) =>
@@ -64,20 +68,20 @@ ${widgets[row.kind].html(id, row)}
   const folded = lines(true);
   return `<script type="text/html" data-template-name="${type}">
 <div class="seo-form">
-${lines(false)}${config ? `\n${TEST}` : ""}
-${folded && `<details>\n<summary data-i18n="${KEYS}dialog.${config ? "advanced" : "more"}"></summary>\n${folded}\n</details>`}
+${lines(false)}${effects ? '\n<div class="form-tips" role="status"></div>' : ""}${config ? `\n${TEST}` : ""}
+${folded && `<details>\n<summary data-i18n="${KEYS}dialog.advanced"></summary>\n${folded}\n</details>`}
 </div>
 </script>`;
 }
 
-/** The definition of a node type, as an object literal that the flow library's parser can read. */
+/** The definition of a node type, as an object literal: the flow library's parser reads nothing else. */
 function definition(type: string, { color, rows }: Form, icon: string): string {
   const entries = (credential: boolean) =>
     Object.entries(rows)
       .filter(([, row]) => Boolean(row.credential) === credential)
       .map(([name, { kind, node, value, required, source, key }]) => {
         const facts = credential
-          ? `type: "password", required: true, validate: seo.validate("${name}")`
+          ? `type: "password", validate: seo.validate("${name}")`
           : kind === "node"
             ? `value: "", type: ${literal(node)}, required: ${Boolean(required)}, label: seo.text("${key}.label")`
             : `value: ${literal(value)}, validate: seo.validate("${name}")`;
@@ -95,11 +99,11 @@ ${entries(false)}
   paletteLabel: seo.title,
   label: seo.label,
   labelStyle: seo.labelStyle,
-  oneditprepare: seo.prepare,
+  oneditprepare: seo.prepare,${color ? "\n  onadd: seo.add," : ""}
 });`;
 }
 
-/** The modules of the browser half as one script, which the global name `browser` holds. */
+/** The modules of the browser half, as one script that defines `browser`. */
 export const bundle = () =>
   buildSync({
     entryPoints: [join(import.meta.dirname, "browser/register.js")],
@@ -111,11 +115,11 @@ export const bundle = () =>
     charset: "utf8",
   }).outputFiles[0]?.text ?? "";
 
-/** The page of the node set: dialogs and definitions. Its texts are in the catalogues and helps of the languages. */
+/** The HTML page of the node set: edit dialogs and definitions. Its texts are in the catalogs. */
 export function page(types = build().types, icons: ReadonlySet<string> = new Set(), script: string = bundle()): string {
-  const forms = Object.entries(types).map(([type, { main, rows }]) => {
+  const forms = Object.entries(types).map(([type, { main, effects, rows }]) => {
     const data = Object.entries(rows).map(([name, { label, help, ...row }]) => [name, row]);
-    return [type, { main, rows: Object.fromEntries(data) }];
+    return [type, { main, effects, rows: Object.fromEntries(data) }];
   });
   const icon = (type: string) => (icons.has(`${type}.svg`) ? `${type}.svg` : "file.svg");
   return `${STYLE}

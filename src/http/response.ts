@@ -140,7 +140,8 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     const target = String(headers.location);
     const to = URL.canParse(target) ? ` to ${redact(new URL(target).origin)}` : "";
     const sentence = `The service redirected the request${to} (${status}). Redirects are not followed.`;
-    return new SeoError("SEO_RESPONSE", sentence, { statusCode: status, stage: "redirect" });
+    const values = { target: to.slice(4) || "…" };
+    return new SeoError("SEO_RESPONSE", sentence, { statusCode: status, stage: "redirect", values });
   }
   const parsed = parseJson(text);
   const body: unknown = "json" in parsed ? redact(parsed.json) : quote(text, redact);

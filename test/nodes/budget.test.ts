@@ -5,7 +5,7 @@ import { answer, type FaultyServer, listen, type Received } from "../support/fau
 import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
 import { ok } from "../support/scenarios.js";
 
-/** A server that holds every request until it is told to answer the oldest. */
+/** A server that holds all requests and responds to the oldest on demand. */
 async function patient() {
   const held: Socket[] = [];
   let most = 0;
@@ -20,12 +20,12 @@ async function patient() {
     most: () => most,
     held,
     answerOldest: () => held.shift()?.write(ok),
-    /** Resolves when one more request has come. */
+    /** Resolves when the next request arrives. */
     arrival: () => new Promise<void>((resolve) => arrivals.push(resolve)),
   };
 }
 
-describe("One budget for all nodes of a service", () => {
+describe("The limits that all nodes of a service share", () => {
   let flow: Flow;
   let server: FaultyServer;
 
@@ -41,7 +41,7 @@ describe("One budget for all nodes of a service", () => {
     await server.close();
   });
 
-  it("never has more requests under way than its concurrency, whichever nodes they are of", async () => {
+  it("keep the requests in flight within the concurrency", async () => {
     const patience = await patient();
     server = patience.server;
     await run({ concurrency: "3" });
@@ -59,7 +59,7 @@ describe("One budget for all nodes of a service", () => {
     assert.equal(server.requests.length, 20);
   });
 
-  it("refuses only the messages that find the queue full, and those at once", async () => {
+  it("reject only the messages beyond the queue size, and immediately", async () => {
     const patience = await patient();
     server = patience.server;
     await run({ concurrency: "1", queue: "2" });
@@ -82,7 +82,7 @@ describe("One budget for all nodes of a service", () => {
     assert.equal(server.requests.length, 3);
   });
 
-  it("pauses every node when the service asks one of them to wait, and then begins with one request", async () => {
+  it("pause every node after a 429, then resume with a single request", async () => {
     const came: { at: number; underWay: number }[] = [];
     let underWay = 0;
     const limited = (socket: Socket, _: Received) => {
@@ -107,10 +107,10 @@ describe("One budget for all nodes of a service", () => {
     const [asked, ...after] = came;
     assert.ok(
       after.every(({ at }) => at - (asked?.at ?? 0) >= 990),
-      "nothing for a second",
+      "no request for one second",
     );
     assert.equal(after[0]?.underWay, 1);
-    assert.ok((after[1]?.at ?? 0) - (after[0]?.at ?? 0) >= 45, "the second when the first was answered");
+    assert.ok((after[1]?.at ?? 0) - (after[0]?.at ?? 0) >= 45, "the second request waits for the first response");
     const [{ seo } = {}] = (await first).outputs;
     const { attempts, waited } = seo as { attempts: number; waited: number };
     assert.equal(attempts, 2);
@@ -119,7 +119,7 @@ describe("One budget for all nodes of a service", () => {
     assert.equal(waiting?.text, 'seo-reports.status.waiting {"seconds":1,"queued":1}');
   });
 
-  it("says so, to all that wait, when the service asks for longer than five minutes", async () => {
+  it("fail all waiting messages if Retry-After exceeds five minutes", async () => {
     const patience = await patient();
     server = patience.server;
     await run({ concurrency: "1" });
@@ -140,7 +140,7 @@ describe("One budget for all nodes of a service", () => {
     assert.equal(server.requests.length, 1);
   });
 
-  it("starts no more a minute than its rate", async () => {
+  it("start at most as many requests per minute as the rate limit", async () => {
     server = await listen((socket) => socket.write(ok));
     await run({ rate: "2" });
     const ended: string[] = [];

@@ -9,7 +9,7 @@ import { helper } from "../support/red.js";
 import { fine, ok } from "../support/scenarios.js";
 import { stopBackOff } from "../support/time.js";
 
-/** A server that answers nothing, and says when so many requests have come. */
+/** A server that never responds; `requests` resolves after `count` requests. */
 async function silent() {
   const asked: Socket[] = [];
   let enough = () => {};
@@ -47,7 +47,7 @@ describe("A redeploy", () => {
   const dropped = () => flow.warnings().filter(({ msg }) => /dropped/.test(String(msg)));
 
   for (const type of ["nodes", "flows", "full"] as const) {
-    it(`of ${type} ends what runs, drops what waits, and nothing comes after`, async () => {
+    it(`of type ${type} cancels requests in flight, drops queued messages, and sends nothing afterwards`, async () => {
       const { server: listening, asked, requests } = await silent();
       server = listening;
       const nodes = (name: string) => [
@@ -77,8 +77,8 @@ describe("A redeploy", () => {
       await requests(4);
       asked[3]?.write(ok);
       assert.equal((await again).outputs.length, 1);
-      assert.equal(server.requests.length, 4, "nothing more was sent for the old node");
-      assert.equal(told(), before + 2, "nothing more was told");
+      assert.equal(server.requests.length, 4, "no further request for the old node");
+      assert.equal(told(), before + 2, "no further message from the old node");
       assert.ok(
         flow
           .statuses()
@@ -89,7 +89,7 @@ describe("A redeploy", () => {
     });
   }
 
-  it("of one node leaves the requests of the others alone", async () => {
+  it("of one node does not affect the requests of others", async () => {
     const { server: listening, asked, requests } = await silent();
     server = listening;
     const common = [service("service", server.url), node("b", "seo-report-show", fixedReport)];
@@ -106,7 +106,7 @@ describe("A redeploy", () => {
     assert.equal(server.requests.length, 2);
   });
 
-  it("ends a message that waits for another attempt, and tells that it was sent", async () => {
+  it("cancels a message that waits for a retry, and reports its attempts", async () => {
     server = await listen((socket) => socket.write(answer(429, "{}", { "Retry-After": "200" })));
     const nodes = (name: string) => [
       service("service", server.url),
@@ -123,7 +123,7 @@ describe("A redeploy", () => {
     assert.equal(server.requests.length, 1);
   });
 
-  it("closes at once with 1 000 requests under way and 9 000 messages waiting, without a warning of Node's", async function () {
+  it("closes promptly with 1,000 requests in flight and 9,000 messages queued, without a Node.js warning", async function () {
     this.timeout(120_000);
     const { server: listening, requests } = await silent();
     server = listening;
@@ -145,12 +145,12 @@ describe("A redeploy", () => {
     );
     assert.equal(server.requests.length, 1000);
     assert.deepEqual(warnings, []);
-    assert.ok(took < 10_000, "Node-RED waits 15 s at most");
+    assert.ok(took < 10_000, "Node-RED waits at most 15 s");
   });
 });
 
 describe("A service that is killed", () => {
-  it("leaves every message answered, and no store sent twice", async function () {
+  it("leaves no message unfinished and creates no report twice", async function () {
     this.timeout(120_000);
     const child = spawn(process.execPath, [new URL("../support/victim.js", import.meta.url).pathname], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -175,7 +175,7 @@ describe("A service that is killed", () => {
       assert.deepEqual(new Set(failed), new Set(["SEO_NETWORK"]));
       assert.ok(outcomes.every(({ ends }) => ends === 1));
       assert.ok(stored > 0 && stored <= seen.length);
-      assert.equal(new Set(seen).size, seen.length, "stores that the service saw twice");
+      assert.equal(new Set(seen).size, seen.length, "requests that the service received twice");
     } finally {
       goOn();
       child.kill("SIGKILL");

@@ -17,13 +17,13 @@ interface Told {
 }
 
 const seo = ({ seo }: Message) => seo as Told;
-/** A change in short: its kind and the report's id. */
+/** A change as text: its kind and the report's ID. */
 const short = (msg: Message) => `${seo(msg).change} ${(msg.payload as Row).id}`;
 const context = () => helper.getNode("changes")?.context();
 const edit = (all: readonly Row[], id: number, news: Row) =>
   all.map((row) => (row.id === id ? { ...row, ...news } : row));
 
-/** A store that is configured; without any, Node-RED forgets what a node kept as soon as the node is deployed anew. */
+/** A configured context store; without one, Node-RED clears a node's context when the node is redeployed. */
 const memory = { default: { module: "memory" } };
 
 describe("The changes node", () => {
@@ -45,7 +45,7 @@ describe("The changes node", () => {
     node("changes", "seo-report-changes", { service: serviceId, ...settings }),
   ];
 
-  /** Looks once, and resolves with what was told, in short. */
+  /** Runs the node once and resolves with its changes as text. */
   const look = async (msg: Message = {}) => {
     const { length } = flow.of("out");
     const { caught } = await flow.send("changes", msg);
@@ -53,7 +53,7 @@ describe("The changes node", () => {
     return flow.of("out").slice(length).map(short);
   };
 
-  /** Looks once, which fails; nothing is told. */
+  /** Runs the node once, which must fail and send nothing. */
   const fail = async (msg: Message = {}) => {
     const { length } = flow.of("out");
     const { error } = failure(await flow.send("changes", msg));
@@ -65,8 +65,8 @@ describe("The changes node", () => {
     lists.options.all = all;
   };
 
-  describe("tells", () => {
-    it("nothing the first time, and each change once from then on", async () => {
+  describe("sends", () => {
+    it("nothing in the first run, and each change once afterwards", async () => {
       flow = await startFlow(nodes());
       assert.deepEqual(await look(), []);
       await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
@@ -81,13 +81,13 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), []);
     });
 
-    it("every report as created the first time, if so set", async () => {
+    it("every report as created in the first run, if set", async () => {
       flow = await startFlow(nodes({ first: "created" }));
       assert.deepEqual(await look(), ["created 5", "created 4", "created 3", "created 2", "created 1"]);
       assert.deepEqual(await look(), []);
     });
 
-    it("the record, what it was and the fields that differ, and leaves the rest of the message alone", async () => {
+    it("the record, its previous values and the changed fields, and keeps the rest of the message", async () => {
       flow = await startFlow(nodes());
       await look();
       const now = edit(reports(5), 3, { score: 99, privacy: 1, results: { title: "long" } }).slice(0, 4);
@@ -111,7 +111,7 @@ describe("The changes node", () => {
       assert.notEqual(changed.seo, deleted.seo);
     });
 
-    it("only the changes that count; the others are not told later", async () => {
+    it("only the selected changes, and never the others later", async () => {
       for (const kind of ["created", "changed", "deleted"]) {
         flow = await startFlow(nodes({ changes: kind }));
         list(reports(5));
@@ -124,7 +124,7 @@ describe("The changes node", () => {
       }
     });
 
-    it("a score when it has moved by the threshold, in however many steps", async () => {
+    it("a score change that reaches the threshold, over any number of runs", async () => {
       flow = await startFlow(nodes({ threshold: "10" }));
       list(edit(reports(5), 3, { score: 50 }));
       await look();
@@ -143,7 +143,7 @@ describe("The changes node", () => {
       );
     });
 
-    it("a change of a number in result, as older installations have it", async () => {
+    it("a change of a numeric result, as older installations return it", async () => {
       flow = await startFlow(nodes());
       list([{ id: 1, result: 70 }]);
       await look();
@@ -153,7 +153,7 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), []);
     });
 
-    it("of all pages, whichever paginator made them", async () => {
+    it("changes on all pages of every paginator", async () => {
       flow = await startFlow(nodes());
       for (const shape of Object.values(shapes)) {
         Object.assign(lists.options, { shape, all: reports(250) });
@@ -165,8 +165,8 @@ describe("The changes node", () => {
     });
   });
 
-  describe("begins anew", () => {
-    it("with other filters", async () => {
+  describe("starts again with a first run", () => {
+    it("if the filters change", async () => {
       flow = await startFlow(nodes());
       await look({ payload: { result: "good" } });
       list(reports(6));
@@ -177,24 +177,24 @@ describe("The changes node", () => {
       assert.deepEqual(lists.asked.at(-1)?.query.get("result"), "bad");
     });
 
-    it("with another base URL", async () => {
+    it("if the base URL changes", async () => {
       const other = await startLists({ all: reports(2, 100) });
       flow = await startFlow(nodes());
       await openStores(memory);
       await look();
       await flow.deploy([service("service", other.url), ...nodes().slice(1)]);
-      assert.ok(context()?.get("reports"), "Node-RED has kept what was seen");
+      assert.ok(context()?.get("reports"), "Node-RED has kept the saved state");
       assert.deepEqual(await look(), []);
       await other.close();
     });
 
-    it("with another service", async () => {
+    it("if the service changes", async () => {
       flow = await startFlow(nodes());
       await openStores(memory);
       await look();
       list(reports(6));
       await flow.deploy(nodes({}, "other"));
-      assert.ok(context()?.get("reports"), "Node-RED has kept what was seen");
+      assert.ok(context()?.get("reports"), "Node-RED has kept the saved state");
       assert.deepEqual(await look(), []);
       list(reports(7));
       assert.deepEqual(await look(), ["created 7"]);
@@ -211,7 +211,7 @@ describe("The changes node", () => {
       { of: "x", reports: { 1: null } },
       { of: "x", reports: { 1: {} } },
     ]) {
-      it(`and warns when somebody has overwritten what it kept: ${JSON.stringify(rubbish)}`, async () => {
+      it(`and warns if the saved state is invalid: ${JSON.stringify(rubbish)}`, async () => {
         flow = await startFlow(nodes());
         await look();
         context()?.set("reports", rubbish);
@@ -227,7 +227,7 @@ describe("The changes node", () => {
     }
   });
 
-  describe("loses nothing and claims no deletion", () => {
+  describe("loses no change and reports no false deletion", () => {
     const later = [...reports(1, 251), ...edit(reports(250), 200, { score: 0 }).filter(({ id }) => id !== 240)];
     const expected = ["created 251", "changed 200", "deleted 240"];
 
@@ -239,14 +239,14 @@ describe("The changes node", () => {
       list(later);
     });
 
-    it("when the list cannot be had", async () => {
+    it("if the list request fails", async () => {
       lists.options.reply = () => ({ status: 401, body: { message: "Unauthenticated." } });
       assert.equal((await fail()).code, "SEO_UNAUTHORIZED");
       delete lists.options.reply;
       assert.deepEqual(await look(), expected);
     });
 
-    it("when a later page fails", async () => {
+    it("if a later page fails", async () => {
       lists.options.reply = ({ query }) =>
         query.get("page") === "3" ? { status: 500, body: { message: "Broken." } } : undefined;
       const { message } = await fail();
@@ -255,7 +255,7 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), expected);
     });
 
-    it("when a record has no id", async () => {
+    it("if a record has no ID", async () => {
       list([...later, { url: "example.com" }]);
       const { code, message } = await fail();
       assert.equal(code, "SEO_RESPONSE");
@@ -265,7 +265,7 @@ describe("The changes node", () => {
     });
 
     for (const name of ["length-aware", "simple"])
-      it(`when the limit cuts the list, ${name}`, async () => {
+      it(`if the limit truncates the list, ${name}`, async () => {
         lists.options.shape = shapes[name] as Shape;
         await flow.deploy(nodes({ limit: "100" }));
         assert.deepEqual(await look(), ["created 251", "changed 200"]);
@@ -274,9 +274,9 @@ describe("The changes node", () => {
         assert.deepEqual(await look(), ["deleted 240"]);
       });
 
-    it("when reports are deleted while it reads, so that others slip to a page that was read", async () => {
+    it("if a report is deleted during the run, which moves another to a page already read", async () => {
       list(reports(250));
-      // The newest is deleted when the first page has come: what begins the second now was on neither.
+      // The newest report is deleted after page 1 was read: the first report of page 2 moves to page 1 and is on neither.
       lists.options.wait = async ({ query }) => {
         if (query.get("page") === "2") list(reports(249));
       };
@@ -285,7 +285,7 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), ["deleted 250"]);
     });
 
-    it("when the list ends before its total", async () => {
+    it("if the list ends before its total", async () => {
       lists.options.reply = ({ query }) => {
         const page = Number(query.get("page") ?? 1);
         const data = page > 1 ? [] : later.slice(0, 100);
@@ -296,7 +296,7 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), ["deleted 240"]);
     });
 
-    it("when a redeploy ends the reading", async () => {
+    it("if a redeploy cancels the run", async () => {
       const [hold, asked] = [latch(), latch()];
       lists.options.wait = ({ query }) => {
         if (query.get("page") !== "3") return undefined;
@@ -339,7 +339,7 @@ describe("The changes node", () => {
       assert.deepEqual([seo.error.code, seo.error.uncertain], ["SEO_INPUT", false]);
     });
 
-    it("when what it saw cannot be kept: all is told again", async () => {
+    it("if the state cannot be saved: the next run sends all changes again", async () => {
       const disk = { full: false };
       await openStores({ default: { module: () => storeOn(disk) } });
       list(reports(250));
@@ -355,7 +355,7 @@ describe("The changes node", () => {
     });
   });
 
-  it("tells a change once when two messages come at once", async () => {
+  it("sends each change once if messages arrive together", async () => {
     flow = await startFlow(nodes());
     await look();
     list([...reports(2, 6), ...reports(4, 2)]);
@@ -363,7 +363,7 @@ describe("The changes node", () => {
     assert.deepEqual(flow.of("out").map(short), ["created 7", "created 6", "deleted 1"]);
   });
 
-  it("answers each of thousands of messages that come at once, one after the other", async function () {
+  it("processes thousands of simultaneous messages one at a time", async function () {
     this.timeout(60_000);
     flow = await startFlow(nodes());
     await look();
@@ -382,7 +382,7 @@ describe("The changes node", () => {
     assert.deepEqual([lists.asked.length, most], [2500, 1]);
   });
 
-  it("has its messages wait in the service's queue, and takes its turn as any other does", async () => {
+  it("queues its messages within the service's queue size and rate limit", async () => {
     const hold = latch();
     lists.options.wait = () => hold.opened;
     flow = await startFlow([
@@ -395,10 +395,10 @@ describe("The changes node", () => {
     await flow.until(() => flow.statuses("changes").some((status) => status.text === text));
     hold.open();
     for (const { caught } of await Promise.all(sent.slice(0, 3))) assert.equal(caught, undefined);
-    assert.equal(lists.asked.length, 3, "as many as the rate, each of which counts once");
+    assert.equal(lists.asked.length, 3, "one request per message, as many as the rate limit allows");
   });
 
-  it("goes on after a message that failed", async () => {
+  it("processes the next message after a failed one", async () => {
     flow = await startFlow(nodes());
     await look();
     list(reports(6));
@@ -411,8 +411,8 @@ describe("The changes node", () => {
     assert.deepEqual(flow.of("out").map(short), ["created 6"]);
   });
 
-  describe("keeps what it saw", () => {
-    it("over a restart, in a store that does", async () => {
+  describe("saves its state", () => {
+    it("across a restart, in a persistent store", async () => {
       const dir = await mkdtemp(join(tmpdir(), "seo-"));
       const stores = { file: { module: "localfilesystem", config: { dir, flushInterval: 1 } } };
       flow = await startFlow(nodes({ store: "file" }));
@@ -428,7 +428,20 @@ describe("The changes node", () => {
       await rm(dir, { recursive: true });
     });
 
-    it("in the store that the user chose, and in no other; figures only", async () => {
+    it("in no store that Node-RED's settings lack: the error names the node and the stores", async () => {
+      flow = await startFlow(nodes({ store: "third", name: "Watch" }));
+      await openStores({ first: { module: "memory" }, second: { module: "memory" } });
+      lists.asked.length = 0;
+      const { code, message } = failure(await flow.send("changes")).error;
+      assert.equal(code, "SEO_CONFIG");
+      assert.equal(
+        message,
+        'Watch: the context store "third" is not in Node-RED\'s settings, which have: first, second.',
+      );
+      assert.equal(lists.asked.length, 0);
+    });
+
+    it("only in the selected store, and only the compared fields", async () => {
       flow = await startFlow(nodes({ store: "second" }));
       await openStores({ first: { module: "memory" }, second: { module: "memory" } });
       list(reports(2).map((row) => ({ ...row, results: { title: "long" }, password: true })));

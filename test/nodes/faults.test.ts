@@ -7,10 +7,10 @@ import { type Scenario, scenarios } from "../support/scenarios.js";
 import { expected, RETRIES, type Row, type Scene, seen, setUp } from "../support/scene.js";
 import { stopBackOff } from "../support/time.js";
 
-/** Where redirects lead: nothing may ever come there. */
+/** The target of redirects, which must never receive a connection. */
 const other = await listen((socket) => socket.end());
 
-/** One scenario, and a node for each case. */
+/** One scenario with a node for each case. */
 interface Stage extends Scene {
   scenario: Scenario;
   nodes: FlowNode[];
@@ -27,7 +27,7 @@ async function setStage(id: string, scenario: Scenario): Promise<Stage> {
     ...scenario.settings,
     ...(proxyUrl && { proxy: `${id}-proxy` }),
   };
-  // Where the service asks to wait, each case has a service node of its own, so that none waits for another's sake.
+  // A 429 or 503 can pause all nodes of a service node, so each case has its own.
   const waits = scenario.status === 429 || scenario.status === 503;
   const services = waits ? cases.map((_, i) => `${id}-service-${i}`) : [`${id}-service`];
   const nodes = [
@@ -54,7 +54,7 @@ function observed({ outputs, caught }: Outcome, one: Case, server: FaultyServer)
   };
 }
 
-/** Does all of it, `width` at a time. */
+/** Runs all tasks, `width` at a time. */
 async function inTurns(width: number, work: (() => Promise<unknown>)[]): Promise<void> {
   const rest = work.values();
   await Promise.all(
@@ -64,7 +64,7 @@ async function inTurns(width: number, work: (() => Promise<unknown>)[]): Promise
   );
 }
 
-describe("Faults of the service and of the network", () => {
+describe("Every operation", () => {
   const stages = new Map<string, Stage>();
   const table = Object.entries(scenarios(other.url));
   let goOn = () => {};
@@ -72,12 +72,12 @@ describe("Faults of the service and of the network", () => {
 
   before(async function () {
     this.timeout(300_000);
-    // No back-off: how long it is, is another test's matter.
+    // Other tests cover the length of the back-off.
     goOn = stopBackOff();
     await Promise.all(table.map(async ([name, scenario], i) => stages.set(name, await setStage(`s${i}`, scenario))));
     const nodes = [tlsConfig("trusting"), ...[...stages.values()].flatMap((stage) => stage.nodes)];
     flow = await startFlow(nodes, { trusting: { cadata: tlsFile("ca") } });
-    // Some at a time, or the work for all the others would use up the seconds of those that time out.
+    // Only some at a time, because CPU time for the others counts towards each request's timeout.
     await inTurns(
       8,
       table.map(([name], i) => () => {
@@ -97,25 +97,25 @@ describe("Faults of the service and of the network", () => {
   });
 
   for (const [name, scenario] of table) {
-    it(name, async () => {
+    it(`has the expected outcome: ${name}`, async () => {
       const { server, outcomes } = stages.get(name) as Stage;
       for (const one of cases) {
         const outcome = await (outcomes.get(one) as Promise<Outcome>);
         const { caught } = outcome;
         const message = caught ? failure(outcome).error.message : "succeeded";
         assert.deepEqual(observed(outcome, one, server), expected(scenario, one, name), `${one.name}: ${message}`);
-        assert.equal(outcome.ends, 1, `${one.name}: told once`);
+        assert.equal(outcome.ends, 1, `${one.name}: done is called once`);
         if (caught) assert.deepEqual([caught.payload, caught.error === undefined], ["untouched", false]);
         assert.match(message, /^The (request|response|service)\b.*\S$|^succeeded$/s);
       }
     });
   }
 
-  it("never brings the key to another origin", () => {
+  it("never sends the API key to another origin", () => {
     assert.equal(other.connections, 0);
   });
 
-  it("leaves no store and no making again behind that was sent twice", () => {
+  it("never creates or regenerates a report twice", () => {
     const twice = [...stages].flatMap(([name, { scenario, server }]) =>
       cases
         .filter((one) => !one.idempotent && scenario.acted && seen(server, one) > 1)

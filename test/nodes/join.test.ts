@@ -3,12 +3,12 @@ import { startFlow } from "../support/flow.js";
 import { listed, shapes } from "../support/lists.js";
 import { outputs, payloads, withLists } from "../support/outputs.js";
 
-describe("Join and all of a list", () => {
+describe("All pages of a list", () => {
   const suite = withLists();
   const { serve, ask } = suite;
 
   for (const [type, make] of Object.entries(listed)) {
-    describe(`of ${type}`, () => {
+    describe(`from ${type}`, () => {
       before(async () => {
         suite.flow = await startFlow([suite.service(), ...outputs(type, { limit: "" })]);
       });
@@ -16,7 +16,7 @@ describe("Join and all of a list", () => {
       after(() => suite.flow.stop());
 
       for (const [name, shape] of Object.entries(shapes)) {
-        it(`join gives back the array of all, ${name}`, async () => {
+        it(`become the same array after a Join node as in a single message: ${name}`, async () => {
           for (const count of [1, 10, 25]) {
             serve({ all: make(count), shape });
             await Promise.all(["all", "pages", "records"].map((output) => ask(output, { payload: { per_page: 10 } })));
@@ -32,7 +32,7 @@ describe("Join and all of a list", () => {
         });
       }
 
-      it("an empty list is [] as a whole, and nothing as a stream", async () => {
+      it("become [] in a single message and no message in a stream if the list is empty", async () => {
         for (const shape of Object.values(shapes)) {
           serve({ all: [], shape });
           await Promise.all(["all", "pages", "records"].map((output) => ask(output)));

@@ -12,21 +12,21 @@ const nested = (levels: number) => {
   for (let i = 0; i < levels; i++) value = { value };
   return value;
 };
-/** What fast-check does not think of, or cannot print. */
+/** Values that fast-check does not generate or cannot print. */
 const hostile: Record<string, () => unknown> = {
-  "nested very deep": () => nested(20_000),
+  "very deep nesting": () => nested(20_000),
   "a getter that throws": () => Object.defineProperty({}, "url", { enumerable: true, get: () => assert.fail("get") }),
   "a proxy that throws": () => new Proxy({}, { get: () => assert.fail("get"), ownKeys: () => assert.fail("keys") }),
-  "without a text": () => ({ toString: null, valueOf: null }),
-  "a text that throws": () => ({ toString: () => assert.fail("text"), toJSON: () => assert.fail("JSON") }),
-  "a thrown symbol": () => Object.defineProperty({}, "url", { get: () => thrown(Symbol("thrown")) }),
+  "an object that cannot become text": () => ({ toString: null, valueOf: null }),
+  "a toString that throws": () => ({ toString: () => assert.fail("text"), toJSON: () => assert.fail("JSON") }),
+  "a getter that throws a symbol": () => Object.defineProperty({}, "url", { get: () => thrown(Symbol("thrown")) }),
   "a symbol": () => Symbol("symbol"),
   "a function": () => () => assert.fail("called"),
   "a buffer": () => Buffer.from("https://example.com"),
-  "a number that is too large": () => 10n ** 40n,
-  "half a character": () => "\ud800",
-  "a megabyte": () => "x".repeat(1 << 20),
-  "a circle": () => {
+  "a very large BigInt": () => 10n ** 40n,
+  "a lone surrogate": () => "\ud800",
+  "a string of 1 MB": () => "x".repeat(1 << 20),
+  "a circular reference": () => {
     const circle: Record<string, unknown> = {};
     return Object.assign(circle, { url: circle, id: circle, value: circle });
   },
@@ -40,7 +40,7 @@ const value = fc.anything({ withBigInt: true, withDate: true, withMap: true, wit
 const names = [...new Set(Object.values(operations).flatMap(({ params }) => Object.keys(params)))];
 const payload = fc.oneof(value, fc.dictionary(fc.constantFrom("id", "page", ...names), value));
 
-describe("Whatever a message holds", function () {
+describe("Any message", function () {
   this.timeout(120_000);
   let server: FaultyServer;
   let flow: Flow;
@@ -71,7 +71,7 @@ describe("Whatever a message holds", function () {
   }
 
   for (const type of types) {
-    it(`ends once, with an answer or a code: ${type}`, () =>
+    it(`ends once, with a response or an error code: ${type}`, () =>
       fc.assert(
         fc.asyncProperty(payload, fc.dictionary(fc.string(), value, { maxKeys: 2 }), (payload, rest) =>
           handle(type, { ...rest, payload }),
@@ -80,13 +80,13 @@ describe("Whatever a message holds", function () {
       ));
 
     for (const [name, make] of Object.entries(hostile))
-      it(`ends once, with an answer or a code: ${type}, ${name}`, async () => {
+      it(`ends once, with a response or an error code: ${type}, ${name}`, async () => {
         await handle(type, { payload: make() });
         for (const param of ["id", ...names]) await handle(type, { payload: { ...valid, [param]: make() } });
       });
   }
 
-  it("says that the service has answered, where only the message cannot be passed on", async () => {
+  it("gets an error that says the service responded, if only the output cannot be sent", async () => {
     const msg: Message = { payload: { url: "https://example.com" }, deep: nested(20_000) };
     const seen = server.requests.length;
     const outcome = await flow.send("two", msg);

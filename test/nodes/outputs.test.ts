@@ -6,7 +6,7 @@ import { notWhole } from "../support/sentences.js";
 
 const LIST = "seo-report-list";
 
-describe("Outputs of a list are", () => {
+describe("The outputs of a list node", () => {
   const suite = withLists();
   const { serve, ask } = suite;
 
@@ -16,7 +16,7 @@ describe("Outputs of a list are", () => {
     suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit: "" })]);
   });
 
-  it("the answer, and its data, of one page", async () => {
+  it("return one page as the full response or as its data", async () => {
     serve({ all: reports(25) });
     await ask("body", { payload: { per_page: 25 } });
     const [body] = await suite.flow.take("body-out", 1);
@@ -32,7 +32,7 @@ describe("Outputs of a list are", () => {
     assert.deepEqual(payloads(await suite.flow.take("data-out", 1)), [reports(3)]);
   });
 
-  it("a message for each page, or for each record, in order", async () => {
+  it("send one message per page or per record, in order", async () => {
     serve({ all: reports(250) });
     await ask("pages");
     assert.deepEqual(payloads(suite.flow.of("pages-out")), [
@@ -44,7 +44,7 @@ describe("Outputs of a list are", () => {
     assert.deepEqual(payloads(suite.flow.of("records-out")), reports(250));
   });
 
-  it("numbered from 0, of one group, and counted on the last alone", async () => {
+  it("number msg.parts from 0, with count only in the last message", async () => {
     serve({ all: reports(250) });
     for (const [output, count, len] of [
       ["pages", 3, 2],
@@ -69,7 +69,7 @@ describe("Outputs of a list are", () => {
     assert.notEqual(parts(one).id, parts(two).id);
   });
 
-  it("with what msg.seo tells of the page, and of the whole", async () => {
+  it("describe the page and the list in msg.seo", async () => {
     serve({ all: reports(250) });
     const told = (msg: Message) => {
       const { operation, statusCode, page, pages, total, truncated } = seo(msg);
@@ -98,7 +98,7 @@ describe("Outputs of a list are", () => {
     assert.deepEqual(Object.keys(seo(suite.flow.of("all-out")[0])).includes("total"), false);
   });
 
-  it("with everything else of the message, each its own", async () => {
+  it("keep the other properties, in a separate copy for each message", async () => {
     serve({ all: reports(120) });
     for (const output of ["all", "pages", "records"]) {
       const [req, res] = [{ of: "http in" }, { end() {} }];
@@ -125,7 +125,7 @@ describe("Outputs of a list are", () => {
     }
   });
 
-  it("refused with a limit that is none", async () => {
+  it("reject an invalid limit", async () => {
     for (const limit of ["-1", "1.5", "some"]) {
       await suite.flow.stop();
       suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit })]);
@@ -139,7 +139,7 @@ describe("Outputs of a list are", () => {
     }
   });
 
-  it("cut at the limit, and said to be", async () => {
+  it("stop at the limit and set truncated", async () => {
     await suite.flow.stop();
     suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit: "150" })]);
     serve({ all: reports(250) });
@@ -151,7 +151,7 @@ describe("Outputs of a list are", () => {
     }
   });
 
-  it("at most 1 000 records where the node says nothing of it", async () => {
+  it("return at most 1,000 records if the node has no limit", async () => {
     await suite.flow.stop();
     suite.flow = await startFlow([suite.service(), ...outputs(LIST)]);
     serve({ all: reports(1200) });

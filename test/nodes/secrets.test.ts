@@ -13,12 +13,12 @@ const secret = /canary-(key|password)/;
 
 const types = Object.keys(operations);
 const payload = { url: "https://example.com", id: 7, project: "p", privacy: 2, password: PASSWORD };
-/** Those with a secret beside the key, and one that is sent again where they are not. */
+/** The operations with a password, and one that is retried where those are not. */
 const keepers = types.filter((type) => rowOf(type).params.password || type === "seo-report-list");
 const nodes = (at: (type: string) => string, which = types) =>
   which.map((type) => node(`${at("")}${type}`, type, { service: at("service") }));
 
-/** Answers with everything that was sent: in the body, as PHP writes it, and in a header. */
+/** Returns everything it received: in the body, with slashes escaped as PHP does, and in a header. */
 const echo =
   (status: number): Behaviour =>
   (socket, { head, body }) => {
@@ -34,7 +34,7 @@ describe("Secrets", function () {
   this.timeout(120_000);
 
   for (const status of [200, 201, 401, 403, 404, 422, 500, 503]) {
-    it(`do not come back out of an answer of ${status} that holds them`, async () => {
+    it(`are redacted from a ${status} response that repeats them`, async () => {
       const server = await listen(echo(status));
       const flow = await startFlow([service("service", server.url, { retries: "0" }), ...nodes((id) => id)], {
         service: { apiKey: KEY },
@@ -44,7 +44,7 @@ describe("Secrets", function () {
         const { payload: came, ...rest } = (outputs[0] ?? caught) as Record<string, unknown>;
         assert.doesNotMatch(inspect(rest, { depth: 20 }), secret, type);
         assert.doesNotMatch(inspect(outputs.length > 0 ? came : undefined, { depth: 20 }), /canary-key/, type);
-        if (outputs.length === 0) assert.deepEqual(came, payload, "a message keeps the password that it brought");
+        if (outputs.length === 0) assert.deepEqual(came, payload, "a failed message keeps its payload");
       }
       for (const id of ["service", ...types]) assert.doesNotMatch(inspect(helper.getNode(id), { depth: 4 }), secret);
       assert.doesNotMatch(inspect([flow.log, flow.statuses()], { depth: 20 }), secret);
@@ -107,7 +107,7 @@ describe("Secrets", function () {
     await stranger.close();
   });
 
-  it("are in no error, status or line of the log, whatever goes wrong", async () => {
+  it("appear in no error, status or log line, whatever fails", async () => {
     const goOn = stopBackOff();
     const table = Object.values(scenarios("http://127.0.0.1:1")).filter(
       ({ proxy, server, code }) => !proxy && !server && code !== "SEO_TIMEOUT",

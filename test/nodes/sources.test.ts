@@ -4,7 +4,7 @@ import { type Flow, failure, type Message, node, service, startFlow } from "../s
 import { helper } from "../support/red.js";
 import { unreadable } from "../support/sentences.js";
 
-/** A source, what its field holds, and what comes of it when the message is `msg` and the context `context`. */
+/** A source, the field's value, and the result for the message `msg` and the context `context`. */
 type Row = [source: string, value: string, came: string];
 
 const msg = (): Message => ({
@@ -26,7 +26,7 @@ const rows: Row[] = [
   ["msg", "payload[msg.key]", "of the payload"],
   ["msg", "payload.absent.deeper", ""],
   ["msg", "absent", ""],
-  // A text's own function is no value.
+  // A method of a string is not a value.
   ["msg", "text.search", ""],
   ["flow", "plain", "of the context"],
   ["flow", "nested.list[1]", "second"],
@@ -47,7 +47,7 @@ const bad: [source: string, value: string, from: string, reason: RegExp][] = [
   ["jsonata", "$number('x')", "the JSONata expression", /^: .*number: "x"/],
 ];
 
-describe("Where a parameter comes from", () => {
+describe("A parameter read from", () => {
   let server: FaultyServer;
   let flow: Flow;
   const listing = ([searchType, search]: readonly [string, string, ...unknown[]], i: number) =>
@@ -77,7 +77,7 @@ describe("Where a parameter comes from", () => {
   });
 
   for (const [i, [source, value, came]] of rows.entries())
-    it(`${source} ${value}`, async () => {
+    it(`${source} ${JSON.stringify(value)} is ${JSON.stringify(came)}`, async () => {
       const sent = msg();
       const { caught } = await flow.send(`node-${i}`, sent);
       assert.equal(caught, undefined);
@@ -86,7 +86,7 @@ describe("Where a parameter comes from", () => {
     });
 
   for (const [i, [source, value, from, reason]] of bad.entries())
-    it(`${source} ${value}, which cannot be read`, async () => {
+    it(`${source} ${JSON.stringify(value)} fails with SEO_INPUT and sends nothing`, async () => {
       const { length } = server.requests;
       const outcome = await flow.send(`node-${rows.length + i}`, msg());
       const { seo, error } = failure(outcome);
@@ -98,7 +98,7 @@ describe("Where a parameter comes from", () => {
       assert.equal(server.requests.length, length);
     });
 
-  it("is not quoted of a secret that cannot be read", async () => {
+  it("an invalid JSONata expression does not reveal a secret in the error", async () => {
     const { error } = failure(await flow.send("secret", { payload: { url: "example.com", pin: "s3cret" } }));
     assert.equal(error.message, unreadable("password", "the JSONata expression"));
   });
@@ -128,7 +128,7 @@ describe("Where a parameter comes from", () => {
     assert.deepEqual(last.sort(), ["a!", "b!", "c!"]);
   });
 
-  it("is said of a value that is not allowed", async () => {
+  it("any source is named in the error if its value is invalid", async () => {
     const own = helper.getNode("node-0")?.context();
     own?.flow.set("plain", {});
     own?.global.set("nested", { list: [{}] });

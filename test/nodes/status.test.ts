@@ -87,20 +87,6 @@ describe("The status of a node", () => {
     assert.deepEqual(seconds, [3, 2, 1]);
   });
 
-  it("blames the ID of a record that was not found, and otherwise the base URL", async () => {
-    behave = (socket) => socket.write(answer(404, '{"message":"Not found."}'));
-    await run();
-    for (const [id, code] of [
-      ["show", "SEO_NOT_FOUND"],
-      ["store", "SEO_RESPONSE"],
-      ["list", "SEO_RESPONSE"],
-    ] as const) {
-      const { caught } = await flow.send(id, { payload: 27 });
-      assert.deepEqual(Object(caught?.error).code, "SEO_NOT_FOUND");
-      assert.equal((await last(id))?.text, `seo-reports.error.${code}.status`);
-    }
-  });
-
   it("is cleared when its node is deployed anew", async () => {
     await run();
     await show(1);

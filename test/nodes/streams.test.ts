@@ -13,7 +13,7 @@ interface Hooks {
   remove(name: string): void;
 }
 
-describe("Streams of a list", () => {
+describe("List streams", () => {
   const suite = withLists();
   const { serve, ask } = suite;
 
@@ -22,7 +22,7 @@ describe("Streams of a list", () => {
   describe("work with", () => {
     const given = { payload: ["one", "two"], topic: "nested" };
 
-    it("parts that the message had: they are kept, and are back after join", async () => {
+    it("the msg.parts of the input message, which Join nodes restore", async () => {
       suite.flow = await startFlow([
         suite.service(),
         node("split", "split", { splt: "\\n", spltType: "str", arraySplt: 1, arraySpltType: "len", wires: [["list"]] }),
@@ -50,7 +50,7 @@ describe("Streams of a list", () => {
       assert.deepEqual(new Set(suite.lists.asked.map(({ query }) => query.get("search"))), new Set(["one", "two"]));
     });
 
-    it("split, which makes records of pages, and two joins, which make all of them again", async () => {
+    it("a Split node that splits pages into records, and two Join nodes that restore the list", async () => {
       suite.flow = await startFlow([
         suite.service(),
         node("list", LIST, { output: "pages", limit: "", wires: [["split"]] }),
@@ -72,7 +72,7 @@ describe("Streams of a list", () => {
       assert.equal(suite.flow.of("page").length, 3);
     });
 
-    it("batch, which ends its last group with the last record", async () => {
+    it("a Batch node, whose last group ends with the last record", async () => {
       suite.flow = await startFlow([
         suite.service(),
         node("list", LIST, { output: "records", limit: "", wires: [["batch"]] }),
@@ -86,7 +86,7 @@ describe("Streams of a list", () => {
     });
   });
 
-  describe("that fail in the middle", () => {
+  describe("if a page fails", () => {
     const broken = (nth: number) =>
       (suite.lists.options.reply = ({ query }) => {
         return Number(query.get("page") ?? 1) < nth ? undefined : { status: 500, body: { message: "Broken." } };
@@ -102,7 +102,7 @@ describe("Streams of a list", () => {
       ["pages", 2],
       ["records", 200],
     ] as const) {
-      it(`keep what was sent and tell how much it was: ${output}`, async () => {
+      it(`report how many records had been received, after sending their messages: ${output}`, async () => {
         broken(3);
         const caught = failure(await suite.flow.send(output, { payload: { sort: "asc" } }));
         const { code, message } = caught.error;
@@ -119,7 +119,7 @@ describe("Streams of a list", () => {
         assert.equal(suite.flow.of("completed").length, 0);
       });
 
-      it(`tell of a record without an id, after what came before it: ${output}`, async () => {
+      it(`reject a record without an ID, after sending the pages before it: ${output}`, async () => {
         const all = reports(450).map((row, i) => (i === 250 ? { url: row.url } : row));
         serve({ all });
         const { error } = failure(await suite.flow.send(output));
@@ -131,7 +131,7 @@ describe("Streams of a list", () => {
       });
     }
 
-    it("are no failure of the other outputs: records without an id", async () => {
+    it("do not affect outputs of one page, which accept records without an ID", async () => {
       const all = reports(5).map(({ url }) => ({ url }));
       serve({ all });
       await ask("data");
@@ -163,14 +163,14 @@ describe("Streams of a list", () => {
       assert.equal(suite.flow.statuses("records").at(-1)?.fill, "red");
     });
 
-    it("say nothing of pages when none had come", async () => {
+    it("report no number of records if the first page fails", async () => {
       broken(1);
       const { error } = failure(await suite.flow.send("records"));
       assert.equal(error.message, "The service returned 500: Broken.");
     });
   });
 
-  it("stop between pages when the node is deployed anew, and say so once", async () => {
+  it("stop between pages when the node is redeployed, with one error", async () => {
     const nodes = (name: string) => [suite.service(), node("list", LIST, { name, output: "pages", limit: "" })];
     suite.flow = await startFlow(nodes("before"));
     serve({ all: reports(20_000) });
@@ -184,12 +184,12 @@ describe("Streams of a list", () => {
     assert.ok(came >= 3 && came < 200, `${came} pages`);
     assert.ok(message.endsWith(received(came * 100, came)), message);
     await late(50);
-    assert.equal(suite.lists.asked.length, length, "nothing more is asked for");
+    assert.equal(suite.lists.asked.length, length, "no further request");
     assert.equal(suite.flow.of("out").length, came);
     assert.equal(suite.flow.of("caught").length, 1);
   });
 
-  it("show how far they are", async () => {
+  it("show their progress in the status", async () => {
     suite.flow = await startFlow([suite.service({ concurrency: "1" }), ...outputs(LIST, { limit: "" })]);
     for (const [shape, key] of [
       ["length-aware", 'seo-reports.status.page {"page":2,"pages":5,"records":200}'],
@@ -205,7 +205,10 @@ describe("Streams of a list", () => {
       await suite.flow.until(() => suite.flow.statuses("records").some(({ text }) => text === key));
       hold.open();
       await ended;
-      const done = shape === "simple" ? "450" : 'seo-reports.status.of {"count":450,"total":450}';
+      const done =
+        shape === "simple"
+          ? 'seo-reports.status.records {"count":450}'
+          : 'seo-reports.status.of {"count":450,"total":450}';
       await suite.flow.until(() => suite.flow.statuses("records").at(-1)?.text === done);
     }
   });
@@ -252,7 +255,7 @@ describe("Streams of a list", () => {
     assert.ok(sent === 2000 && most <= 101, `${most} records were sent and not received`);
   });
 
-  it("go on although the queue is full", async () => {
+  it("continue although the queue is full", async () => {
     suite.flow = await startFlow([
       suite.service({ concurrency: "2", queue: "1" }),
       node("list", LIST, { output: "all", limit: "" }),
@@ -267,7 +270,7 @@ describe("Streams of a list", () => {
     assert.equal(suite.lists.asked.length, 15);
   });
 
-  it("leave other nodes of the service their turn", async () => {
+  it("let other nodes of the service take their turn", async () => {
     suite.flow = await startFlow([
       suite.service({ concurrency: "2" }),
       node("list", LIST, { output: "records", limit: "" }),
@@ -284,7 +287,7 @@ describe("Streams of a list", () => {
       const { length } = suite.lists.asked;
       await ask("show");
       const place = suite.lists.asked.findIndex(({ path }, i) => i >= length && path.endsWith("/7"));
-      assert.ok(place - length <= 2, `${place - length} pages were asked for before it`);
+      assert.ok(place - length <= 2, `${place - length} pages were requested before it`);
     }
     await long;
     assert.equal(suite.flow.of("out").length, 4000);

@@ -12,7 +12,7 @@ const KEY = "canary-key-5f0c1e";
 const PASSWORD = "canary-password";
 const types = ["seo-service", ...Object.keys(operations), "seo-report-changes"];
 
-/** All that is packed, by folder and ending. */
+/** All files of the package, by folder and extension. */
 const allowed = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
   /^dist\/(src|sandbox)\/([a-z]+\/)?[a-z]+\.js$/,
@@ -22,7 +22,7 @@ const allowed = [
   /^examples\/[^/]+\.json$/,
 ];
 
-/** An HTTP endpoint for each node: what is posted is its message, and the answer is what came of it. */
+/** An HTTP endpoint for each node: the request body is its input, the response its output or error. */
 function flows(): object[] {
   const place = { z: "tab", x: 100, y: 100 };
   const ends = [
@@ -49,9 +49,9 @@ function flows(): object[] {
   ];
 }
 
-describe("the packed package", function () {
+describe("The packed package", function () {
   this.timeout(300_000);
-  /** A user directory where the package was installed before, so that not every version of Node does it again. */
+  /** A user directory with the package already installed, so that tests with several Node.js versions install it once. */
   const installed = process.env.INSTALLED;
   const userDir = installed ?? mkdtempSync(join(tmpdir(), "seo-reports-"));
   let sandbox: Sandbox;
@@ -90,7 +90,7 @@ describe("the packed package", function () {
     if (!installed) rmSync(userDir, { recursive: true, force: true });
   });
 
-  it("holds what it needs and nothing else", () => {
+  it("contains the files it needs and no others", () => {
     const [packed] = JSON.parse(
       execFileSync("npm", ["pack", "--dry-run", "--ignore-scripts", "--json"], { cwd: root, encoding: "utf8" }),
     ) as [{ files: { path: string }[] }];
@@ -106,7 +106,7 @@ describe("the packed package", function () {
       );
   });
 
-  it("registers every type without an error", async () => {
+  it("registers every node type without an error", async () => {
     const sets = (await (await get("nodes")).json()) as { id: string; types: string[]; err?: unknown }[];
     const ours = sets.find(({ id }) => id === SET);
     assert.equal(ours?.err, undefined);
@@ -117,7 +117,7 @@ describe("the packed package", function () {
     );
   });
 
-  it("serves dialogs, help, catalogue, icons and examples", async () => {
+  it("serves edit dialogs, help, the catalog, icons and examples", async () => {
     const page = await (await get("nodes", "text/html")).text();
     for (const type of types) {
       assert.ok(page.includes(`data-template-name="${type}"`), type);
@@ -133,7 +133,7 @@ describe("the packed package", function () {
     }
   });
 
-  it("carries a message through each operation", async () => {
+  it("runs each operation", async () => {
     const stored = await post("seo-report-store", {
       url: "https://example.com/packed",
       privacy: "password",
@@ -155,7 +155,7 @@ describe("the packed package", function () {
       assert.equal(status, 200, `${type}: ${JSON.stringify(body)}`);
     }
     const named = ["seo-report-store", ...Object.keys(messages)];
-    assert.deepEqual(named.sort(), Object.keys(operations).sort(), "each operation has a message here");
+    assert.deepEqual(named.sort(), Object.keys(operations).sort(), "every operation has a message in this test");
     const asked = new Set(sandbox.requests.map(({ method, path }) => `${method} ${path}`));
     for (const { method, path } of Object.values(operations)) {
       const request = new RegExp(`^${method} ${path.replace(/\{\w+\}/, "[^/]+")}$`);
@@ -168,7 +168,7 @@ describe("the packed package", function () {
     assert.deepEqual([gone.status, gone.body.code], [500, "SEO_NOT_FOUND"]);
   });
 
-  it("lets neither the key nor a page's password out, at trace level too", async () => {
+  it("reveals neither the API key nor a report's password, even at trace level", async () => {
     const refused = await post("seo-report-store", { url: "no url", privacy: 2, password: PASSWORD });
     assert.equal(refused.status, 500);
     const answers = ["flows", "nodes", "credentials/seo-service/service", "context/global", "diagnostics"];

@@ -18,9 +18,9 @@ interface Manifest {
   "node-red": { version: string; nodes: Record<string, string> };
 }
 
-/** As node-red-dev 0.1.6 finds the scripts of a page. */
+/** The pattern by which node-red-dev 0.1.6 finds the scripts of a page. */
 const SCRIPT = /<script.+?type=['"]text\/javascript['"].*?>([\s\S]*?)<\/script>/g;
-/** The only dependency that may be behind its latest version: docs/decisions/undici-7.md. */
+/** The only dependency that can be behind its latest version: see docs/decisions/undici-7.md. */
 const BEHIND = ["undici"];
 
 const semver = nodeRedModule<{
@@ -43,7 +43,7 @@ function registered(script: string): { type: string; properties: Record<string, 
     if (callee.property.name !== "registerType") return [];
     assert.ok(
       type?.type === "Literal" && definition?.type === "ObjectExpression",
-      "literals only, or nobody finds the type",
+      "the flow library finds only literal types and definitions",
     );
     const properties = definition.properties.map((property) => {
       assert.ok(property.type === "Property" && property.key.type === "Identifier", "no spread, no computed name");
@@ -53,7 +53,7 @@ function registered(script: string): { type: string; properties: Record<string, 
   });
 }
 
-describe("the flow library's scorecard", function () {
+describe("The flow library's scorecard", function () {
   this.timeout(120_000);
   const folder = mkdtempSync(join(tmpdir(), "seo-reports-"));
   const packed = join(folder, "package");
@@ -82,18 +82,18 @@ describe("the flow library's scorecard", function () {
 
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("P01, P03: a licence, and where to report a fault", () => {
+  it("P01, P03: the package has a license and an issue tracker", () => {
     assert.equal(manifest.license, "MIT");
     assert.ok(manifest.repository && manifest.bugs);
     assert.ok(readdirSync(packed).includes("LICENSE"));
   });
 
-  it("P04, P05: a name with a scope, and the keyword", () => {
+  it("P04, P05: the package has a scoped name and the keyword node-red", () => {
     assert.match(manifest.name, /^@[a-z\d][\w-.]+\/[a-z\d][\w-.]*$/);
     assert.ok(manifest.keywords.includes("node-red"));
   });
 
-  it("P06, P07: versions of Node-RED and Node", () => {
+  it("P06, P07: the package supports the tested Node-RED versions and their Node.js version", () => {
     const all = ["node-red", "node-red-4"].map((alias) =>
       json<Manifest & { version: string }>(join(root, "node_modules", alias, "package.json")),
     );
@@ -102,7 +102,7 @@ describe("the flow library's scorecard", function () {
     assert.ok(semver.satisfies(semver.minVersion(latest.engines.node).version, manifest.engines.node));
   });
 
-  it("N01: every type can be read from the page, each with a prefix of its own", () => {
+  it("N01: every node type is unique, prefixed and readable from the page", () => {
     assert.deepEqual(new Set(types.map(({ type }) => type.split("-")[0])), new Set(["seo"]));
     assert.equal(types.length, new Set(types.map(({ type }) => type)).size);
     for (const { type, properties } of types) {
@@ -112,7 +112,7 @@ describe("the flow library's scorecard", function () {
     }
   });
 
-  it("N02: every type occurs in an example", () => {
+  it("N02: every node type is used in an example", () => {
     const folder = join(packed, "examples");
     const used = readdirSync(folder).flatMap((file) =>
       json<{ type: string }[]>(join(folder, file)).map(({ type }) => type),
@@ -122,7 +122,7 @@ describe("the flow library's scorecard", function () {
     assert.ok(types.length > 8);
   });
 
-  it("D01, D02: six dependencies at most, and no old agent-base", () => {
+  it("D01, D02: the package has at most six dependencies and installs no others", () => {
     assert.ok(Object.keys(manifest.dependencies).length <= 6);
     const { packages } = json<{ packages: Record<string, { dev?: boolean; devOptional?: boolean }> }>(
       join(root, "package-lock.json"),
@@ -136,11 +136,11 @@ describe("the flow library's scorecard", function () {
     );
   });
 
-  it("D03: what is compatible is taken, and why undici is kept behind is written down", () => {
+  it("D03: compatible updates are accepted, and the reason for an older undici is documented", () => {
     const reasons = readFileSync(join(root, "docs/decisions/undici-7.md"), "utf8");
     assert.match(reasons, /D03/);
     for (const [name, range] of Object.entries(manifest.dependencies)) {
-      assert.match(range, /^\^\d/, `${name}: a caret takes what is compatible`);
+      assert.match(range, /^\^\d/, `${name}: a caret range accepts compatible updates`);
       const { version } = json<{ version: string }>(join(root, "node_modules", name, "package.json"));
       assert.ok(semver.satisfies(version, range), `${name} ${version}`);
     }
@@ -150,7 +150,7 @@ describe("the flow library's scorecard", function () {
     );
   });
 
-  it("comes with no dependency whose licence is not written down", () => {
+  it("the license of every dependency is documented", () => {
     const text = readFileSync(join(root, "docs/decisions/dependencies.md"), "utf8");
     for (const name of Object.keys(manifest.dependencies)) {
       const { license } = json<Manifest>(join(root, "node_modules", name, "package.json"));
@@ -158,7 +158,7 @@ describe("the flow library's scorecard", function () {
     }
   });
 
-  it("is packed to the same bytes each time", () => {
+  it("the package has the same bytes each time it is packed", () => {
     assert.ok(readFileSync(pack()).equals(bytes));
   });
 });

@@ -3,19 +3,19 @@ import fc from "fast-check";
 import { type Change, createComparison, type Figures, type Snapshot } from "../../src/changes.js";
 import type { Row } from "../support/lists.js";
 
-/** What the comparison finds between a list and what was kept, and what it keeps then. */
+/** Compares a list with a snapshot. Returns the changes and the new snapshot. */
 function compare(before: Snapshot, list: Row[], threshold?: number) {
   const comparison = createComparison(before, threshold);
   const changes = list.map(comparison.compare).filter((change): change is Change => change !== undefined);
   return { changes: [...changes, ...comparison.deleted()], seen: comparison.seen };
 }
 
-/** What is kept of a list that was never seen. */
+/** The snapshot of a list. */
 const snapshot = (list: Row[]): Snapshot => compare({}, list).seen;
 
 const idOf = (record: unknown) => String((record as Row).id);
 
-/** What is known of the reports by those who only hear of changes. */
+/** Applies changes to a snapshot, as a flow that receives only the changes could. */
 function apply(known: Snapshot, changes: Change[]): Snapshot {
   const after = { ...known };
   for (const { change, record, fields = [] } of changes) {
@@ -31,7 +31,7 @@ function apply(known: Snapshot, changes: Change[]): Snapshot {
   return after;
 }
 
-/** Without the id itself, whose type may differ from one answer to the next. */
+/** A snapshot without the IDs, because their type can differ between responses. */
 const plain = (known: Snapshot, names?: (keyof Figures)[]) =>
   Object.fromEntries(
     Object.entries(known).map(([id, { id: _, ...figures }]) => [
@@ -58,8 +58,8 @@ const record = fc.record({
 });
 const list = fc.uniqueArray(record, { selector: idOf, maxLength: 10 });
 
-describe("Changes of a list", () => {
-  it("make the new figures of the old ones, whatever the lists are", () => {
+describe("Changes between two lists", () => {
+  it("lead from the old snapshot to the new one, for any two lists", () => {
     fc.assert(
       fc.property(list, list, (old, now) => {
         const before = snapshot(old);
@@ -70,7 +70,7 @@ describe("Changes of a list", () => {
     );
   });
 
-  it("make them over many looks, too, of which each keeps what the one before it saw", () => {
+  it("lead from the first snapshot to the last over several runs", () => {
     fc.assert(
       fc.property(fc.array(list, { maxLength: 6 }), (looks) => {
         let known: Snapshot = {};
@@ -86,7 +86,7 @@ describe("Changes of a list", () => {
     );
   });
 
-  it("are told once for each report, of the right kind, with what was known and what differs", () => {
+  it("contain each report at most once, with its change, previous values and changed fields", () => {
     fc.assert(
       fc.property(list, list, (old, now) => {
         const before = snapshot(old);
@@ -116,7 +116,7 @@ describe("Changes of a list", () => {
     );
   });
 
-  it("are none between a list and itself, also after it was kept as JSON, and with ids of another type", () => {
+  it("are empty for an unchanged list, also with saved state and with IDs of another type", () => {
     fc.assert(
       fc.property(list, fc.nat(5), (all, threshold) => {
         const before: Snapshot = JSON.parse(JSON.stringify(snapshot(all)));
@@ -126,7 +126,7 @@ describe("Changes of a list", () => {
     );
   });
 
-  it("are the same in any order of the list", () => {
+  it("do not depend on the order of the list", () => {
     fc.assert(
       fc.property(list, list, (old, now) => {
         const before = snapshot(old);
@@ -138,7 +138,7 @@ describe("Changes of a list", () => {
   });
 
   describe("with a threshold", () => {
-    it("make the new score, result and privacy of the old ones, but for scores that moved less", () => {
+    it("lead to the new score, result and privacy, except for smaller score differences", () => {
       fc.assert(
         fc.property(list, list, fc.integer({ min: 1, max: 4 }), (old, now, threshold) => {
           const before = snapshot(old);
@@ -155,7 +155,7 @@ describe("Changes of a list", () => {
       );
     });
 
-    it("are told when small steps have added up, and never sooner", () => {
+    it("are sent once small score differences add up to the threshold, and not before", () => {
       fc.assert(
         fc.property(fc.array(fc.nat(100), { minLength: 1 }), fc.integer({ min: 1, max: 30 }), (scores, threshold) => {
           let [told = 0] = scores;
@@ -174,13 +174,13 @@ describe("Changes of a list", () => {
       );
     });
 
-    it("are told of a score that was not known, however low it is", () => {
+    it("include a first score, however low it is", () => {
       const { changes, seen } = compare(snapshot([{ id: 1, score: null }]), [{ id: 1, score: 5 }], 10);
       assert.deepEqual(changes[0]?.fields, ["score"]);
       assert.equal(seen[1]?.score, 5);
     });
 
-    it("are not told of a report that was only made again", () => {
+    it("do not include a report that was regenerated with the same score, result and privacy", () => {
       const old = { id: 1, score: 50, result: "good", privacy: 0, generated_at: "2026-01-01" };
       const again = { ...old, generated_at: "2026-01-02", updated_at: "2026-01-02", url: "example.com" };
       assert.deepEqual(compare(snapshot([old]), [again], 1).changes, []);
@@ -189,14 +189,14 @@ describe("Changes of a list", () => {
     });
   });
 
-  it("take a number in result for the score, where there is no other", () => {
+  it("use a number in result as the score if the record has no score", () => {
     const [old, now] = [snapshot([{ id: 1, result: 70 }]), [{ id: 1, result: "71", score: undefined }]];
     assert.deepEqual([old[1]?.score, old[1]?.result], [70, null]);
     assert.deepEqual(compare(old, now).changes[0]?.fields, ["score"]);
     assert.equal(snapshot([{ id: 1, result: 70, score: 80 }])[1]?.score, 80);
   });
 
-  it("are none where a figure is blank, which is no figure", () => {
+  it("are empty if values became blank", () => {
     const known = { id: 1, url: "example.com", score: 50, result: "good", privacy: 2 };
     const blank = { id: 1, url: "", score: "", result: "", privacy: "" };
     const { changes, seen } = compare(snapshot([known]), [blank]);
@@ -205,7 +205,7 @@ describe("Changes of a list", () => {
     assert.deepEqual(snapshot([blank])[1], { ...snapshot([{ id: 1 }])[1] });
   });
 
-  it("are none where a figure is left out, and told when it comes back as another", () => {
+  it("are empty if values are missing, and include a value that returns different", () => {
     const old = snapshot([{ id: 1, score: 50, privacy: 2, result: "good" }]);
     const { changes, seen } = compare(old, [{ id: 1, score: null }]);
     assert.deepEqual(changes, []);
@@ -213,7 +213,7 @@ describe("Changes of a list", () => {
     assert.deepEqual(compare(seen, [{ id: 1, privacy: 1 }]).changes[0]?.fields, ["privacy"]);
   });
 
-  it("take any id for no more than an id", () => {
+  it("treat any text as an ID, including __proto__", () => {
     const ids = ["__proto__", "constructor", "toString", "0"].map((id) => ({ id, score: 1 }));
     const { changes, seen } = compare({}, ids);
     assert.deepEqual(
@@ -224,7 +224,7 @@ describe("Changes of a list", () => {
     assert.equal(compare(seen, []).changes.length, 4);
   });
 
-  it("cannot be told of a record without an id", () => {
+  it("are an error if a record has no ID", () => {
     for (const wrong of [{}, { id: null }, { id: {} }, { id: true }, null, "text"]) {
       assert.throws(() => compare({}, [wrong as Row]), { code: "SEO_RESPONSE", message: /without id/ });
     }

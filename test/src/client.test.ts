@@ -15,14 +15,14 @@ const SHOW = ["seo-report-show", { reportId: "7" }] as const;
 const LONG = 200;
 
 const failed = (status: number, headers = {}) => answer(status, '{"message":"Said so."}', headers);
-/** The code and the rest of what a rejection tells. */
+/** The error of a request that must fail, as a flow reads it. */
 const failure = (promise: Promise<unknown>) =>
   promise.then(
-    () => assert.fail("It did not fail."),
+    () => assert.fail("The request did not fail."),
     (error: SeoError) => error.toJSON(),
   );
 
-describe("A client", () => {
+describe("The client", () => {
   let server: FaultyServer;
   let client: Client;
   let behave: Behaviour;
@@ -43,7 +43,7 @@ describe("A client", () => {
     await server.close();
   });
 
-  /** Resolves when so many requests have come. */
+  /** Resolves when the server has received `count` requests. */
   const requests = async (count: number) => {
     while (server.requests.length < count) await late(5);
   };
@@ -56,7 +56,7 @@ describe("A client", () => {
   };
 
   describe("between attempts", () => {
-    it("waits for up to half a second, twice as long each time, and for ten seconds at most", async () => {
+    it("backs off for up to half a second, doubled after each attempt, and for ten seconds at most", async () => {
       const SHARE = 0.05;
       Math.random = () => SHARE;
       behave = (socket) => socket.write(failed(500));
@@ -84,7 +84,7 @@ describe("A client", () => {
       [503, { "Retry-After": String(LONG) }, LONG * 1000, LONG * 1000],
       [429, { "Retry-After": "300" }, 300_000, 300_000],
     ] as const)
-      it(`waits as it was told, and has the others wait who are meant: ${status} ${JSON.stringify(headers)}`, async () => {
+      it(`pauses this request for ${own} ms and all others for ${all} ms: ${status} ${JSON.stringify(headers)}`, async () => {
         Math.random = () => 0.5;
         behave = (socket) => socket.write(failed(status, headers));
         open({ retries: "1" });
@@ -98,7 +98,7 @@ describe("A client", () => {
         assert.equal(others === 0, all === 0);
       });
 
-    it("asks again when the seconds are over that it was told, and tells how long it waited", async () => {
+    it("retries when Retry-After is over, and returns how long it waited", async () => {
       const came: number[] = [];
       behave = (socket, _request, nth) => {
         came.push(performance.now());
@@ -111,7 +111,7 @@ describe("A client", () => {
       assert.ok(attempts === 2 && waited >= 990 && duration >= waited);
     });
 
-    it("does not take an attempt's own time for waiting", async () => {
+    it("does not count the duration of an attempt as waiting", async () => {
       Math.random = () => 0;
       behave = (socket, _request, nth) => setTimeout(() => socket.write(nth === 1 ? failed(500) : ok), 300);
       open();
@@ -119,7 +119,7 @@ describe("A client", () => {
       assert.ok(duration >= 590 && waited < 290, `waited ${waited} of ${duration} ms`);
     });
 
-    it("refuses what waits when it is told to wait for more than five minutes", async () => {
+    it("fails all waiting requests if Retry-After is longer than five minutes", async () => {
       behave = (socket) => setTimeout(() => socket.write(failed(429, { "Retry-After": "301" })), 50);
       open({ concurrency: "1" });
       const all = await Promise.all([failure(show()), failure(show())]);
@@ -128,12 +128,12 @@ describe("A client", () => {
       assert.equal(server.requests.length, 1);
     });
 
-    it("sends nothing more for a lane that is cancelled, and tells what was sent", async () => {
+    it("sends nothing more through a cancelled lane, and reports the attempts", async () => {
       Math.random = () => 0;
       behave = (socket) => socket.write(failed(500));
       open();
       const lane = createLane();
-      // The attempt has failed, and the next is not in the queue yet.
+      // The attempt has failed, and the retry is not queued yet.
       lane.changed = () => {
         if (server.requests.length === 1 && lane.running === 0) client.cancel(lane);
       };
@@ -145,7 +145,7 @@ describe("A client", () => {
       assert.equal(server.requests.length, 1);
     });
 
-    it("is ended while it waits, and tells what was sent", async () => {
+    it("cancels a request that is waiting, and reports the attempts", async () => {
       behave = (socket) => socket.write(failed(503, { "Retry-After": String(LONG) }));
       open();
       const lane = createLane();
@@ -159,9 +159,9 @@ describe("A client", () => {
 
   for (const [first, found] of [
     ["was lost", true],
-    ["was refused", false],
+    ["was rate limited", false],
   ] as const)
-    it(`takes a report for deleted that is not there any more, if an attempt may have done it: the first ${first}`, async () => {
+    it(`treats 404 as success only if an earlier attempt may have deleted the report: the first ${first}`, async () => {
       const goOn = stopBackOff();
       behave = (socket, _request, nth) => {
         if (nth > 1) socket.write(failed(404));
@@ -251,7 +251,7 @@ describe("A client", () => {
       assert.equal(server.requests.length, 0);
     });
 
-    it("ends what a lane runs and what of it waits, and nothing else", async () => {
+    it("cancels what is in flight and queued in one lane, and nothing else", async () => {
       behave = () => {};
       open({ concurrency: "2" });
       const [gone, stays] = [createLane(), createLane()];
@@ -282,7 +282,7 @@ describe("A client", () => {
 
   describe("sends", () => {
     for (const { name, type, input, request } of cases)
-      it(`the key, what it takes, and a form's type with a form alone: ${name}`, async () => {
+      it(`the API key, the formats that it accepts, and a content type if there is a form: ${name}`, async () => {
         open();
         await client.call(type, input);
         const [{ head, method, body } = { head: "", method: "", body: "" }] = server.requests;
@@ -302,7 +302,7 @@ describe("A client", () => {
       });
 
     for (const payload of [{}, { url: "x" }, { data: { url: "x" } }, { data: null }, new Date()])
-      it(`nothing where the main parameter is not in a record: ${JSON.stringify(payload)}`, async () => {
+      it(`nothing if the payload has no main parameter: ${JSON.stringify(payload)}`, async () => {
         open();
         const from = { reportId: "msg.payload" };
         const { code, message } = await failure(client.call("seo-report-show", { reportId: payload }, { from }));
@@ -310,14 +310,14 @@ describe("A client", () => {
         assert.equal(server.requests.length, 0);
       });
 
-    it("nothing for an operation that there is not", async () => {
+    it("nothing for an unknown operation", async () => {
       open();
       const { code, message } = await failure(client.call("seo-nothing", {}));
       assert.deepEqual([code, message], ["SEO_INPUT", "Unknown operation: seo-nothing."]);
       assert.equal(server.requests.length, 0);
     });
 
-    it("nothing that was cancelled before its connection was there", async () => {
+    it("nothing for a request that was cancelled while connecting", async () => {
       const secure = await listen((socket) => socket.write(ok), { certificate: "cert" });
       const relay: Server = createServer((socket) => {
         setTimeout(() => socket.pipe(reach(secure.port, "127.0.0.1")).pipe(socket), 200);
@@ -338,26 +338,26 @@ describe("A client", () => {
     });
   });
 
-  it("tells where it asks", () => {
+  it("returns its base URL", () => {
     open({ baseUrl: `${server.url}/tools/seo/` });
     assert.equal(client.base, `${server.url}/tools/seo`);
   });
 
-  it("says what did not answer, and within how many seconds", async () => {
+  it("names the service and the timeout if a request times out", async () => {
     behave = () => {};
     open({ timeout: "1", retries: "0" });
     const { message } = await failure(show());
     assert.equal(message, `The service at ${server.url} did not respond within 1 s.`);
   });
 
-  describe("keeps its key out of an answer", () => {
+  describe("redacts the API key", () => {
     const odd = 'ab"cd\\ef/gh+ij';
     for (const [where, text, headers] of [
-      ["JSON in a text", JSON.stringify({ said: JSON.stringify({ odd }) }), {}],
-      ["a form", JSON.stringify({ said: new URLSearchParams({ token: odd }).toString() }), {}],
-      ["a URL's header", "{}", { Link: `</?token=${encodeURIComponent(odd)}>; rel=next` }],
+      ["JSON inside a string", JSON.stringify({ said: JSON.stringify({ odd }) }), {}],
+      ["form-encoded text", JSON.stringify({ said: new URLSearchParams({ token: odd }).toString() }), {}],
+      ["a URL in a header", "{}", { Link: `</?token=${encodeURIComponent(odd)}>; rel=next` }],
     ] as const)
-      it(`that has one of odd letters, as it stands in ${where}`, async () => {
+      it(`if it has special characters, in ${where}`, async () => {
         behave = (socket) => socket.write(answer(200, text, headers));
         open({ apiKey: odd });
         const { body, headers: came } = await show();
@@ -367,11 +367,11 @@ describe("A client", () => {
 
     for (const [where, text, headers] of [
       ["a header", "{}", { "X-One": "1", "X-Echo": `Bearer ${KEY}` }],
-      ["a text", JSON.stringify({ [KEY]: [`Bearer ${KEY}`] }), {}],
-      ["a text of PHP's", JSON.stringify({ said: KEY }).replaceAll("/", "\\/"), {}],
-      ["both", JSON.stringify(KEY), { "X-Echo": KEY }],
+      ["a string and a property name", JSON.stringify({ [KEY]: [`Bearer ${KEY}`] }), {}],
+      ["a string with escaped slashes", JSON.stringify({ said: KEY }).replaceAll("/", "\\/"), {}],
+      ["the body and a header", JSON.stringify(KEY), { "X-Echo": KEY }],
     ] as const)
-      it(`that has it in ${where}`, async () => {
+      it(`in ${where}`, async () => {
         behave = (socket) => socket.write(answer(200, text, headers));
         open();
         const { body, headers: came } = await show();
@@ -380,13 +380,13 @@ describe("A client", () => {
           assert.equal(came[name.toLowerCase()], String(value).replaceAll(KEY, "***"));
       });
 
-    it("that has a key without a letter", async () => {
+    it("if it has no letters", async () => {
       behave = (socket) => socket.write(answer(200, '"--!!--!!--"'));
       open({ apiKey: "--!!--!!--" });
       assert.equal((await show()).body, "***");
     });
 
-    it("that is a failure, and the page's password with it", async () => {
+    it("in an error, and the page password with it", async () => {
       behave = (socket) =>
         socket.write(answer(422, JSON.stringify({ message: `${KEY} ${KEY}s a password of example.com`, errors: {} })));
       open();
@@ -396,7 +396,7 @@ describe("A client", () => {
       assert.deepEqual(body, { message: "*** ***s *** of example.com", errors: {} });
     });
 
-    it("but leaves words alone that are as short as a key", async () => {
+    it("unless it is shorter than eight characters", async () => {
       behave = (socket) => socket.write(answer(200, '"of tests"'));
       open({ apiKey: "tests" });
       assert.equal((await show()).body, "of tests");

@@ -7,7 +7,7 @@ import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.
 const record = (id: string) => answer(200, JSON.stringify({ data: { id }, status: 200 }));
 const idOf = (path: string) => path.split("/").at(-1) ?? "";
 
-describe("Connections", () => {
+describe("The client's connections", () => {
   let server: FaultyServer;
   let client: Client;
 
@@ -21,7 +21,7 @@ describe("Connections", () => {
   });
 
   for (const { name, type, input, idempotent } of cases)
-    it(`that the server closes after each answer, without a word, lose nothing: ${name}`, async () => {
+    it(`lose no request if the server closes them after each response: ${name}`, async () => {
       server = await listen((socket) => {
         socket.write(answer(200, '{"data":[],"status":200}'));
         setImmediate(() => socket.destroy());
@@ -32,7 +32,7 @@ describe("Connections", () => {
       assert.ok(!idempotent ? length === 20 : length >= 20, `${length} requests`);
     });
 
-  it("never take an answer that came unasked for that of the next request", async () => {
+  it("do not take an unsolicited response for the next request's", async () => {
     server = await listen((socket, { path }) => {
       socket.write(Buffer.concat([record(idOf(path)), record("unasked")]));
     });
@@ -45,7 +45,7 @@ describe("Connections", () => {
     );
   });
 
-  it("are ended while they are being made, and nothing is uncertain then", async () => {
+  it("can be cancelled during the TLS handshake, which leaves nothing uncertain", async () => {
     let connected = () => {};
     const reached = new Promise<void>((resolve) => {
       connected = resolve;
@@ -61,14 +61,14 @@ describe("Connections", () => {
     await refused;
   });
 
-  it("are closed with the client", async () => {
+  it("close when the client closes", async () => {
     server = await listen((socket, { path }) => socket.write(record(idOf(path))));
     open();
     await Promise.all(Array.from({ length: 8 }, () => client.call("seo-report-show", { reportId: "7" })));
     const closed = allClosed(server.open);
     assert.ok(server.open.size > 0);
     await client.close();
-    const kept = late(1000).then(() => assert.fail("They are kept for four seconds."));
+    const kept = late(1000).then(() => assert.fail("The connections are still open after a second."));
     await Promise.race([closed, kept]);
   });
 });

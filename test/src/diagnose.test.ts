@@ -7,45 +7,48 @@ import { answer, deadUrl, type ListenOptions, listen } from "../support/faulty.j
 const page = (status: number, text = "<!doctype html><title>Welcome</title>", headers = {}) =>
   answer(status, text, { "Content-Type": "text/html", ...headers });
 
-/** What stands in the way, by what the server answers or how it listens, and the stage that it is found at. */
+/** What is wrong, how the server behaves then, and the stage that is reported. */
 const rows: Record<
   string,
   { says?: Buffer; server?: ListenOptions; baseUrl?: string; settings?: object; stage: Stage; reason?: string }
 > = {
   "an unknown host": { baseUrl: "http://no-such-host.invalid", stage: "name" },
-  "a port where nothing listens": { baseUrl: deadUrl, stage: "connect" },
-  "http where TLS is asked for": {
+  "a closed port": { baseUrl: deadUrl, stage: "connect" },
+  "an https URL of a server without TLS": {
     server: { scheme: "https", connected: (socket) => socket.once("data", () => socket.end(page(400))) },
     stage: "tls",
   },
-  "a certificate that nobody knows": { server: { certificate: "cert" }, stage: "tls" },
+  "an untrusted certificate": { server: { certificate: "cert" }, stage: "tls" },
   "a proxy that is down": { settings: { proxy: { url: deadUrl, except: [] } }, stage: "proxy" },
-  "no answer": { server: { connected: (socket) => socket.pause() }, settings: { timeout: "1" }, stage: "time" },
+  "no response": { server: { connected: (socket) => socket.pause() }, settings: { timeout: "1" }, stage: "time" },
   "a redirect to https": { says: page(301, "", { Location: "https://127.0.0.1/" }), stage: "redirect" },
   "a redirect to the login page": { says: page(302, "", { Location: "/login" }), stage: "redirect" },
-  "a key that is not known": { says: answer(401, '{"message":"Unauthenticated."}'), stage: "key" },
+  "an invalid API key": { says: answer(401, '{"message":"Unauthenticated."}'), stage: "key" },
   "a plan without the API": { says: answer(403, '{"message":"Forbidden."}'), stage: "key" },
-  "another path": { says: page(404), stage: "path" },
+  "a wrong path": { says: page(404), stage: "path" },
   "HTML with 200": { says: page(200), stage: "answer" },
   "a megabyte of HTML": { says: page(200, `<p>${"x".repeat(1 << 20)}`), stage: "answer" },
-  "JSON of something else": {
+  "JSON without reports": {
     says: answer(200, '{"hello":"world"}'),
     stage: "answer",
     reason: "The server returned JSON, but not a list of reports.",
   },
-  "a server that fails": { says: page(500), stage: "service" },
+  "a server error": { says: page(500), stage: "service" },
   maintenance: { says: page(503), stage: "service" },
-  "a limit": { says: answer(429, '{"message":"Too Many Attempts."}', { "Retry-After": "3600" }), stage: "service" },
-  nothing: {
+  "a rate limit": {
+    says: answer(429, '{"message":"Too Many Attempts."}', { "Retry-After": "3600" }),
+    stage: "service",
+  },
+  "no problem": {
     says: answer(200, '{"data":[{"id":1}],"meta":{"total":37,"current_page":1,"last_page":4}}'),
     stage: "done",
     reason: "Connected. Reports found: 37.",
   },
 };
 
-describe("A test of the connection", () => {
+describe("The connection test", () => {
   for (const [name, { says = page(200), server: options, baseUrl, settings, stage, reason }] of Object.entries(rows))
-    it(`says where it stops and what to do: ${name}`, async () => {
+    it(`reports the stage and the remedy: ${name}`, async () => {
       const server = await listen((socket) => {
         if (stage !== "time") socket.write(says);
       }, options);
@@ -61,7 +64,7 @@ describe("A test of the connection", () => {
       assert.ok(found.message.length < 400 && !found.message.includes("canary-key"), found.message);
     });
 
-  it("explains what is not a failure of the service's", () => {
+  it("explains a configuration error, and does not quote an unexpected error", () => {
     assert.equal(explain(new SeoError("SEO_CONFIG", "No key.")).message, `No key. ${stages.config}`);
     assert.equal(explain(new Error("secret")).message, `The connection could not be tested. ${stages.config}`);
   });

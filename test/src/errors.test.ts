@@ -11,7 +11,7 @@ const LOST = "the connection was lost";
 /** The message for a request that failed with `cause`. */
 const failed = (cause: string) => `The request to ${ORIGIN} failed: ${cause}.`;
 
-describe("A fault", () => {
+describe("A failed request", () => {
   const rows: [name: string, code: string | undefined, known: Code, cause: string, stage: string][] = [
     ["Error", "ECONNREFUSED", "SEO_NETWORK", "connection refused", "connect"],
     ["ConnectTimeoutError", "UND_ERR_CONNECT_TIMEOUT", "SEO_TIMEOUT", "timed out while connecting", "connect"],
@@ -30,14 +30,14 @@ describe("A fault", () => {
     ["TypeError", undefined, "SEO_NETWORK", LOST, "connect"],
   ];
   for (const [name, code, known, cause, stage] of rows)
-    it(`is told by what it is: ${name} ${code}`, () => {
+    it(`gets its code, stage and message from the cause: ${name} ${code}`, () => {
       const error = fromCause(Object.assign(new Error("secret"), { name, code }), ORIGIN);
       assert.deepEqual([error.code, error.details.stage], [known, stage]);
       const named = code && /^[A-Z_]+$/.test(code);
       assert.equal(error.message, failed(named ? `${cause} (${code})` : cause));
     });
 
-  it("is never quoted, whatever it is", () => {
+  it("does not quote its cause", () => {
     const cause = fc.oneof(
       fc.anything(),
       fc.record({ name: fc.anything(), message: fc.string(), code: fc.oneof(fc.anything(), fc.string()) }),
@@ -56,14 +56,14 @@ describe("A fault", () => {
     assert.equal(fromCause({}, ORIGIN).message, failed(LOST));
   });
 
-  it("that is told already stays as it is", () => {
+  it("keeps a cause that is already an SeoError", () => {
     const told = new SeoError("SEO_TIMEOUT", "Late.");
     assert.equal(fromCause(told, ORIGIN), told);
   });
 });
 
-describe("An error", () => {
-  it("is shown by its sentence, and adds what is known without forgetting", () => {
+describe("An SeoError", () => {
+  it("is shown as its message, and keeps its details when more are added", () => {
     const error = new SeoError("SEO_REJECTED", "No.", { statusCode: 422, body: "b" }).with({ attempts: 2 });
     assert.equal(String(error), "No.");
     assert.deepEqual(error.details, { statusCode: 422, body: "b", attempts: 2 });

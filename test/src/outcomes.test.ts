@@ -10,10 +10,10 @@ import { stopBackOff } from "../support/time.js";
 
 const other = await listen((socket) => socket.end());
 
-/** One case of each kind that the rules tell apart; `faults` sends all of them, through the nodes. */
+/** One case for each combination of method and `once`. `faults` sends every case, through the nodes. */
 const kinds = [...new Map(cases.map((one) => [`${one.row.method} ${one.idempotent}`, one])).values()];
 
-/** Those that take seconds run side by side. */
+/** Scenarios that take seconds run in parallel. */
 const takesTime = ({ code, status }: Scenario) => code === "SEO_TIMEOUT" || status === 429 || status === 503;
 
 const optionsFor = ({ settings = {}, code }: Scenario, { baseUrl, proxyUrl }: Scene): ClientOptions => ({
@@ -25,7 +25,7 @@ const optionsFor = ({ settings = {}, code }: Scenario, { baseUrl, proxyUrl }: Sc
   proxy: proxyUrl === undefined ? undefined : { url: proxyUrl, except: [] },
 });
 
-/** How one case ends for a client of its own, so that no case waits for another's sake. */
+/** The outcome of one case. Each case has its own client, because a 429 pauses all requests of a client. */
 async function observe(options: ClientOptions, one: Case, server: FaultyServer): Promise<Row> {
   const client = createClient(options);
   try {
@@ -65,9 +65,9 @@ describe("A request", function () {
   const table = Object.entries(scenarios(other.url));
 
   for (const one of table.filter(([, scenario]) => !takesTime(scenario)))
-    it(`ends as its service and its operation say: ${one[0]}`, () => holds(one));
+    it(`has the expected outcome: ${one[0]}`, () => holds(one));
 
-  it("ends so when it takes its time, too", async () => {
+  it("has the expected outcome in each scenario that takes seconds", async () => {
     await Promise.all(table.filter(([, scenario]) => takesTime(scenario)).map(holds));
   });
 });

@@ -9,9 +9,9 @@ import { mustBe, wholeNumber } from "./sentences.js";
 
 const REPORTS = "seo-report-list";
 const table = Object.entries(shapes);
-/** Those that do not say whether more follows. */
+/** Shapes that do not show whether another page follows. */
 const silent = new Set(["plain array", "plain data", "plain array of the whole list", "the whole list in data"]);
-/** An answer that is not asked for over the wire. */
+/** A response that needs no HTTP. */
 const answered = (body: unknown): Answer => ({
   body,
   statusCode: 200,
@@ -20,7 +20,7 @@ const answered = (body: unknown): Answer => ({
   duration: 0,
   waited: 0,
 });
-/** Reads a list whose pages are given, by what is asked beyond the query: `page=2`. */
+/** Reads a list from the given pages. The key of a page is what its request adds to the query: `page=2`. */
 async function readGiven(pages: Record<string, unknown>, limit = 0) {
   const asked: string[] = [];
   const read: Page[] = [];
@@ -28,7 +28,7 @@ async function readGiven(pages: Record<string, unknown>, limit = 0) {
     const what = String(new URLSearchParams(extra));
     asked.push(what);
     if (what in pages) return answered(pages[what]);
-    throw new Error(`${what} cannot be had`);
+    throw new Error(`${what} is not available`);
   };
   for await (const page of readPages(ask, { id: "id", limit, ahead: 4 })) read.push(page);
   return {
@@ -39,7 +39,7 @@ async function readGiven(pages: Record<string, unknown>, limit = 0) {
 }
 const pagesAsked = ({ asked }: Lists) => asked.map(({ query }) => Number(query.get("page") ?? 1));
 
-describe("An answer's place in its list", () => {
+describe("The position of a page", () => {
   const nothing = { page: undefined, pages: undefined, total: undefined, more: undefined, cursor: undefined };
   const data = [{ id: 1 }];
   for (const [body, found] of [
@@ -73,12 +73,12 @@ describe("An answer's place in its list", () => {
     ],
     [{ data, links: { next: 7 } }, { more: true }],
   ] as const)
-    it(`is read: ${JSON.stringify(body)}`, () => {
+    it(`is read from ${JSON.stringify(body)}`, () => {
       assert.deepEqual(readShape(body), { records: data, ...nothing, ...found });
     });
 });
 
-describe("Pages of a list", () => {
+describe("Reading all pages", () => {
   let lists: Lists;
 
   before(async () => {
@@ -90,7 +90,7 @@ describe("Pages of a list", () => {
     await lists.close();
   });
 
-  /** From here on the service has this list, and answers so. */
+  /** Sets the service's list and behavior from here on. */
   const serve = (options: Lists["options"]) => {
     lists.asked.length = 0;
     lists.busiest = 0;
@@ -99,16 +99,16 @@ describe("Pages of a list", () => {
 
   for (const [type, make] of Object.entries(listed)) {
     for (const [name, shape] of table) {
-      it(`reads all of ${type}, ${name}`, async () => {
+      it(`returns all records: ${type}, ${name}`, async () => {
         for (const count of [0, 1, 99, 100, 101, 350]) {
           serve({ all: make(count), shape });
           const { records } = await readAll(lists.url, type);
           assert.deepEqual(records, make(count), `${count} records`);
         }
-        assert.deepEqual(lists.strayed, [], "nothing may be asked of the host that the links name");
+        assert.deepEqual(lists.strayed, [], "no request goes to the host in the links");
       });
 
-      it(`cuts ${type} at the limit, ${name}`, async () => {
+      it(`stops at the limit and sets truncated: ${type}, ${name}`, async () => {
         for (const [count, limit] of [
           [350, 150],
           [350, 100],
@@ -131,7 +131,7 @@ describe("Pages of a list", () => {
     }
   }
 
-  it("tells the pages and the total where the service does", async () => {
+  it("returns the page count and the total if the service does", async () => {
     serve({ all: reports(350) });
     const { page, pages, total, truncated } = await readAll(lists.url, REPORTS);
     assert.deepEqual({ page, pages, total, truncated }, { page: 4, pages: 4, total: 350, truncated: false });
@@ -140,14 +140,19 @@ describe("Pages of a list", () => {
     assert.deepEqual([simple.page, simple.pages, simple.total], [4, undefined, undefined]);
   });
 
-  describe("ends", () => {
+  describe("stops", () => {
     for (const [why, shape, count, expected] of [
       ["at last_page", "length-aware", 300, [1, 2, 3]],
-      ["at last_page, of a page without a number", "length-aware, without its own number", 300, [1, 2, 3]],
-      ["where there is no next link", "simple", 300, [1, 2, 3]],
-      ["where there is no next_page_url", "bare, simple", 300, [1, 2, 3]],
+      [
+        "at last_page, if the pages have no number of their own",
+        "length-aware, without its own number",
+        300,
+        [1, 2, 3],
+      ],
+      ["if there is no next link", "simple", 300, [1, 2, 3]],
+      ["if there is no next_page_url", "bare, simple", 300, [1, 2, 3]],
       ["at an empty page", "plain data", 300, [1, 2, 3, 4]],
-      ["at a page that brings nothing new", "plain array of the whole list", 300, [1, 2]],
+      ["at a page without new records", "plain array of the whole list", 300, [1, 2]],
     ] as const) {
       it(why, async () => {
         serve({ all: reports(count), shape: shapes[shape] as Shape });
@@ -157,11 +162,14 @@ describe("Pages of a list", () => {
     }
 
     for (const [what, body] of [
-      ["next in its links", { data: reports(100), links: { next: "https://other.example/?page=2" } }],
+      ["a next link", { data: reports(100), links: { next: "https://other.example/?page=2" } }],
       ["the same cursor", { data: reports(100), meta: { next_cursor: "again" } }],
-      ["a last_page that is far", { data: reports(100), meta: { current_page: 1, last_page: 1e6, total: 1e8 } }],
+      [
+        "a last_page that is far too high",
+        { data: reports(100), meta: { current_page: 1, last_page: 1e6, total: 1e8 } },
+      ],
     ] as const) {
-      it(`although the service always gives ${what}`, async () => {
+      it(`although the service always returns ${what}`, async () => {
         serve({ all: [], reply: () => ({ body }) });
         const { records } = await readAll(lists.url, REPORTS);
         assert.deepEqual(records, reports(100));
@@ -169,7 +177,7 @@ describe("Pages of a list", () => {
       });
     }
 
-    it("at an empty page before last_page, whatever was asked for ahead", async () => {
+    it("at an empty page before last_page, although later pages were requested ahead", async () => {
       serve({
         all: [],
         reply: ({ query }) => {
@@ -182,7 +190,7 @@ describe("Pages of a list", () => {
       assert.equal(records.length, 300);
     });
 
-    it("with a list of no records", async () => {
+    it("after one request if the list is empty", async () => {
       serve({ all: [] });
       assert.deepEqual(await readAll(lists.url, REPORTS), {
         records: [],
@@ -195,8 +203,8 @@ describe("Pages of a list", () => {
     });
   });
 
-  describe("of a list that changes while it is read", () => {
-    /** Changes the list after its second page was asked for. */
+  describe("while the list changes", () => {
+    /** Changes the list when its third page is requested. */
     const changing = (change: (all: Lists["options"]["all"]) => Lists["options"]["all"]) => {
       serve({
         all: reports(350),
@@ -207,12 +215,12 @@ describe("Pages of a list", () => {
       return readAll(lists.url, REPORTS, { concurrency: 1 });
     };
 
-    it("come without doubles when records were added", async () => {
+    it("returns no record twice if records are added", async () => {
       const { records } = await changing((all) => [...reports(50, 351), ...all]);
       assert.deepEqual(records, reports(350));
     });
 
-    it("come without doubles when an id has become text", async () => {
+    it("returns no record twice if its ID becomes text", async () => {
       const { records } = await changing((all) => [
         ...reports(50, 351),
         ...all.map((row) => ({ ...row, id: String(row.id) })),
@@ -223,15 +231,15 @@ describe("Pages of a list", () => {
       );
     });
 
-    it("come to an end when records were deleted, and pages with them", async () => {
+    it("stops if records are deleted and the last pages with them", async () => {
       const { records, pages } = await changing((all) => all.slice(0, 250));
       assert.deepEqual(records, reports(350).slice(0, 250));
       assert.equal(pages, 3);
     });
   });
 
-  describe("asked for", () => {
-    it("are as large as they can be, unless the user set it", async () => {
+  describe("requests", () => {
+    it("the largest pages, unless per_page is set", async () => {
       for (const [per_page, expected] of [
         [undefined, "100"],
         ["", "100"],
@@ -248,7 +256,7 @@ describe("Pages of a list", () => {
       });
     });
 
-    it("keep the user's query, which the links have lost", async () => {
+    it("every page with the whole query, although the links lack it", async () => {
       serve({ all: reports(350) });
       const input = {
         search: "a&b=c",
@@ -267,12 +275,12 @@ describe("Pages of a list", () => {
       assert.deepEqual(pagesAsked(lists), [1, 2, 3, 4]);
     });
 
-    it("are counted by the service's own size when it gives smaller ones", async () => {
+    it("the right pages if the service returns smaller ones than requested", async () => {
       serve({ all: reports(130), most: 25 });
       assert.deepEqual((await readAll(lists.url, REPORTS)).records, reports(130));
     });
 
-    it("are no more than the limit needs", async () => {
+    it("no more pages than the limit needs", async () => {
       serve({ all: reports(2000), wait: () => late(5) });
       await readAll(lists.url, REPORTS, { limit: "250" });
       assert.deepEqual(pagesAsked(lists), [1, 2, 3]);
@@ -281,7 +289,7 @@ describe("Pages of a list", () => {
 
   describe("with a limit", () => {
     for (const limit of ["", "0", 0, null]) {
-      it(`of ${JSON.stringify(limit)} are all of them`, async () => {
+      it(`of ${JSON.stringify(limit)} returns all records`, async () => {
         serve({ all: reports(1250) });
         const { records, truncated } = await readAll(lists.url, REPORTS, { limit });
         assert.equal(records.length, 1250);
@@ -289,7 +297,7 @@ describe("Pages of a list", () => {
       });
     }
 
-    it("that is not set are 1 000 records", async () => {
+    it("that is not set returns 1,000 records at most", async () => {
       serve({ all: reports(1250) });
       const { readSettings } = await import("../../src/schema.js");
       const { operations } = await import("../../src/operations.js");
@@ -297,7 +305,7 @@ describe("Pages of a list", () => {
     });
 
     for (const limit of ["-1", "2.5", "many", "1,000", "Infinity"]) {
-      it(`of ${limit} are refused`, async () => {
+      it(`of ${limit} fails without a request`, async () => {
         await assert.rejects(readAll(lists.url, REPORTS, { limit }), {
           code: "SEO_INPUT",
           message: mustBe("limit", wholeNumber(), "the node's limit", `"${limit}"`),
@@ -307,10 +315,10 @@ describe("Pages of a list", () => {
     }
   });
 
-  describe("read ahead", () => {
-    it("are within the service's concurrency, and come in order", async () => {
+  describe("ahead", () => {
+    it("uses the whole concurrency, and keeps the order of the pages", async () => {
       for (const concurrency of [1, 2, 5]) {
-        // The pages that are asked for together come back in the reverse order.
+        // Pages that are requested together return in reverse order.
         serve({ all: reports(2000), wait: ({ nth }) => late((concurrency - (nth % concurrency)) * 5) });
         const { records } = await readAll(lists.url, REPORTS, { concurrency });
         assert.deepEqual(records, reports(2000));
@@ -318,7 +326,7 @@ describe("Pages of a list", () => {
       }
     });
 
-    it("are no more than may be on their way, whether somebody takes them or not", async () => {
+    it("requests at most three pages more than were taken", async () => {
       const asked: number[] = [];
       const ask = async ({ page = "1" }: Record<string, string>) => {
         asked.push(Number(page));
@@ -336,7 +344,7 @@ describe("Pages of a list", () => {
       );
     });
 
-    it("wait for the first, which tells how many there are", async () => {
+    it("starts after the first page, which contains the page count", async () => {
       const first = latch();
       const asked = latch();
       serve({
@@ -355,7 +363,7 @@ describe("Pages of a list", () => {
     });
   });
 
-  it("give exactly the records, whatever the list, its shape, the limit and the latencies", async () => {
+  it("returns the right records for any list, shape, page size, limit, concurrency and latencies", async () => {
     const property = fc.asyncProperty(
       fc.constantFrom(...Object.entries(listed)),
       fc.constantFrom(...table),
@@ -375,10 +383,10 @@ describe("Pages of a list", () => {
   });
 });
 
-describe("A list that goes on", () => {
+describe("A list of several pages", () => {
   const rows = (...ids: number[]) => ids.map((id) => ({ id }));
 
-  it("by cursor, is not asked for by number, though it tells of numbers", async () => {
+  it("is read by cursor if it has both a cursor and page numbers", async () => {
     const meta = { current_page: 1, last_page: 3 };
     const { asked, ids } = await readGiven({
       "": { data: rows(1, 2), meta: { ...meta, next_cursor: "b" } },
@@ -394,12 +402,12 @@ describe("A list that goes on", () => {
     );
   });
 
-  it("is taken for cut where the limit is reached, and the next page, which would tell, cannot be had", async () => {
+  it("is truncated if the limit is reached and the next page fails", async () => {
     const { asked, last } = await readGiven({ "": rows(1, 2) }, 2);
     assert.deepEqual([asked, last?.truncated], [["", "page=2"], true]);
   });
 
-  it("is not cut where the next page has nothing new", async () => {
+  it("is truncated at the limit only if the next page has a new record", async () => {
     for (const next of [[], rows(1, 2)]) {
       const { last } = await readGiven({ "": rows(1, 2), "page=2": next }, 2);
       assert.equal(last?.truncated, false);
@@ -407,7 +415,7 @@ describe("A list that goes on", () => {
     assert.equal((await readGiven({ "": rows(1, 2), "page=2": rows(2, 3) }, 2)).last?.truncated, true);
   });
 
-  it("fails when its turn comes and not before, where a page that was asked for ahead fails", async () => {
+  it("fails at a page whose request failed ahead, and not before its turn", async () => {
     const ask = async ({ page }: Record<string, string>) => {
       if (page === "2") throw new Error("lost");
       return answered({ data: rows(Number(page ?? 1)), meta: { current_page: page, last_page: 3 } });
@@ -470,11 +478,11 @@ describe("A list whose records have no ID", () => {
 
 describe("A list whose records cannot be told apart", () => {
   for (const [what, data] of [
-    ["without an id", [{ id: 1 }, { url: "example.com" }]],
+    ["without an ID", [{ id: 1 }, { url: "example.com" }]],
     ["that are null", [null]],
     ["that are text", ["one"]],
   ] as const) {
-    it(`is refused: records ${what}`, async () => {
+    it(`is rejected: records ${what}`, async () => {
       const lists = await startLists({ all: [], reply: () => ({ body: { data } }) });
       await assert.rejects(readAll(lists.url, REPORTS), { code: "SEO_RESPONSE", message: /without id/ });
       await closeClients();
@@ -483,7 +491,7 @@ describe("A list whose records cannot be told apart", () => {
   }
 
   for (const body of [{}, { data: {} }, { data: null }, "text", 7, null]) {
-    it(`is refused: ${JSON.stringify(body)} is no list`, async () => {
+    it(`is rejected: ${JSON.stringify(body)}`, async () => {
       const lists = await startLists({ all: [], reply: () => ({ body }) });
       await assert.rejects(readAll(lists.url, REPORTS), {
         code: "SEO_RESPONSE",

@@ -17,11 +17,11 @@ const params = [
 const check = (name: string, field: Field, value: unknown) =>
   createValidator({ [name]: field })({ [name]: value }, () => FROM)[name];
 
-/** The sentence of a refusal: what, what it may be, where it came from. */
+/** The error message for a rejected value. It names the parameter and the source. */
 function refusal(name: string, field: Field, value: unknown): string {
   try {
     const sent = check(name, field, value);
-    throw new Error(`${name} took ${JSON.stringify(value)} and would send ${JSON.stringify(sent)}.`);
+    throw new Error(`${name} accepted ${JSON.stringify(value)} and would send ${JSON.stringify(sent)}.`);
   } catch (error) {
     assert.ok(error instanceof SeoError, String(error));
     assert.equal(error.code, "SEO_INPUT");
@@ -34,25 +34,25 @@ function refusal(name: string, field: Field, value: unknown): string {
 const circular: Record<string, unknown> = {};
 circular.self = circular;
 const never: Record<string, unknown> = {
-  object: {},
-  array: ["x"],
-  "circular object": circular,
+  "an object": {},
+  "an array": ["x"],
+  "a circular object": circular,
   NaN: Number.NaN,
   Infinity: Number.POSITIVE_INFINITY,
-  "huge text": "x".repeat(100_000),
-  "control character": "a\u0007b",
-  "line break": "a\nb",
-  "lone surrogate": "a\ud800b",
-  "object with __proto__": JSON.parse('{"__proto__":{"x":1}}'),
-  symbol: Symbol("x"),
-  function: () => "x",
-  bigint: 1n,
+  "text of 100,000 characters": "x".repeat(100_000),
+  "a control character": "a\u0007b",
+  "a line break": "a\nb",
+  "a lone surrogate": "a\ud800b",
+  "an object with __proto__": JSON.parse('{"__proto__":{"x":1}}'),
+  "a symbol": Symbol("x"),
+  "a function": () => "x",
+  "a bigint": 1n,
 };
 
-describe("bad input", () => {
+describe("Parameter validation", () => {
   for (const { name, one } of params) {
     for (const [what, value] of Object.entries(never)) {
-      it(`${name} refuses ${what}`, () => {
+      it(`rejects ${what} as ${name}`, () => {
         const sentence = refusal(name, one, value);
         assert.match(sentence, / must be .+; /);
         for (const allowed of Object.keys(one.values ?? {})) assert.ok(sentence.includes(allowed), sentence);
@@ -60,7 +60,7 @@ describe("bad input", () => {
       });
     }
 
-    it(`${name} has an answer to any value: something to send, nothing, or a sentence`, () => {
+    it(`accepts, skips or rejects any value of ${name}, and fails in no other way`, () => {
       fc.assert(
         fc.property(
           fc.anything({
@@ -85,7 +85,7 @@ describe("bad input", () => {
       );
     });
 
-    it(`${name} takes a blank as not sent${one.required ? ", and says that it is missing" : ""}`, () => {
+    it(`${one.required ? "rejects" : "skips"} a blank ${name}`, () => {
       for (const blank of [undefined, null, "", ...(one.kind === "secret" ? [true, false] : ["  "])]) {
         if (one.required) assert.equal(refusal(name, one, blank), required(name, FROM));
         else assert.equal(check(name, one, blank), undefined);
@@ -93,13 +93,13 @@ describe("bad input", () => {
     });
   }
 
-  it("never quotes a secret", () => {
+  it("does not quote a rejected password", () => {
     const { password } = operations["seo-report-store"]?.params ?? {};
     assert.ok(!refusal("password", password as Field, "hidden\u0000").includes("hidden"));
   });
 });
 
-describe("forgiving input", () => {
+describe("A parameter value", () => {
   const accepted: [type: string, param: string, value: unknown, sent: string][] = [
     ["seo-report-store", "privacy", "password", "2"],
     ["seo-report-store", "privacy", "2", "2"],
@@ -120,25 +120,25 @@ describe("forgiving input", () => {
     ["seo-project-delete", "project", "a b%c", "a b%c"],
   ];
   for (const [type, param, value, sent] of accepted) {
-    it(`${type} sends ${param} ${JSON.stringify(value)} as ${JSON.stringify(sent)}`, () => {
+    it(`is sent as ${JSON.stringify(sent)}: ${param} ${JSON.stringify(value)} of ${type}`, () => {
       assert.equal(check(param, rowOf(type).params[param] as Field, value), sent);
     });
   }
 
   for (const value of ["..", ".", "a/b", "a\\b", " / "]) {
-    it(`a path refuses ${value}`, () =>
+    it(`is rejected in a path: ${JSON.stringify(value)}`, () =>
       void refusal("reportId", operations["seo-report-show"]?.params.reportId as Field, value));
   }
 });
 
-describe("settings", () => {
+describe("Settings", () => {
   const defaults = (fields: Record<string, Field>) =>
     Object.fromEntries(
       Object.entries(fields).flatMap(([name, { default: preset }]) => (preset ? [[name, preset]] : [])),
     );
   const base = { baseUrl: "https://a.example" };
 
-  it("have the table's defaults where an older flow lacks them, and where they are blank", () => {
+  it("have the defaults of the table if they are absent or blank", () => {
     const blank = Object.fromEntries(Object.keys(service).map((name) => [name, ""]));
     for (const config of [base, { ...blank, ...base }])
       assert.deepEqual(readSettings(service, config), { ...defaults(service), ...base });
@@ -146,7 +146,7 @@ describe("settings", () => {
       assert.deepEqual(readSettings(row.options, {}), defaults(row.options));
   });
 
-  it("take a blank limit for none", () => {
+  it("treat a blank limit as no limit", () => {
     const { options } = operations["seo-report-list"] ?? { options: {} };
     assert.equal(readSettings(options, { limit: "" }).limit, undefined);
   });
@@ -161,7 +161,7 @@ describe("settings", () => {
     threshold: [-1, "much"],
   })) {
     for (const value of values as unknown[]) {
-      it(`refuse ${name} ${JSON.stringify(value)} in a sentence`, () => {
+      it(`reject ${name} ${JSON.stringify(value)} and name the allowed range`, () => {
         const fields =
           [service, ...Object.values(operations).map(({ options }) => options), changes.options].find(
             (all) => name in all,
@@ -175,7 +175,7 @@ describe("settings", () => {
   }
 });
 
-describe("What is refused", () => {
+describe("A validation error", () => {
   const values = { 0: "Public", 1: "Private", good: "Good" };
   const field = (kind: Field["kind"]): Field => ({ kind, label: "x", help: "x", values });
   const long = "y".repeat(61);
@@ -183,7 +183,7 @@ describe("What is refused", () => {
   const secret = "text of at most 8192 characters, without control characters";
   for (const [kind, value, allowed, actual] of [
     ["choice", "none", oneOf, '"none"'],
-    ["choice", ["good"], oneOf, "an array"],
+    ["choice", ["good"], oneOf, "an array (put a Split node in front)"],
     ["choice", {}, oneOf, "of type object"],
     ["choice", () => {}, oneOf, "of type function"],
     ["choice", long, oneOf, `"${long.slice(0, 60)}…"`],
@@ -192,13 +192,13 @@ describe("What is refused", () => {
     ["secret", { a: "s3cret" }, secret, "of type object"],
     ["secret", "s3cret\n", secret, "of type string"],
   ] as const)
-    it(`is said in a sentence: ${kind} ${typeof value} ${String(value).slice(0, 8)}`, () => {
+    it(`names the allowed values, the source and the actual value: ${kind} ${typeof value} ${JSON.stringify(String(value).slice(0, 8))}`, () => {
       assert.throws(() => createValidator({ x: field(kind) })({ x: value }, () => FROM), {
         message: mustBe("x", allowed, FROM, actual),
       });
     });
 
-  it("is no word for yes or no", () => {
+  it("does not occur for any spelling of yes and no", () => {
     const check = createValidator({ x: { ...field("flag"), values: { 0: "No", 1: "Yes" } } });
     const said = (value: unknown) => check({ x: value }).x;
     for (const value of [true, 1, "1", "yes", "Yes", "TRUE"]) assert.equal(said(value), "1");
@@ -206,7 +206,7 @@ describe("What is refused", () => {
   });
 });
 
-describe("several invalid parameters", () => {
+describe("Several invalid parameters", () => {
   it("are all named in one error, each with its source", () => {
     const validate = createValidator(operations["seo-report-store"].params);
     assert.throws(
@@ -214,7 +214,7 @@ describe("several invalid parameters", () => {
       ({ code, message }: SeoError) => {
         assert.equal(code, "SEO_INPUT");
         for (const sentence of [
-          "url is required, but msg.url is blank.",
+          "url is required; msg.url is blank.",
           'msg.privacy is "open".',
           "msg.password is of type object.",
         ])
@@ -225,7 +225,36 @@ describe("several invalid parameters", () => {
   });
 });
 
-describe("the names of the table", () => {
+describe("A parameter that depends on another", () => {
+  const validate = createValidator(operations["seo-report-store"].params);
+  const base = { url: "https://example.com" };
+
+  it("is rejected if the other has another value, or a default that is another", () => {
+    for (const privacy of [0, 1, "Public", undefined])
+      assert.throws(
+        () => validate({ ...base, privacy, password: "s" }),
+        ({ message }: SeoError) => message.startsWith("privacy must be 2 (Password) if password is set; privacy is "),
+      );
+    assert.deepEqual(validate({ ...base, privacy: "password", password: "s" }), {
+      ...base,
+      privacy: "2",
+      password: "s",
+    });
+  });
+
+  it("is not mentioned if one of the two is invalid", () => {
+    for (const invalid of [
+      { privacy: "open", password: "s" },
+      { privacy: 0, password: {} },
+    ])
+      assert.throws(
+        () => validate({ ...base, ...invalid }),
+        ({ message }: SeoError) => !message.includes("if password is set"),
+      );
+  });
+});
+
+describe("The names in the table", () => {
   it("are checked by the compiler", () => {
     // @ts-expect-error: no such row
     assert.equal(operations["seo-report-lst"], undefined);
@@ -233,7 +262,7 @@ describe("the names of the table", () => {
     assert.equal(operations["seo-report-store"].params.passwrd, undefined);
   });
 
-  it("are no names that every object has", () => {
+  it("do not include the names that every object inherits", () => {
     for (const type of ["constructor", "__proto__", "toString", ""])
       assert.throws(() => rowOf(type), { code: "SEO_INPUT", message: `Unknown operation: ${type}.` });
   });

@@ -7,7 +7,7 @@ export const mustBe = (name: string, allowed: string, from: string, actual: stri
 export const wholeNumber = (min = 0) => `a whole number, ${min} or greater`;
 
 /** The message for a required value that is blank. */
-export const required = (name: string, from: string) => `${name} is required, but ${from} is blank.`;
+export const required = (name: string, from: string) => `${name} is required; ${from} is blank.`;
 
 /** The message for an HTTP status that is an error, with the service's own words. */
 export const returned = (status: number, words: string) =>

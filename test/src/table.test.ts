@@ -10,7 +10,7 @@ import { createClient } from "../../src/client.js";
 import { codes } from "../../src/errors.js";
 import { changes, type Operation, operations } from "../../src/operations.js";
 
-/** A row as somebody would add it: all that one more operation costs. */
+/** A new row, as a contributor would add it. A new operation needs nothing else. */
 const added: Operation = {
   title: "list audits",
   help: "Lists the audits of a report.",
@@ -22,14 +22,21 @@ const added: Operation = {
   main: "reportId",
   options: operations["seo-report-list"]?.options ?? {},
   params: {
-    reportId: { kind: "segment", place: "path", wire: "id", label: "Report", required: true, help: "The report's id." },
+    reportId: {
+      kind: "segment",
+      place: "path",
+      wire: "id",
+      label: "Report ID",
+      required: true,
+      help: "The ID of the report.",
+    },
     since: { kind: "text", place: "query", label: "Since", help: "Only audits after this date." },
   },
 };
 
-describe("the table", () => {
+describe("The table of operations", () => {
   for (const [type, row] of Object.entries<Operation>(operations)) {
-    it(`${type} is complete and agrees with itself`, () => {
+    it(`is complete and consistent: ${type}`, () => {
       const wires = Object.entries(row.params).map(([param, { wire = param }]) => wire);
       assert.equal(new Set(wires).size, wires.length);
       const segments = [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
@@ -40,7 +47,7 @@ describe("the table", () => {
       );
       for (const [, one] of inPath) assert.ok(one.required && one.kind === "segment");
       assert.ok(row.main === undefined || row.params[row.main]?.required);
-      assert.ok(row.list || row.done, "what is no list has a word for the status, `done`");
+      assert.ok(row.list || row.done, "an operation that is not a list has the status text `done`");
       for (const [param, { default: preset, values, when = {} }] of Object.entries(row.params)) {
         const known = preset === undefined || Object.hasOwn(values ?? {}, preset);
         assert.ok(known, `${param}: a parameter's default is one of its values`);
@@ -52,11 +59,11 @@ describe("the table", () => {
     });
   }
 
-  it("says every status in at most 40 characters", () => {
+  it("has statuses of at most 40 characters", () => {
     for (const { status } of Object.values(codes)) assert.ok(status.length <= 40, status);
   });
 
-  it("makes the tables of the README", () => {
+  it("generates the tables in the README", () => {
     const readme = readFileSync(`${root}/README.md`, "utf8");
     assert.equal(withTables(readme), readme);
     for (const [name, text] of Object.entries(tables)) assert.ok(readme.includes(text), name);
@@ -78,7 +85,7 @@ describe("the table", () => {
       server.close();
     });
 
-    it("has its dialog, definition, help and texts", () => {
+    it("generates its edit dialog, definition, help and texts", () => {
       const { types, english } = build({ ...operations, "seo-report-changes": changes });
       const html = page(types);
       assert.ok(html.includes(`registerType("${TYPE}"`) && html.includes(`data-template-name="${TYPE}"`));
@@ -89,7 +96,7 @@ describe("the table", () => {
       );
     });
 
-    it("sends its request", async () => {
+    it("sends the request of that row", async () => {
       const { port } = server.address() as AddressInfo;
       const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "key" });
       const { body } = await client.call(TYPE, { reportId: { data: { id: 7 } }, since: "2026-11-01" });

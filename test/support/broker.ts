@@ -8,7 +8,7 @@ export interface Broker {
   stop(): Promise<void>;
 }
 
-/** Starts a Mosquitto of this machine's own; nothing where none is installed. */
+/** Starts the installed Mosquitto, if there is one. */
 export async function startBroker(): Promise<Broker | undefined> {
   const port = await freePort(0);
   const child = spawn("mosquitto", ["-v", "-p", String(port)], { stdio: ["ignore", "ignore", "pipe"] });
@@ -30,7 +30,7 @@ export async function startBroker(): Promise<Broker | undefined> {
   };
 }
 
-/** Stands between a machine and the broker, to lose what the broker says and then the connection. */
+/** A relay between an instance and the broker that can lose the broker's packets and then the connection. */
 export async function startRelay(broker: string) {
   const clients = new Set<Socket>();
   let deaf = false;
@@ -49,7 +49,7 @@ export async function startRelay(broker: string) {
   };
   return {
     url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** From now on nothing comes from the broker, until `cut`. */
+    /** Discards everything from the broker until `cut`. */
     deafen: () => {
       deaf = true;
     },

@@ -1,14 +1,14 @@
 import { buildRequest, type Request } from "../../src/http/request.js";
 import { type Operation, operations } from "../../src/operations.js";
 
-/** One operation with one input, as the fault suite sends it. */
+/** One operation with one input. */
 export interface Case {
   name: string;
   type: string;
   row: Operation;
   input: Record<string, string>;
   idempotent: boolean;
-  /** What goes over the wire for it. */
+  /** The request that it sends. */
   request: Request;
 }
 
@@ -24,7 +24,7 @@ function caseOf(type: string, row: Operation, name: string, input: Record<string
   return { name, type, row, input, idempotent: row.idempotent?.(input) ?? true, request };
 }
 
-/** Every operation with what it requires; and, if that decides whether it may be repeated, with all that it takes. */
+/** Every operation with its required parameters, and also with all parameters if these change whether a retry is safe. */
 export const cases: Case[] = Object.entries<Operation>(operations).flatMap(([type, row]) => {
   const least = caseOf(
     type,

@@ -7,7 +7,7 @@ const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-s
 const USUAL = ["/usr/bin", "/usr/local/bin", "/snap/bin"];
 const MAC = ["Chromium", "Google Chrome"].map((name) => `/Applications/${name}.app/Contents/MacOS/${name}`);
 const HINT =
-  "There is no Chromium, so the editor is not tested: apt-get install chromium, or npx playwright-core install chromium, or set CHROMIUM_PATH to where it is.";
+  "Chromium was not found, so the editor tests are skipped. Run apt-get install chromium or npx playwright-core install chromium, or set CHROMIUM_PATH.";
 
 type Environment = Record<string, string | undefined>;
 
@@ -20,7 +20,7 @@ const runnable = (path: string) => {
   }
 };
 
-/** Where there is a Chromium, if anywhere: where the environment says, else where systems or Playwright put it. */
+/** The path of Chromium, if any: from the environment, else where systems or Playwright install it. */
 export function findChromium(env: Environment = process.env): string | undefined {
   const named = env.CHROMIUM_PATH ?? env.CHROME_BIN;
   if (named) return runnable(named) ? named : undefined;
@@ -29,18 +29,18 @@ export function findChromium(env: Environment = process.env): string | undefined
   return [...installed, ...MAC, chromium.executablePath()].find(runnable);
 }
 
-/** Installs it where that needs no question: as root on Debian. */
+/** Installs Chromium if no confirmation is needed: as root on Debian. */
 function install(): void {
   if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) return;
   try {
     for (const args of [["update"], ["install", "-y", "--no-install-recommends", "chromium"]])
       execFileSync("apt-get", args, { stdio: "ignore", env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } });
   } catch {
-    // Then there is none, and the hint says what to do.
+    // The caller prints the hint.
   }
 }
 
-/** The Chromium to use, installed if need be. Without one: an error in CI, elsewhere one line that says what to do. */
+/** The path of Chromium, installed if necessary. If there is none, throws in CI and elsewhere prints a hint. */
 export function needChromium(env: Environment = process.env, say: (line: string) => void = console.log) {
   let path = findChromium(env);
   if (!path && !env.CHROMIUM_PATH && !env.CHROME_BIN) {

@@ -1,10 +1,10 @@
-/** What a field holds: a value, and for a parameter where it is from. */
+/** The content of a field: a value, and for a parameter its source. */
 export interface Held {
   value: string;
   source?: string;
 }
 
-/** What the tests ask of the editor itself, in its page. */
+/** The parts of the editor's RED object that the tests use. */
 export interface Editor {
   actions: { invoke(action: string, value?: unknown): void };
   editor: { edit(node: EditorNode): void; editConfig(name: string, type: string, id: string): void };
@@ -23,7 +23,7 @@ interface EditorNode {
   type: string;
   valid: boolean;
   validationErrors?: (string | object)[];
-  /** Its middle and its size on the canvas. */
+  /** Its center and size in the workspace. */
   x: number;
   y: number;
   w: number;
@@ -33,18 +33,18 @@ interface EditorNode {
 declare const RED: Editor;
 
 /**
- * A hand in the editor's page that works the dialog on top by its own buttons, menus and inputs, many fields at once.
- * Closed: the page holds its source.
+ * Fills many fields of the topmost edit dialog at once, through its own buttons, menus and inputs.
+ * Must not use outer variables, because its source is injected into the page.
  */
 export function createDriver() {
   const { setTimeout } = window;
-  // Dialogs wait for a slide that nobody sees.
+  // The edit dialog waits for animations, although they are off.
   window.setTimeout = ((act: TimerHandler, delay = 0, ...values: unknown[]) =>
     setTimeout(act, delay <= 250 ? 0 : delay, ...values)) as typeof window.setTimeout;
 
   const until = async (test: () => unknown) => {
     for (const end = Date.now() + 20_000; !test(); await new Promise((resolve) => setTimeout(resolve, 4)))
-      if (Date.now() > end) throw new Error(`This did not come to be: ${test}`);
+      if (Date.now() > end) throw new Error(`Timed out waiting for: ${test}`);
   };
   const trays = () => [...document.querySelectorAll<HTMLElement>(".red-ui-tray")];
   const form = () => trays().at(-1)?.querySelector<HTMLElement>(".seo-form");
@@ -53,7 +53,7 @@ export function createDriver() {
       const own = line.querySelector<HTMLInputElement>("[id*=-input-]");
       return own && line.style.display !== "none" ? [{ line, own, name: own.id.replace(/.*-input-/, "") }] : [];
     });
-  /** What one types into, or the list of a fixed value that is chosen. */
+  /** The text input of a field, or the menu button of a choice. */
   const widget = (line: HTMLElement, own: HTMLInputElement) => {
     const typed = line.querySelector<HTMLElement>(".red-ui-typedInput-input-wrap");
     const list = line.querySelector<HTMLElement>(".red-ui-typedInput-option-trigger");
@@ -66,7 +66,7 @@ export function createDriver() {
     menu?.querySelector<HTMLElement>(`a[value="${CSS.escape(value)}"]`)?.click();
   };
 
-  /** What is behind the dialog is not drawn again with it: that is slow without a graphics card. */
+  /** Hides the page behind the edit dialog, because redrawing it is slow without a GPU. */
   const behind = (display: string) => {
     for (const part of document.querySelectorAll<HTMLElement>("#red-ui-workspace-chart, #red-ui-sidebar"))
       part.style.display = display;
@@ -84,7 +84,7 @@ export function createDriver() {
       await until(() => !tray?.isConnected);
       behind("");
     },
-    /** Fills those of the fields that are shown; says which they were. */
+    /** Fills the visible fields, and returns them. */
     fill: (fields: Record<string, Held>) =>
       Object.entries(fields).filter(([name, { value, source }]) => {
         const { line, own } = lines().find((one) => one.name === name) ?? {};
@@ -96,7 +96,7 @@ export function createDriver() {
         for (const event of ["input", "change"]) input?.dispatchEvent(new Event(event, { bubbles: true }));
         return true;
       }),
-    /** What the fields show: text or label, and the source that is chosen. */
+    /** The text or label in each visible field, and its source. */
     shown: () =>
       Object.fromEntries<Held>(
         lines().map(({ line, own, name }) => {
@@ -106,7 +106,7 @@ export function createDriver() {
           return [name, { value, ...(source && { source }) }];
         }),
       ),
-    /** What is said of each field that is shown: its label, what is wrong with it, and a tip. */
+    /** The label, error and tip of each visible field. */
     said: () =>
       Object.fromEntries(
         lines().map(({ line, name }) => {
@@ -116,7 +116,7 @@ export function createDriver() {
           return [name, { label: text("label"), reason: text(".seo-reason"), tip: text(".form-tips"), marked }];
         }),
       ),
-    /** What has the focus: a field's name, "folded" for what hides some, else "before" or "after". */
+    /** The focused field; "folded" for a closed fold, or "before" or "after" the form. */
     focused() {
       const at = document.activeElement;
       if (!at || at.closest("details:not([open])")) return "folded";
@@ -124,7 +124,7 @@ export function createDriver() {
       const place = form()?.compareDocumentPosition(at) ?? 0;
       return name ?? (place === Node.DOCUMENT_POSITION_FOLLOWING ? "after" : "before");
     },
-    /** Makes the dialog narrow; says which fields stick out of it then. */
+    /** Narrows the edit dialog, and returns the fields that overflow it. */
     tooWide(width: number) {
       const all = form();
       if (all) all.style.width = `${width}px`;

@@ -1,23 +1,28 @@
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AxeResults } from "axe-core";
 import type { Locator, Page } from "playwright-core";
 import { createDriver, type Driver, type Editor, type Held } from "./driver.js";
 
 declare const RED: Editor;
 declare const driver: Driver;
+declare const axe: { run(context: unknown): Promise<AxeResults> };
+
+const require = createRequire(import.meta.url);
 
 export type Dialog = ReturnType<typeof dialogOf>;
 export type EditorPage = Awaited<ReturnType<typeof openEditor>>;
 
-/** A text without the breaks of its lines. */
+/** The text of an element, with white space collapsed. */
 export const textOf = async (locator: Locator) => ((await locator.textContent()) ?? "").replace(/\s+/g, " ").trim();
 
-/** A node's dialog, or a config node's, worked by mouse and keyboard. */
+/** The edit dialog of a node or config node, used by mouse and keyboard. */
 function dialogOf(page: Page, kind: "node" | "node-config" = "node") {
   const tray = page.locator(".red-ui-tray").filter({ has: page.locator(`#${kind}-dialog-ok`) });
   const field = (name: string) => tray.locator(`#${kind}-input-${name}`);
   const row = (name: string) => tray.locator(".form-row").filter({ has: page.locator(`[id="${kind}-input-${name}"]`) });
-  /** Chooses an entry of the menu that a button opens. */
+  /** Selects an entry of the menu that a button opens. */
   const pick = async (button: Locator, value: string) => {
     await button.click();
     await page.locator(`.red-ui-typedInput-options:visible a[value="${value}"]`).click();
@@ -32,14 +37,14 @@ function dialogOf(page: Page, kind: "node" | "node-config" = "node") {
     tray,
     row,
     field,
-    /** The part that one types into. */
+    /** The visible input of a field. */
     input: (name: string) => row(name).locator("input:visible, select:visible").first(),
-    /** Shows what is folded away. */
+    /** Opens the fold. */
     async unfold() {
       const fold = tray.locator("details:not([open]) > summary");
       if (await fold.count()) await fold.click();
     },
-    /** Fills a field: from a closed list, where there is one, else by typing. */
+    /** Fills a field from its menu, if it has one, else by typing. */
     async fill(name: string, { value, source }: Held) {
       const line = row(name);
       if (source) {
@@ -57,7 +62,7 @@ function dialogOf(page: Page, kind: "node" | "node-config" = "node") {
   };
 }
 
-/** Opens the editor for somebody who has logged in; `complaints` are the errors of its console. */
+/** Opens the editor with a user's token; `complaints` holds the errors of its console. */
 export async function openEditor(page: Page, url: string, token: string) {
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.stack ?? String(error)));
@@ -65,13 +70,14 @@ export async function openEditor(page: Page, url: string, token: string) {
     if (message.type() === "error") complaints.push(`${message.text()} ${message.location().url}`);
   });
   await page.addInitScript(`window.driver = (${createDriver})()`);
+  await page.addInitScript({ path: require.resolve("axe-core/axe.min.js") });
   const load = async (language = "en-US") => {
     const storage = { "editor-language": language, "auth-tokens": JSON.stringify({ access_token: token }) };
     await page.addInitScript((all) => Object.assign(localStorage, all), storage);
     await page.goto(url, { waitUntil: "commit" });
     await page.waitForFunction(() => "RED" in window && RED.workspaces?.active?.());
     await page.locator("#red-ui-loading-progress").waitFor({ state: "hidden" });
-    // Nothing slides or fades: that is drawn many times over, and slowly where there is no graphics card.
+    // Animations are slow without a GPU.
     await page.addStyleTag({ content: "* { transition: none !important; animation: none !important }" });
     await page.evaluate("$.fx.off = true");
   };
@@ -89,7 +95,7 @@ export async function openEditor(page: Page, url: string, token: string) {
     reload: load,
     palette,
     title: (type: string) => textOf(palette(type).locator(".red-ui-palette-label")),
-    /** Drags a node from the palette onto the canvas, and says which it became. */
+    /** Drags a node from the palette to the workspace and returns its ID. */
     async drag(type: string, x: number, y: number): Promise<string> {
       const before = await page.evaluate((one) => RED.nodes.filterNodes({ type: one }).map((node) => node.id), type);
       await palette(type).dragTo(page.locator("#red-ui-workspace-chart"), { targetPosition: { x, y } });
@@ -103,13 +109,13 @@ export async function openEditor(page: Page, url: string, token: string) {
       page
         .locator(`[id="${from}"] .red-ui-flow-port-output .red-ui-flow-port`)
         .dragTo(page.locator(`[id="${to}"] .red-ui-flow-port-input .red-ui-flow-port`)),
-    /** Opens a node's dialog by a click and the enter key; two clicks may be too slow for a double one. */
+    /** Opens a node's edit dialog by a click and the Enter key, because two clicks may be too slow for a double-click. */
     async edit(id: string): Promise<Dialog> {
       await page.locator(`[id="${id}"] .red-ui-flow-node`).click();
       await page.keyboard.press("Enter");
       return opened("node");
     },
-    /** Tabs through the dialog, opening what is folded; says which fields it came to, in order. */
+    /** Tabs through the edit dialog, opening the fold, and returns the focused fields in order. */
     async tabs(): Promise<string[]> {
       const stops: string[] = [];
       for (let at = "before"; at !== "after"; at = await page.evaluate(() => driver.focused())) {
@@ -119,14 +125,17 @@ export async function openEditor(page: Page, url: string, token: string) {
       }
       return stops;
     },
-    /** Opens the dialog of the config node that a field of the open dialog refers to, or of a new one. */
+    /** Opens the edit dialog of the config node selected in a field, or of a new one. */
     async editConfig(name: string, button: "edit" | "add" = "edit"): Promise<Dialog> {
       await page.locator(`#node-input-btn-${name}-${button}`).click();
       return opened("node-config");
     },
-    /** A node's label on the canvas. */
+    /** A node's label in the workspace. */
     label: (id: string) => textOf(page.locator(`[id="${id}"] .red-ui-flow-node-label`)),
-    /** Opens a dialog, fills it and says yes, all at once; says what it showed, what was filled, and what was said of that. */
+    /** Waits until the workspace has drawn a node's label with a text. */
+    labelled: (id: string, text: string) =>
+      page.locator(`[id="${id}"] .red-ui-flow-node-label`).filter({ hasText: text }).waitFor(),
+    /** Opens, fills and closes an edit dialog in one step; returns its initial values, the filled fields and their errors. */
     visit: (id: string, fields: Record<string, Held> = {}, button: "ok" | "cancel" = "ok") =>
       page.evaluate(
         async ([which, all, end]) => {
@@ -139,15 +148,30 @@ export async function openEditor(page: Page, url: string, token: string) {
         },
         [id, fields, button] as const,
       ),
+    node: (id: string) =>
+      page.evaluate((which) => {
+        const { service } = RED.nodes.node(which);
+        return { ...driver.node(which), properties: { service } };
+      }, id),
+    /** What axe-core finds in the dialog on top, in the light or in the dark theme. */
+    violations: (dark: boolean) =>
+      page.evaluate(async (on) => {
+        document.documentElement.classList.toggle("nr-theme-dark", on);
+        const { violations } = await axe.run([...document.querySelectorAll(".seo-form")].at(-1));
+        document.documentElement.classList.remove("nr-theme-dark");
+        return violations.flatMap(({ id, nodes }) =>
+          nodes.map(({ html, failureSummary }) => [id, html, failureSummary]),
+        );
+      }, dark),
     open: (id: string) => page.evaluate((which) => driver.open(which), id),
     close: (button: "ok" | "cancel") => page.evaluate((end) => driver.close(end), button),
     tooWide: (width: number) => page.evaluate((most) => driver.tooWide(most), width),
-    /** Which dots of 20 × 30 the icons of node types colour. */
+    /** Which of 20 × 30 pixels each node type's icon covers. */
     icons: (all: string[]) => page.evaluate((names) => Promise.all(names.map(driver.icon)), all),
     fill: (fields: Record<string, Held>) => page.evaluate((all) => Object.fromEntries(driver.fill(all)), fields),
     shown: () => page.evaluate(() => driver.shown()),
     said: () => page.evaluate(() => driver.said()),
-    /** Imports nodes as text from the menu. */
+    /** Imports nodes through the import dialog. */
     async import(nodes: object[]) {
       await page.evaluate(() => RED.actions.invoke("core:show-import-dialog"));
       const text = page.locator("#red-ui-clipboard-dialog-import-text");

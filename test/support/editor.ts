@@ -3,17 +3,20 @@ import { load } from "cheerio";
 import { register } from "../../nodes/editor/browser/register.js";
 import type { Texts } from "../../nodes/editor/forms.js";
 
-// biome-ignore lint/suspicious/noExplicitAny: what stands in for the editor's untyped globals
+// biome-ignore lint/suspicious/noExplicitAny: stands in for the editor's untyped globals
 export type Any = any;
 
-/** A text of the catalogue with values in its places. */
+/** A text of the catalog with its placeholders filled in. */
 export const fillIn = (text: string, values: Record<string, unknown>) =>
   text.replace(/__(\w+)__/g, (whole, name) => String(values[name] ?? whole));
 
-/** In the place of the bundle: the modules themselves, so that coverage sees them. */
+/** Replaces the bundle with the modules themselves, for the coverage report. */
 export const MODULES = "const browser = modules;";
 
-/** A small stand-in of Node-RED's editor: it runs a page, opens dialogs, and notes what the page asks for. */
+/** The context stores in the settings of this editor. */
+export const STORES = ["memory", "file"];
+
+/** A small substitute for Node-RED's editor: runs a page, opens edit dialogs, and records requests and missing texts. */
 export function createEditor(page: string, catalogue: Texts) {
   const definitions: Record<string, Any> = {};
   const nodes: Record<string, Any> = {};
@@ -61,6 +64,7 @@ export function createEditor(page: string, catalogue: Texts) {
       return fillIn(String(text), values);
     },
     i18n: { lang: () => "en-US" },
+    settings: { context: { stores: STORES } },
     validators: {
       typedInput:
         ({ type }: Any) =>
@@ -70,23 +74,39 @@ export function createEditor(page: string, catalogue: Texts) {
     nodes: {
       registerType: (type: string, definition: Any) => Object.assign(definitions, { [type]: { ...definition, type } }),
       node: (id: string) => nodes[id],
+      eachConfig: (act: (node: Any) => void) =>
+        Object.values(nodes)
+          .filter(({ _def }) => _def.category === "config")
+          .map(act),
     },
   };
   new Script(part('type="text/javascript"')).runInNewContext({ RED, $, modules: { register } });
+
+  function add(type: string, id = type, more: Record<string, unknown> = {}): Any {
+    const _def = definitions[type];
+    const fresh = Object.entries<Any>(_def.defaults).map(([name, { value }]) => [name, value]);
+    nodes[id] = { id, type, _def, ...Object.fromEntries(fresh), ...more };
+    return nodes[id];
+  }
 
   return {
     definitions,
     requests,
     missing,
     template,
-    /** Makes a node as the editor does for one that is dragged from the palette, with what differs. */
-    add(type: string, id = type, more: Record<string, unknown> = {}): Any {
-      const _def = definitions[type];
-      const fresh = Object.entries<Any>(_def.defaults).map(([name, { value }]) => [name, value]);
-      nodes[id] = { id, type, _def, ...Object.fromEntries(fresh), ...more };
-      return nodes[id];
+    /** Creates a node as the editor does when one is dragged from the palette, then applies `more`. */
+    add,
+    /** Removes a node from the workspace, as a config node is not there when its edit dialog opens for the first time. */
+    forget(node: Any): void {
+      delete nodes[node.id];
     },
-    /** Opens a node's dialog and returns its `$`. */
+    /** Creates a node as the editor does when one is dropped on the workspace. */
+    drop(type: string): Any {
+      const node = add(type, `${type}-dropped`, { z: "flow" });
+      node._def.onadd.call(node);
+      return node;
+    },
+    /** Opens a node's edit dialog and returns its `$`. */
     open(node: Any): Any {
       if (dialog) dialog("form")[0].isConnected = false;
       handlers = new Map();
@@ -104,7 +124,7 @@ export function createEditor(page: string, catalogue: Texts) {
       node._def.oneditprepare.call(node);
       return dialog;
     },
-    /** Types into a field of the open dialog. */
+    /** Types into a field of the open edit dialog. */
     type(selector: string, value: string): void {
       $(selector).val(value).trigger("change");
     },

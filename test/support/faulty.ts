@@ -3,24 +3,24 @@ import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 
-/** A request as it came over the wire. */
+/** A request as the server received it. */
 export interface Received {
   method: string;
   path: string;
-  /** The lines before the body. */
+  /** The request line and headers. */
   head: string;
   body: string;
 }
 
-/** What a server does with a request; `nth` counts from 1 how often this very request has come. */
+/** How a server reacts to a request; `nth` counts identical requests from 1. */
 export type Behaviour = (socket: Socket, request: Received, nth: number) => void;
 
 export interface ListenOptions {
-  /** A pair of test/support/tls to speak TLS with. */
+  /** The name of a certificate in test/support/tls. Absent: no TLS. */
   certificate?: string;
-  /** That of its URL, where it is not what the server speaks. */
+  /** The scheme of the server's URL, if it differs from the server's own. */
   scheme?: "http" | "https";
-  /** Called for each connection before anything is read from it. */
+  /** Called for each connection before it is read. */
   connected?: (socket: Socket) => void;
 }
 
@@ -28,28 +28,28 @@ export interface FaultyServer {
   port: number;
   url: string;
   requests: Received[];
-  /** How many connections were accepted so far, and how many of them are open. */
+  /** The number of accepted connections, and those still open. */
   connections: number;
   open: Set<Socket>;
   close(): Promise<void>;
 }
 
-/** The certificates that the tests trust or do not; their CA is ca.pem, and they are valid until 2120. */
+/** A test certificate, issued by ca.pem and valid until 2120 (except expired.pem). */
 export const tlsFile = (name: string) =>
   readFileSync(new URL(`../../../test/support/tls/${name}.pem`, import.meta.url), "utf8");
 
-/** What identifies a request among those of one test. */
+/** Identifies a request within one test. */
 export const signature = ({ method, path, body = "" }: { method: string; path: string; body?: string | undefined }) =>
   `${method} ${path} ${body}`;
 
-/** An answer as it goes over the wire. */
+/** A response in bytes. */
 export function answer(status: number, body: string | Buffer = "", headers: Record<string, string> = {}): Buffer {
   const all = { "Content-Type": "application/json", "Content-Length": String(Buffer.byteLength(body)), ...headers };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} Said\r\n${lines.join("")}\r\n`), Buffer.from(body)]);
 }
 
-/** Cuts what a client sends into requests. Those whose body is not there yet wait for it. */
+/** Splits a client's bytes into requests, each complete with its body. */
 function parser(received: (request: Received) => void) {
   let text = "";
   return (chunk: Buffer) => {
@@ -68,7 +68,7 @@ function parser(received: (request: Received) => void) {
   };
 }
 
-/** A server on a socket of its own, which reads requests and leaves the socket to `behave`. */
+/** A TCP server that reads requests and leaves the response to `behave`. */
 export async function listen(behave: Behaviour, options: ListenOptions = {}): Promise<FaultyServer> {
   const { certificate, scheme = certificate ? "https" : "http", connected } = options;
   const counts = new Map<string, number>();
@@ -110,8 +110,8 @@ export async function listen(behave: Behaviour, options: ListenOptions = {}): Pr
   return faulty;
 }
 
-/** Resolves when all connections that are open now are closed. */
+/** Resolves when all currently open connections are closed. */
 export const allClosed = (open: Set<Socket>) => Promise.all([...open].map((socket) => once(socket, "close")));
 
-/** An address where nothing listens; a port that was just closed might soon be another server's. */
+/** An address where nothing listens; a port just closed might soon belong to another server. */
 export const deadUrl = "http://127.0.0.1:1";

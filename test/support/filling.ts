@@ -1,7 +1,7 @@
 import { build } from "../../nodes/editor/forms.js";
 import type { Held } from "./driver.js";
 
-/** Everything that the dialogs know, by node type. */
+/** The edit dialogs by node type, and their English texts. */
 export const { types, english } = build();
 export type Fields = (typeof types)[string]["rows"];
 export const nodeTypes = Object.keys(types).filter((type) => type !== "seo-service");
@@ -10,7 +10,7 @@ export type Row = Fields[string];
 
 const countOf = ({ min = 0 }: Row, round: number) => String(min + round);
 
-/** Where a parameter may come from, each with what to write for it. */
+/** The sources of a parameter, each with a value to fill in. */
 const sources: Record<string, (name: string, row: Row, round: number) => string> = {
   str: (name, row, round) => {
     if (row.kind === "count") return countOf(row, round);
@@ -28,10 +28,11 @@ export const ROUNDS = Object.keys(sources).length;
 const plain: Partial<Record<Row["kind"], (row: Row, round: number) => string>> = {
   choice: ({ values = {} }, round) => Object.keys(values)[round % Object.keys(values).length] ?? "",
   count: countOf,
+  store: () => "file",
   text: ({ label, example }, round) => example ?? `${label} ${round}`,
 };
 
-/** What is written into a dialog's fields in a round: over all rounds, a parameter gets every source. */
+/** The values for an edit dialog's fields in a round; over all rounds, each parameter uses every source. */
 export function fillingOf(type: string, round: number): Record<string, Held> {
   const one = ([name, row]: [string, Row]): [string, Held][] => {
     const [source, write] = Object.entries(sources)[(name.length + round) % ROUNDS] ?? [];
@@ -42,24 +43,24 @@ export function fillingOf(type: string, round: number): Record<string, Held> {
   return Object.fromEntries(Object.entries(fieldsOf(type)).flatMap(one));
 }
 
-/** How a dialog shows it: a closed list by name. */
+/** A value as the edit dialog shows it: a choice by its label. */
 export function shownAs({ values = {}, source }: Row, held: Held): Held {
   const label = values[held.value];
   if (!source || held.source !== "str" || label === undefined) return held;
   return { ...held, value: label.toLowerCase() === held.value.toLowerCase() ? label : `${label} (${held.value})` };
 }
 
-/** The value of a new node, and of a node of an older version that lacks it. */
+/** The default of a property, also for a node of an older version that lacks it. */
 export const preset = ({ value, source }: Row): Held => (source ? { value, source: "msg" } : { value });
 
-/** A fixed value that its kind refuses. A closed list leaves no room for one. */
+/** A fixed value that is invalid for its kind; a choice allows no such value. */
 export const bad: Partial<Record<Row["kind"], string>> = {
   text: "a\u0007b",
   secret: "a\u0007b",
   segment: "a/b",
   count: "-1",
 };
-/** What other sources refuse. */
+/** Invalid values for the other sources. */
 export const unreadable: Held[] = [
   { source: "msg", value: "payload[" },
   { source: "flow", value: "a b" },

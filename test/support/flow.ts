@@ -19,11 +19,11 @@ export interface Outcome {
   outputs: Message[];
   /** What the Catch node received. */
   caught?: Message;
-  /** How often Node-RED was told that the message is done with: once, or the node is broken. */
+  /** How often the node called done, which must be once. */
   ends: number;
 }
 
-/** What a Catch node receives of a failure. */
+/** The message that a Catch node receives. */
 export interface Failure extends Message {
   error: { message: string; code?: string; source: { id: string } };
   seo: {
@@ -41,13 +41,13 @@ export interface Failure extends Message {
   };
 }
 
-/** The failure that a message ended with. */
+/** The error of a message that must have failed. */
 export function failure({ caught }: { caught?: Message }): Failure {
   if (!caught) throw new Error("The message did not fail.");
   return caught as Failure;
 }
 
-/** The catalogue is not loaded here: a text is shown as its key and what is put into it. */
+/** The catalog is not loaded, so a text appears as its key and values. */
 const translate = (key: string, values?: object) => (values ? `${key} ${JSON.stringify(values)}` : key);
 
 const types: Register[] = [
@@ -57,10 +57,10 @@ const types: Register[] = [
   ),
 ];
 
-/** On the one tab: Node-RED takes what has no place on the canvas for a config node. */
+/** Node-RED treats a node without a position as a config node. */
 const place = { z: "tab", x: 0, y: 0 };
 
-/** A service node, asking `baseUrl`. */
+/** A service node for `baseUrl`. */
 export const service = (id: string, baseUrl: string, settings: object = {}): FlowNode => ({
   id,
   type: "seo-service",
@@ -69,7 +69,7 @@ export const service = (id: string, baseUrl: string, settings: object = {}): Flo
   ...settings,
 });
 
-/** A node, wired to where `send` looks for its output. What else its `wires` name and the flow does not have is listened to. */
+/** A node, wired to "out", where `send` collects its output. Other IDs in `wires` become listeners unless the flow has them. */
 export const node = (id: string, type: string, settings: object = {}): FlowNode => ({
   id,
   type,
@@ -79,16 +79,16 @@ export const node = (id: string, type: string, settings: object = {}): FlowNode 
   ...settings,
 });
 
-/** A report that is chosen in the dialog. */
+/** A report selected as a fixed value. */
 export const fixedReport = { reportId: "7", reportIdType: "str" };
 
-/** A configuration of TLS, as the editor stores it: the CA comes with the credentials, or as `ca`, a file. */
+/** A TLS configuration node as the editor saves it; the CA is in its credentials, or `ca` names a file. */
 export function tlsConfig(id: string, settings: object = {}): FlowNode {
   const blank = { name: "", cert: "", key: "", ca: "", servername: "", alpnprotocol: "" };
   return { id, type: "tls-config", ...blank, verifyservercert: true, ...settings };
 }
 
-/** Adds a Catch, a Complete and a Status node for all, and a listener for each id that is wired to and not there. */
+/** Adds a Catch, a Complete and a Status node for all nodes, and a listener for each wired ID that does not exist. */
 function complete(nodes: FlowNode[]): FlowNode[] {
   const seo = nodes.filter(({ type, z }) => z && type.startsWith("seo-"));
   const all = [
@@ -135,7 +135,7 @@ export async function startFlow(nodes: FlowNode[], credentials: Credentials = {}
     ended(outcome);
   }
 
-  /** Listens to the ends of a flow, once to each: a deploy leaves some nodes and makes others anew. */
+  /** Listens to each listener node once, because a deploy replaces only some of them. */
   function listen(flow: FlowNode[]): void {
     for (const { id, type } of flow) {
       const listener = type === "helper" ? helper.getNode(id) : null;
@@ -148,7 +148,7 @@ export async function startFlow(nodes: FlowNode[], credentials: Credentials = {}
     }
   }
 
-  /** Resolves when `found` finds something in what was heard. */
+  /** Resolves when `found` returns a value, which is tried again after each message. */
   async function until<T>(found: () => T | undefined | false): Promise<T> {
     const event = on(news, "heard");
     for (let it = found(); ; it = found()) {
@@ -167,23 +167,23 @@ export async function startFlow(nodes: FlowNode[], credentials: Credentials = {}
 
   return {
     log: log.lines,
-    /** What its nodes warned of. */
+    /** The warnings of its nodes. */
     warnings: () => log.lines.filter(({ level, id }) => level === WARN && id),
     until,
-    /** What a listener has heard so far. */
+    /** The messages that a listener has received. */
     of,
-    /** What a listener heard, as soon as it is `count` messages. */
+    /** Resolves with a listener's messages when there are `count`. */
     take: (id: string, count: number) => until(() => of(id).length >= count && of(id)),
-    /** Forgets what was heard. */
+    /** Clears all received messages. */
     forget: () => heard.clear(),
 
-    /** The statuses so far, of one node or of all. */
+    /** The statuses of one node or of all. */
     statuses: (only?: string) =>
       of("shown")
         .map(({ status }) => status as NodeStatus & { source: { id: string } })
         .filter(({ source }) => only === undefined || source.id === only),
 
-    /** Gives a message to a node. Resolves when the node is done with it. */
+    /** Sends a message to a node and resolves when the node is done. */
     send(id: string, msg: Message = {}): Promise<Outcome> {
       const _msgid = `message-${++messages}`;
       return new Promise((ended) => {
@@ -192,14 +192,14 @@ export async function startFlow(nodes: FlowNode[], credentials: Credentials = {}
       });
     },
 
-    /** Deploys `changed` in place of what runs. Resolves when the old nodes are closed and the new ones run. */
+    /** Deploys `changed` and resolves when the old nodes are closed and the new ones have started. */
     async deploy(changed: FlowNode[], type: "full" | "flows" | "nodes" = "nodes"): Promise<void> {
       const all = complete(changed);
       await redeploy(all, type, { ...defaultKeys(changed), ...credentials });
       listen(all);
     },
 
-    /** Stops the flow, and waits until its nodes are closed. */
+    /** Stops the flow and waits until its nodes are closed. */
     async stop(): Promise<void> {
       await helper.unload();
       log.stop();

@@ -4,15 +4,15 @@ import type { AddressInfo } from "node:net";
 
 export type Row = Record<string, unknown>;
 
-/** What a paginator makes an answer of. */
+/** The input of a paginator. */
 interface View {
-  /** The whole list, and where in it the page begins and ends. */
+  /** The whole list, and where the page begins and ends in it. */
   all: readonly Row[];
   from: number;
   to: number;
   page: number;
   size: number;
-  /** A link to a page or cursor as installations write it: another host, http for https, the filters and per_page lost. */
+  /** A link to a page or cursor with the faults of real installations: another host, http, no filters and no per_page. */
   link(query: Record<string, string | number>): string;
 }
 
@@ -24,7 +24,7 @@ const pagesOf = ({ all, size }: View) => Math.max(1, Math.ceil(all.length / size
 const more = ({ all, to }: View) => to < all.length;
 const records = ({ all, from, to }: View) => all.slice(from, to);
 
-/** The figures of a length-aware paginator; as text where `text` says so. */
+/** The numbers of a length-aware paginator, each converted by `figure`. */
 function figures(view: View, figure: (value: number) => unknown = (value) => value): Row {
   const { from, to, page, size, all, link } = view;
   return {
@@ -53,7 +53,7 @@ const bareLinks = (view: View) => {
 const nextCursor = (view: View) => (more(view) ? encode(view.to) : null);
 const cursorLink = (view: View) => (more(view) ? view.link({ cursor: encode(view.to) }) : null);
 
-/** The paginators that know cursors and no pages. */
+/** The paginators with cursors instead of page numbers. */
 const cursors: Record<string, Shape> = {
   "cursor in meta": (view) => ({
     data: records(view),
@@ -75,7 +75,7 @@ const cursors: Record<string, Shape> = {
   }),
 };
 
-/** Every paginator that has been met: what it answers to a request for a page. */
+/** The response of every known paginator to a request for a page. */
 export const shapes: Record<string, Shape> = {
   ...cursors,
   "length-aware": (view) => ({
@@ -121,19 +121,19 @@ interface Reply {
   body: unknown;
 }
 
-/** What a list server may be told, and told anew while it runs. */
+/** The options of a list server, which can change while it runs. */
 export interface ListOptions {
   all: readonly Row[];
   shape?: Shape;
-  /** Records on a page at most, whatever is asked for. */
+  /** Maximum number of records per page, whatever per_page says. */
   most?: number;
-  /** Waited for before a request is answered. */
+  /** Delays the response. */
   wait?: (asked: Asked) => Promise<unknown> | undefined;
-  /** Answers in place of the list. */
+  /** Returns a response instead of the list. */
   reply?: (asked: Asked) => Reply | undefined;
 }
 
-/** A service that has one list, for both paths, with links to a host of their own. */
+/** A service with the same list at every path, and with links to another host. */
 export async function startLists(first: ListOptions) {
   const asked: Asked[] = [];
   let running = 0;
@@ -174,9 +174,9 @@ export async function startLists(first: ListOptions) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     options: first,
     asked,
-    /** What came to the host that the links name. */
+    /** The requests to the host in the links. */
     strayed,
-    /** The most requests that were under way at a time. */
+    /** The maximum number of concurrent requests. */
     busiest: 0,
     async close(): Promise<void> {
       for (const one of [server, elsewhere]) {
@@ -195,14 +195,14 @@ function fromCursor(cursor: string): number {
   return Number.isInteger(from) ? from : Number(JSON.parse(Buffer.from(cursor, "base64url").toString()).from);
 }
 
-/** Reports with ids from `count` down to 1, as the service sorts them. */
+/** `count` reports with descending IDs, the last of which is `first`, as the service sorts them. */
 export const reports = (count: number, first = 1): Row[] =>
   Array.from({ length: count }, (_, i) => {
     const id = first + count - 1 - i;
     return { id, url: `example.com/${id}`, score: id % 101, result: "good", privacy: 0, created_at: "2026-01-01" };
   });
 
-/** Projects, which have no id. */
+/** Projects, which have no ID. */
 const projects = (count: number): Row[] =>
   Array.from({ length: count }, (_, i) => ({ project: `p${i}.example`, reports: i, created_at: null }));
 
@@ -212,7 +212,7 @@ export const listed: Record<string, (count: number) => Row[]> = {
   "seo-project-list": projects,
 };
 
-/** A promise, and what settles it. */
+/** A promise and the function that resolves it. */
 export function latch() {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {

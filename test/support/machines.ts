@@ -9,15 +9,15 @@ export interface Machine extends Instance {
 }
 
 /**
- * Starts one more Node-RED with the package that is installed in `folder`: what a second machine would be. One that has
- * ended starts again with the flow that it had.
+ * Starts another Node-RED instance with the package installed in `folder`. An instance that was stopped starts again
+ * with its flow.
  */
 export async function startMachine(folder: string, name: string): Promise<Machine> {
   const own = join(folder, name);
   mkdirSync(own, { recursive: true });
   if (!existsSync(join(own, "node_modules"))) symlinkSync(join(folder, "node_modules"), join(own, "node_modules"));
   installStandIns(own);
-  // A connection to the broker that broke is made again soon.
+  // Reconnect to the broker quickly.
   const nodeRed = await startNodeRed(own, { more: { mqttReconnectTime: 200 } });
   return { ...drive(nodeRed), nodeRed };
 }

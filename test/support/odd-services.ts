@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A project's name that must stay a text. */
+/** A project name that must be shown as text. */
 export const MARKUP = `<img src=x onerror="window.broken=1">`;
 const MEGABYTE = `<!doctype html><title>A site</title>${"<p>words</p>".repeat(90_000)}`;
 
-/** What is not the service although it answers, each under a path of its own: `/html`, `/moved`, `/refuses`; and one of odd names, `/markup`. */
+/** Servers that respond but are not the service (`/html`, `/moved`, `/refuses`), and a service with HTML in its names (`/markup`). */
 export async function startOddServices() {
   const asked: string[] = [];
   const answers: Record<string, [status: number, headers: Record<string, string>, body: string]> = {
@@ -25,7 +25,7 @@ export async function startOddServices() {
   return {
     port,
     url: `http://127.0.0.1:${port}`,
-    /** The paths that were asked for. */
+    /** The requested paths. */
     asked,
     async close() {
       server.closeAllConnections();

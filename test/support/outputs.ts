@@ -15,7 +15,7 @@ export const parts = (msg: Message | undefined) => msg?.parts as Parts;
 export const seo = (msg: Message | undefined) => msg?.seo as Record<string, unknown>;
 export const payloads = (messages: Message[]) => messages.map(({ payload }) => payload);
 
-/** A list node for each output, the streams with a join node behind them. */
+/** A list node for each output, with a Join node behind each stream. */
 export const outputs = (type: string, settings: object = {}) => [
   ...["body", "data", "all"].map((output) => node(output, type, { output, ...settings, wires: [[`${output}-out`]] })),
   ...["pages", "records"].flatMap((output) => [
@@ -24,14 +24,14 @@ export const outputs = (type: string, settings: object = {}) => [
   ]),
 ];
 
-/** For one suite: a service of lists, and the flow that asks it, which is the suite's to run. */
+/** A list server for one suite, which starts and stops `flow` itself. */
 export function withLists() {
   const suite = {
     lists: undefined as unknown as Lists,
     flow: undefined as unknown as Flow,
-    /** The service node that asks it. */
+    /** The service node for the list server. */
     service: (settings: object = {}) => service("service", suite.lists.url, { retries: "0", ...settings }),
-    /** From now on the service has these records, and nothing was heard or asked. */
+    /** Replaces the served records and clears all recorded requests and messages. */
     serve(options: Lists["options"]) {
       suite.lists.asked.length = 0;
       suite.lists.options = options;

@@ -4,15 +4,15 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 
 export interface ProxyServer {
   url: string;
-  /** What was asked of it: `GET http://...` or `CONNECT host:port`, each with its Proxy-Authorization. */
+  /** The requests: `GET http://...` or `CONNECT host:port`, each with its Proxy-Authorization. */
   asked: { line: string; authorization: string | undefined }[];
   connections: number;
-  /** Its connections that are open, on either side. */
+  /** Its open connections, on either side. */
   open: Set<Socket>;
   close(): Promise<void>;
 }
 
-/** A forward proxy: plain http in absolute form, anything by CONNECT unless `tunnel` says how that is refused. */
+/** A forward proxy for absolute-form requests and CONNECT; `tunnel` rejects CONNECT instead. */
 export async function startProxy(tunnel?: (socket: Socket) => void, port = 0): Promise<ProxyServer> {
   const sockets = new Set<Socket>();
   const keep = (socket: Socket) => {

@@ -27,7 +27,7 @@ export async function closeClients(): Promise<void> {
   clients.clear();
 }
 
-/** Reads a list as a node does, page by page. */
+/** Reads the pages of a list as a node does. */
 function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input = {} }: Reading = {}) {
   const row = rowOf(type);
   const settings = readSettings(row.options, { limit });
@@ -47,7 +47,7 @@ function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input
   return readAllPages(job, type, row);
 }
 
-/** Reads a list to its end. */
+/** Reads all pages of a list. */
 export async function readAll(url: string, type: string, reading?: Reading) {
   const records: unknown[] = [];
   let last: Page | undefined;

@@ -17,14 +17,14 @@ export type Credentials = Record<string, Record<string, string>>;
 
 export type Register = (RED: NodeAPI) => void;
 
-/** A line of Node-RED's log, of whatever level. */
+/** A line of Node-RED's log, at any level. */
 export interface LogLine {
   level: number;
   id?: string;
   msg: unknown;
 }
 
-/** As much of node-red-node-test-helper as the tests use; it has no types of its own. */
+/** The part of node-red-node-test-helper that the tests use; the package has no types. */
 interface Helper {
   init(nodeRed: string): void;
   load(types: Register[], flow: FlowNode[], credentials?: Credentials): Promise<void>;
@@ -32,9 +32,11 @@ interface Helper {
   unload(): Promise<void>;
   clearFlows(): Promise<void>;
   getNode(id: string): Node | null;
-  /** Asks the admin API, in which everybody may do everything. */
+  /** The runtime's settings, as its nodes see them. */
+  settings(): object;
+  /** Sends a request to the admin API, without authentication. */
   request(): { post(path: string): { send(body: unknown): Promise<{ body: unknown; text: string }> } };
-  /** The spies that `load` puts around the log and around every method of a node. */
+  /** The spies that `load` puts on the log and on every method of a node. */
   _sandbox: { restore(): void };
 }
 
@@ -58,7 +60,7 @@ export async function load(types: Register[], flow: FlowNode[], credentials: Cre
   }
 }
 
-/** Deploys a changed flow; resolves when the new nodes run. The helper itself waits for that 300 ms at most. */
+/** Deploys a changed flow and resolves when the new nodes have started; the helper alone would wait only 300 ms. */
 export async function redeploy(flow: FlowNode[], type: "full" | "flows" | "nodes", keys: Credentials): Promise<void> {
   const { events } = nodeRedModule<{ events: EventEmitter }>("@node-red/util");
   const started = once(events, "flows:started");
@@ -74,7 +76,7 @@ interface LogHandler {
   emit(event: "log", line: LogLine): void;
 }
 
-/** Every line that Node-RED logs from now on, at trace level too, until `stop`. */
+/** Records every line of Node-RED's log, including trace, until `stop`. */
 export function readLog(): { lines: LogLine[]; stop(): void } {
   const { log } = nodeRedModule<{ log: Log }>("@node-red/util");
   const lines: LogLine[] = [];

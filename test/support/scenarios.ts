@@ -3,33 +3,33 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { Code } from "../../src/errors.js";
 import { answer, type Behaviour, type ListenOptions } from "./faulty.js";
 
-/** One way in which a service, or what is in front of it, answers; and what a message that meets it ends with. */
+/** One behavior of a service, or of a server in front of it, and the outcome of a request. */
 export interface Scenario {
   behave: Behaviour;
-  /** Absent: the message succeeds. */
+  /** Absent: the request succeeds. */
   code?: Code;
-  /** Another attempt may succeed. */
+  /** A retry may succeed. */
   transient?: true;
-  /** The service may have done what was asked. */
+  /** The request may have taken effect. */
   acted?: boolean;
-  /** The status that the failure tells. */
+  /** The HTTP status of the error. */
   status?: number;
-  /** The payload of a success, where it is not `fine`. */
+  /** The payload on success, if it is not `fine`. */
   payload?: unknown;
-  /** Enough for a delete, though for nothing else. */
+  /** A success for DELETE only. */
   empty?: true;
-  /** The requests do not get as far as the server. */
+  /** The requests do not reach the server. */
   unseen?: true;
   server?: ListenOptions | "none";
   /** Properties of the service node. */
   settings?: object;
-  /** The requests go through a proxy, which refuses a tunnel so. */
+  /** The state of the proxy that the requests go through, or how it rejects CONNECT. */
   proxy?: "works" | "down" | ((socket: Socket) => void);
 }
 
 export const fine = { data: { id: 7, url: "example.com", password: false }, status: 200 };
 const body = JSON.stringify(fine);
-/** An answer that is well, as it goes over the wire. */
+/** A successful response in bytes. */
 export const ok = answer(200, body);
 const html = "<!doctype html><title>Log in</title>";
 
@@ -50,16 +50,16 @@ const end =
 const reset =
   (bytes: Buffer | string = ""): Behaviour =>
   (socket) =>
-    // The reset must not overtake what was written.
+    // The reset must not overtake the bytes already written.
     bytes ? socket.write(bytes, () => setTimeout(() => socket.resetAndDestroy(), 20)) : socket.resetAndDestroy();
 const half = ok.subarray(0, ok.length - 10);
-/** The same, with the word that the connection is not kept. */
+/** The same response with `Connection: close`. */
 const notKept = (bytes: Buffer | string) => String(bytes).replace("\r\n", "\r\nConnection: close\r\n");
 const head = (status: number, ...lines: string[]) =>
   `HTTP/1.1 ${status} Said\r\n${lines.map((l) => `${l}\r\n`).join("")}\r\n`;
 const chunked = head(200, "Content-Type: application/json", "Transfer-Encoding: chunked");
 
-/** Sends the same again and again, as fast as it is read. */
+/** Sends the same bytes repeatedly, as fast as the client reads them. */
 function pour(socket: Socket, bytes: Buffer): void {
   const more = () => {
     while (!socket.destroyed && socket.write(bytes));
@@ -75,80 +75,89 @@ function drip(socket: Socket, ms: number, next: () => string): void {
 }
 
 const connection: Record<string, Scenario> = {
-  "nothing listens": { behave: say(ok), server: "none", ...unsent },
-  "reset when connected": {
+  "connection refused": { behave: say(ok), server: "none", ...unsent },
+  "reset on connect": {
     behave: say(ok),
     server: { connected: (socket) => socket.resetAndDestroy() },
     ...lost,
     unseen: true,
   },
-  "closed when connected": { behave: () => {}, server: { connected: (socket) => socket.end() }, ...lost },
-  "reset before the answer": { behave: reset(), ...lost },
-  "closed before the answer": { behave: end(), ...lost },
+  "closed on connect": { behave: () => {}, server: { connected: (socket) => socket.end() }, ...lost },
+  "reset before the response": { behave: reset(), ...lost },
+  "closed before the response": { behave: end(), ...lost },
   "reset within the headers": { behave: reset(ok.subarray(0, 30)), ...lost },
   "closed within the headers": { behave: end(ok.subarray(0, 30)), ...lost },
   "reset within the body": { behave: reset(half), ...lost },
   "closed within the body": { behave: end(half), ...lost },
   "closed within a chunk": { behave: end(`${chunked}ff\r\n{"data":`), ...lost },
   "closed before the last chunk": { behave: end(`${chunked}2\r\n{}\r\n`), ...lost },
-  "closed within the body, of a connection that is not kept": { behave: end(notKept(half)), ...lost },
-  "reset within the body, of a connection that is not kept": { behave: reset(notKept(half)), ...lost },
-  "closed within a chunk, of a connection that is not kept": {
+  "closed within the body, Connection: close": { behave: end(notKept(half)), ...lost },
+  "reset within the body, Connection: close": { behave: reset(notKept(half)), ...lost },
+  "closed within a chunk, Connection: close": {
     behave: end(notKept(`${chunked}ff\r\n{"data":`)),
     ...lost,
   },
-  "well, of a connection that is not kept": { behave: end(notKept(ok)) },
-  "reset once, then well": {
+  "success, Connection: close": { behave: end(notKept(ok)) },
+  "reset once, then success": {
     behave: (socket, request, nth) => (nth === 1 ? reset() : say(ok))(socket, request, nth),
     ...lost,
   },
 };
 
 const time: Record<string, Scenario> = {
-  "never answers": { behave: () => {}, ...late },
-  "stops within the headers": { behave: say(ok.subarray(0, 30)), ...late },
-  "stops within the body": { behave: say(half), ...late },
-  "a header's letter at a time": {
+  "no response": { behave: () => {}, ...late },
+  "stalls within the headers": { behave: say(ok.subarray(0, 30)), ...late },
+  "stalls within the body": { behave: say(half), ...late },
+  "header sent one character at a time": {
     behave: (socket) => {
       socket.write("HTTP/1.1 200 OK\r\nX-Slow: ");
       drip(socket, 50, () => "x");
     },
     ...late,
   },
-  "a trickle of blanks": {
+  "endless body of spaces, sent slowly": {
     behave: (socket) => {
       socket.write(chunked);
       drip(socket, 50, () => "1\r\n \r\n");
     },
     ...late,
   },
-  "still processing, for ever": { behave: (socket) => drip(socket, 50, () => head(102)), ...late },
-  "slow, but in time": { behave: (socket) => setTimeout(() => socket.write(ok), 300) },
+  "endless 102 Processing": { behave: (socket) => drip(socket, 50, () => head(102)), ...late },
+  "slow, but within the timeout": { behave: (socket) => setTimeout(() => socket.write(ok), 300) },
 };
 
 const protocol: Record<string, Scenario> = {
-  "longer than it says": { behave: say(answer(200, body, { "Content-Length": "9" })), ...wrong, status: 200 },
-  "two lengths": { behave: say(`${head(200, "Content-Length: 2", "Content-Length: 3")}{}`), ...wrong },
-  "a length and chunks": { behave: say(`${head(200, "Content-Length: 2", "Transfer-Encoding: chunked")}{}`), ...wrong },
-  "a bad chunk size": { behave: say(`${chunked}zz\r\n{}\r\n`), ...wrong },
+  "body longer than Content-Length": {
+    behave: say(answer(200, body, { "Content-Length": "9" })),
+    ...wrong,
+    status: 200,
+  },
+  "two Content-Length headers": { behave: say(`${head(200, "Content-Length: 2", "Content-Length: 3")}{}`), ...wrong },
+  "Content-Length and chunked encoding": {
+    behave: say(`${head(200, "Content-Length: 2", "Transfer-Encoding: chunked")}{}`),
+    ...wrong,
+  },
+  "invalid chunk size": { behave: say(`${chunked}zz\r\n{}\r\n`), ...wrong },
   "not HTTP": { behave: say("SSH-2.0-OpenSSH_9.6\r\n"), ...wrong },
-  "100 KB of one header": { behave: say(answer(200, body, { "X-Long": "x".repeat(100_000) })), ...wrong },
+  "header of 100 KB": { behave: say(answer(200, body, { "X-Long": "x".repeat(100_000) })), ...wrong },
   "600 headers": {
     behave: say(
       answer(200, body, Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`X-Header-${i}`, "x".repeat(20)]))),
     ),
     ...wrong,
   },
-  "100 that was not asked for": { behave: end(head(100)), ...lost },
-  "101 that was not asked for": { behave: end(head(101, "Upgrade: x", "Connection: upgrade")), ...lost },
-  "102 and 103 first": { behave: say(head(102) + head(103, "Link: </x>; rel=preload") + ok) },
-  "HTTP/1.0 until the end": { behave: end(`HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n${body}`) },
-  "in many chunks": {
+  "unrequested 100 Continue": { behave: end(head(100)), ...lost },
+  "unrequested 101 Switching Protocols": { behave: end(head(101, "Upgrade: x", "Connection: upgrade")), ...lost },
+  "102 and 103 before the response": { behave: say(head(102) + head(103, "Link: </x>; rel=preload") + ok) },
+  "HTTP/1.0 response that ends with the connection": {
+    behave: end(`HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n${body}`),
+  },
+  "many chunks": {
     behave: say(
       `${chunked}${(body.match(/.{1,7}/g) ?? []).map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join("")}0\r\n\r\n`,
     ),
   },
-  "in chunks": { behave: say(`${chunked}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`) },
+  "one chunk": { behave: say(`${chunked}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`) },
 };
 
 const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
@@ -157,25 +166,25 @@ const bomb = Buffer.alloc((64 << 20) + 1, " ");
 const megabyte = Buffer.alloc(1 << 20, " ");
 
 const bodies: Record<string, Scenario> = {
-  "HTML with 200": { behave: say(answer(200, html, { "Content-Type": "text/html" })), ...wrong, status: 200 },
-  "nothing with 200": { behave: say(answer(200)), ...wrong, status: 200, empty: true },
-  "nothing with 204": { behave: say(head(204)), ...wrong, status: 204, empty: true },
-  "204 that has a length": { behave: say(head(204, "Content-Length: 2")), ...wrong, status: 204, empty: true },
-  "blanks with 200": { behave: say(answer(200, " \r\n")), ...wrong, status: 200, empty: true },
-  "half of a JSON text": { behave: say(answer(200, body.slice(0, 20))), ...wrong, status: 200 },
-  "two JSON texts": { behave: say(answer(200, body + body)), ...wrong, status: 200 },
+  "200 with HTML": { behave: say(answer(200, html, { "Content-Type": "text/html" })), ...wrong, status: 200 },
+  "200 with an empty body": { behave: say(answer(200)), ...wrong, status: 200, empty: true },
+  "204 without a body": { behave: say(head(204)), ...wrong, status: 204, empty: true },
+  "204 with Content-Length": { behave: say(head(204, "Content-Length: 2")), ...wrong, status: 204, empty: true },
+  "200 with only white space": { behave: say(answer(200, " \r\n")), ...wrong, status: 200, empty: true },
+  "truncated JSON": { behave: say(answer(200, body.slice(0, 20))), ...wrong, status: 200 },
+  "two JSON documents": { behave: say(answer(200, body + body)), ...wrong, status: 200 },
   "NaN in JSON": { behave: say(answer(200, '{"data":NaN}')), ...wrong, status: 200 },
-  "too deep": { behave: say(answer(200, deep(3000))), ...wrong, status: 200 },
-  "too deep by one": { behave: say(answer(200, deep(65))), ...wrong, status: 200 },
-  "as deep as allowed": { behave: say(answer(200, deep(64))), payload: JSON.parse(deep(64)) },
-  "100 MB announced": {
+  "nested far too deeply": { behave: say(answer(200, deep(3000))), ...wrong, status: 200 },
+  "nested one level too deeply": { behave: say(answer(200, deep(65))), ...wrong, status: 200 },
+  "nested as deeply as allowed": { behave: say(answer(200, deep(64))), payload: JSON.parse(deep(64)) },
+  "Content-Length of 100 MB": {
     behave: (socket) => {
       socket.write(head(200, "Content-Length: 100000000"));
       pour(socket, megabyte);
     },
     ...wrong,
   },
-  "an endless body": {
+  "endless body": {
     behave: (socket) => {
       socket.write(head(200));
       pour(socket, megabyte);
@@ -189,43 +198,43 @@ const bodies: Record<string, Scenario> = {
     },
     ...wrong,
   },
-  "a gzip bomb": { behave: coded("gzip", gzipSync(bomb, { level: 1 })), ...wrong },
-  "a brotli bomb": {
+  "gzip bomb": { behave: coded("gzip", gzipSync(bomb, { level: 1 })), ...wrong },
+  "brotli bomb": {
     behave: coded("br", brotliCompressSync(bomb, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })),
     ...wrong,
   },
-  "gzip that is none": { behave: coded("gzip", Buffer.from(body)), ...wrong },
-  "gzip cut short": { behave: coded("gzip", gzipSync(body).subarray(0, 20)), ...wrong },
-  "gzip twice": { behave: coded("gzip, gzip", gzipSync(gzipSync(body))), ...wrong },
-  "a coding not asked for": { behave: coded("zstd", Buffer.from(body)), ...wrong },
+  "invalid gzip": { behave: coded("gzip", Buffer.from(body)), ...wrong },
+  "truncated gzip": { behave: coded("gzip", gzipSync(body).subarray(0, 20)), ...wrong },
+  "gzip applied twice": { behave: coded("gzip, gzip", gzipSync(gzipSync(body))), ...wrong },
+  "unrequested content encoding": { behave: coded("zstd", Buffer.from(body)), ...wrong },
   gzip: { behave: coded("gzip", gzipSync(body)) },
   brotli: { behave: coded("br", brotliCompressSync(Buffer.from(body))) },
-  "a byte order mark": { behave: say(answer(200, `\ufeff${body}`)) },
-  "no UTF-8": { behave: say(answer(200, Buffer.from('{"data":"\xff"}', "latin1"))), payload: { data: "\ufffd" } },
-  "201 that says 200": { behave: say(answer(201, body)) },
-  "JSON that says to be HTML": { behave: say(answer(200, body, { "Content-Type": "text/html" })) },
-  "null with 200": { behave: say(answer(200, "null")), payload: null },
-  "a number with 200": { behave: say(answer(200, "7")), payload: 7 },
-  __proto__: {
+  "byte order mark": { behave: say(answer(200, `\ufeff${body}`)) },
+  "invalid UTF-8": { behave: say(answer(200, Buffer.from('{"data":"\xff"}', "latin1"))), payload: { data: "\ufffd" } },
+  "201 with status 200 in the body": { behave: say(answer(201, body)) },
+  "JSON with a Content-Type of HTML": { behave: say(answer(200, body, { "Content-Type": "text/html" })) },
+  "200 with null": { behave: say(answer(200, "null")), payload: null },
+  "200 with a number": { behave: say(answer(200, "7")), payload: 7 },
+  "__proto__ in JSON": {
     behave: say(answer(200, '{"data":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"id":7}}')),
     payload: { data: { id: 7 } },
   },
 };
 
 const redirects = (other: string): Record<string, Scenario> => ({
-  "to the login page": { behave: say(answer(302, html, { Location: "/login" })), ...elsewhere, status: 302 },
-  "to https": { behave: say(answer(301, "", { Location: "https://127.0.0.1/" })), ...elsewhere, status: 301 },
+  "302 to the login page": { behave: say(answer(302, html, { Location: "/login" })), ...elsewhere, status: 302 },
+  "301 to https": { behave: say(answer(301, "", { Location: "https://127.0.0.1/" })), ...elsewhere, status: 301 },
   ...Object.fromEntries(
     [301, 302, 303, 307, 308].map((status) => [
       `${status} to another origin`,
       { behave: say(answer(status, "", { Location: `${other}/api/v1/reports` })), ...elsewhere, status },
     ]),
   ),
-  "to nowhere": { behave: say(answer(302)), ...elsewhere, status: 302 },
-  "not modified": { behave: say(head(304)), ...elsewhere, status: 304 },
+  "302 without Location": { behave: say(answer(302)), ...elsewhere, status: 302 },
+  "304 Not Modified": { behave: say(head(304)), ...elsewhere, status: 304 },
 });
 
-/** Each status that the service, or what is before it, gives, by what it means. */
+/** The statuses that the service, or a server in front of it, returns, by their meaning. */
 const meanings: [statuses: number[], scenario: Omit<Scenario, "behave">][] = [
   [[401], { code: "SEO_UNAUTHORIZED" }],
   [[403], { code: "SEO_FORBIDDEN" }],
@@ -240,9 +249,9 @@ const meanings: [statuses: number[], scenario: Omit<Scenario, "behave">][] = [
 const statuses = Object.fromEntries(
   meanings.flatMap(([all, scenario]) =>
     all.flatMap((status) => [
-      [`${status} as JSON`, { behave: say(answer(status, '{"message":"Said so."}')), status, ...scenario }],
+      [`${status} with JSON`, { behave: say(answer(status, '{"message":"Said so."}')), status, ...scenario }],
       [
-        `${status} as HTML`,
+        `${status} with HTML`,
         { behave: say(answer(status, html, { "Content-Type": "text/html" })), status, ...scenario },
       ],
     ]),
@@ -257,61 +266,65 @@ const asks =
     socket.write(answer(status, '{"message":"Too Many Attempts."}', after()));
 
 const waits: Record<string, Scenario> = {
-  "429 for no seconds": { behave: asks(429, () => ({ "Retry-After": "0" })), ...limited },
-  "429 for a second": { behave: asks(429, () => ({ "Retry-After": "1" })), ...limited },
-  "429 until a date": {
+  "429, Retry-After 0": { behave: asks(429, () => ({ "Retry-After": "0" })), ...limited },
+  "429, Retry-After 1": { behave: asks(429, () => ({ "Retry-After": "1" })), ...limited },
+  "429, Retry-After a date": {
     behave: asks(429, () => ({ "Retry-After": new Date(Date.now() + 900).toUTCString() })),
     ...limited,
   },
-  "429 until a past date": {
+  "429, Retry-After a past date": {
     behave: asks(429, () => ({ "Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT" })),
     ...limited,
   },
-  "429 with a reset": {
+  "429, X-RateLimit-Reset": {
     behave: asks(429, () => ({ "X-RateLimit-Reset": String(Math.floor(Date.now() / 1000)) })),
     ...limited,
   },
-  "429 for nonsense": { behave: asks(429, () => ({ "Retry-After": "-5" })), ...limited },
-  "429 for an hour": { behave: asks(429, () => ({ "Retry-After": "3600" })), code: "SEO_RATE_LIMITED", status: 429 },
-  "503 for a second": { behave: asks(503, () => ({ "Retry-After": "1" })), ...maintained },
-  "503 until a past date": {
+  "429, invalid Retry-After": { behave: asks(429, () => ({ "Retry-After": "-5" })), ...limited },
+  "429, Retry-After 3600": {
+    behave: asks(429, () => ({ "Retry-After": "3600" })),
+    code: "SEO_RATE_LIMITED",
+    status: 429,
+  },
+  "503, Retry-After 1": { behave: asks(503, () => ({ "Retry-After": "1" })), ...maintained },
+  "503, Retry-After a past date": {
     behave: asks(503, () => ({ "Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT" })),
     ...maintained,
   },
-  "503 for an hour": { behave: asks(503, () => ({ "Retry-After": "3600" })), code: "SEO_SERVER", status: 503 },
+  "503, Retry-After 3600": { behave: asks(503, () => ({ "Retry-After": "3600" })), code: "SEO_SERVER", status: 503 },
 };
 
 const refused = { code: "SEO_NETWORK", unseen: true } as const;
 const trusting = { tls: "trusting" };
 
 const tls: Record<string, Scenario> = {
-  "a CA that is not known": { behave: say(ok), server: { certificate: "cert" }, ...refused },
-  "a CA that is": { behave: say(ok), server: { certificate: "cert" }, settings: trusting },
-  "nothing said to TLS": {
+  "TLS, unknown certificate authority": { behave: say(ok), server: { certificate: "cert" }, ...refused },
+  "TLS, trusted certificate authority": { behave: say(ok), server: { certificate: "cert" }, settings: trusting },
+  "TLS, handshake never completes": {
     behave: () => {},
     server: { scheme: "https" },
     ...late,
     acted: false,
     unseen: true,
   },
-  "http where TLS is asked for": {
+  "TLS, server speaks plain HTTP": {
     behave: () => {},
     server: { scheme: "https", connected: (socket) => socket.once("data", () => socket.end(answer(400))) },
     ...refused,
   },
-  "TLS where http is asked for": {
+  "plain HTTP, server speaks TLS": {
     behave: () => {},
     server: { scheme: "http", certificate: "cert" },
     ...lost,
     unseen: true,
   },
-  "a certificate for another name": {
+  "TLS, certificate for another host name": {
     behave: say(ok),
     server: { certificate: "other-name" },
     settings: trusting,
     ...refused,
   },
-  "a certificate that has expired": {
+  "TLS, expired certificate": {
     behave: say(ok),
     server: { certificate: "expired" },
     settings: trusting,
@@ -333,14 +346,14 @@ const secure = { server: { certificate: "cert" }, settings: trusting };
 const proxies: Record<string, Scenario> = {
   "http through a proxy": { behave: say(ok), proxy: "works" },
   "https through a proxy": { behave: say(ok), proxy: "works", ...secure },
-  "https through a proxy, CA not known": {
+  "https through a proxy, unknown certificate authority": {
     behave: say(ok),
     proxy: "works",
     server: { certificate: "cert" },
     ...refused,
   },
-  "lost behind a proxy": { behave: end(), proxy: "works", ...secure, ...lost },
-  "refused behind a proxy": {
+  "https through a proxy, connection lost": { behave: end(), proxy: "works", ...secure, ...lost },
+  "http through a proxy without CONNECT, 503": {
     behave: say(answer(503, "", { "Retry-After": "0" })),
     proxy: "works",
     ...maintained,
@@ -364,7 +377,7 @@ const proxies: Record<string, Scenario> = {
   ),
 };
 
-/** All of them. Redirects to another origin lead to `other`. */
+/** All scenarios. Redirects to another origin lead to `other`. */
 export const scenarios = (other: string): Record<string, Scenario> => ({
   ...connection,
   ...time,

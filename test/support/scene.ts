@@ -3,15 +3,15 @@ import { deadUrl, type FaultyServer, listen, signature } from "./faulty.js";
 import { startProxy } from "./proxy.js";
 import { fine, type Scenario } from "./scenarios.js";
 
-/** How often the tests of the scenarios send again what failed. */
+/** The number of retries in the tests of the scenarios. */
 export const RETRIES = 1;
 
-/** A scenario as it is set up. */
+/** The servers of a scenario. */
 export interface Scene {
   server: FaultyServer;
-  /** What is asked. */
+  /** The base URL for the requests. */
   baseUrl: string;
-  /** The proxy that it is asked through, if any. */
+  /** The proxy for the requests, if any. */
   proxyUrl: string | undefined;
   close(): Promise<void>;
 }
@@ -31,22 +31,22 @@ export async function setUp({ behave, server: how, proxy: kind }: Scenario): Pro
   };
 }
 
-/** What is known of a case in a scenario in the end. */
+/** The outcome of a case in a scenario. */
 export interface Row {
   code: string | undefined;
   statusCode: number | undefined;
   uncertain: boolean | undefined;
   attempts: number;
-  /** Requests that the server saw. */
+  /** Requests that the server received. */
   requests: number;
   payloads: unknown[];
 }
 
-/** What must become of a case in a scenario. */
+/** The required outcome of a case in a scenario. */
 export function expected(scenario: Scenario, { row, idempotent }: Case, name: string): Row {
   const { code, status, transient, acted = false, empty, unseen } = scenario;
   const repeats = transient && (idempotent || !acted);
-  const recovers = repeats && name.includes("then well");
+  const recovers = repeats && name.includes("then success");
   const attempts = repeats ? 1 + RETRIES : 1;
   const common = { attempts, requests: unseen ? 0 : attempts };
   if (code !== undefined && !recovers && !(empty && row.deletes))
@@ -56,6 +56,6 @@ export function expected(scenario: Scenario, { row, idempotent }: Case, name: st
   return { ...common, code: undefined, statusCode: undefined, uncertain: undefined, payloads };
 }
 
-/** How often the server saw a case's request. */
+/** How often the server received a case's request. */
 export const seen = ({ requests }: FaultyServer, { request }: Case) =>
   requests.filter((received) => signature(received) === signature(request)).length;

@@ -1,4 +1,4 @@
-/** The sentences of errors that several tests expect, each here alone. */
+/** Error texts that several tests expect. */
 
 /** Ends the error of a list that fails after some pages. */
 export const received = (records: number, pages: number) => ` ${records} records (${pages} pages) had been received.`;

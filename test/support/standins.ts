@@ -2,23 +2,23 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 
-/** A message as it came to a debug node (the part that it shows) or to a widget (its payload). */
+/** What a Debug node or a widget received: the property that it shows. */
 interface Shown {
   name: string;
   value: unknown;
 }
 
-/** What the probe has seen since it was last asked to forget. */
+/** What the probe has recorded since it was last reset. */
 export interface Seen {
   shown: Shown[];
-  /** How many messages a node was given and has not finished with, by the node's name; none is left out but 0. */
+  /** The number of unfinished messages by node name, without zeros. */
   open: Record<string, number>;
   received: number;
-  /** How many were sent and have not been received. */
+  /** The number of messages sent but not yet received. */
   sent: number;
 }
 
-/** The types of @flowfuse/node-red-dashboard that an example uses: far too much to install for one flow. */
+/** The types of @flowfuse/node-red-dashboard that an example uses; the package is too large to install for one flow. */
 const widgets = {
   "ui-chart": { icon: "font-awesome/fa-line-chart", outputs: 1 },
   "ui-table": { icon: "font-awesome/fa-table", outputs: 1 },
@@ -29,7 +29,7 @@ const configs = ["ui-base", "ui-page", "ui-group", "ui-theme"];
 type AnyNode = Node & { complete?: string; _expectedDoneCount: number };
 type Message = Record<string, unknown>;
 
-/** `destination` of a message that is received, `node` of one that is done with. */
+/** `destination` is set when a message is received, `node` when it is done. */
 interface Event {
   msg: Message;
   destination: { node: AnyNode };
@@ -40,11 +40,11 @@ interface Hooks {
   add(name: string, hook: (event: Event) => void): void;
 }
 
-/** A Node-RED module: stand-ins of the dashboard, and a probe at /probe that tells what the flows did. */
+/** A Node-RED module with substitutes for dashboard nodes, and a probe at /probe that reports what the flows did. */
 export default function register(RED: NodeAPI & { hooks: Hooks }): void {
   let seen: Seen = { shown: [], open: {}, received: 0, sent: 0 };
   const count = (node: AnyNode, by: number) => {
-    // Some core nodes, such as the switch, never say that they have done.
+    // Some core nodes, such as Switch, never call done.
     if (node._expectedDoneCount === 0) return;
     const name = node.name || node.type;
     const open = (seen.open[name] ?? 0) + by;
@@ -65,7 +65,7 @@ export default function register(RED: NodeAPI & { hooks: Hooks }): void {
   });
   RED.hooks.add("onReceive.probe", ({ msg, destination: { node } }) => {
     seen.received++;
-    // An inject node receives what nobody sent.
+    // An Inject node receives messages that no node sent.
     const sent = onTheWay[node.id] ?? 0;
     if (sent > 0) {
       seen.sent--;
@@ -107,7 +107,7 @@ const page = () => {
   return `<script type="text/javascript">${[...flow, ...config].join("\n")}</script>\n${templates.join("\n")}\n`;
 };
 
-/** Puts the module into a user directory, where Node-RED loads it from. */
+/** Installs the module in a user directory, from which Node-RED loads it. */
 export function installStandIns(userDir: string): void {
   const folder = join(userDir, "nodes");
   mkdirSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-import { nodeRedModule } from "./red.js";
+import { helper, nodeRedModule } from "./red.js";
 
 interface Context {
   init(settings: object): void;
@@ -8,21 +8,23 @@ interface Context {
 
 const context = nodeRedModule<Context>("@node-red/runtime/lib/nodes/context");
 
-/** Gives the flow that runs these context stores, as Node-RED opens them when it starts. */
+/** Opens these context stores for the running flow, as Node-RED does when it starts. */
 export async function openStores(contextStorage: object): Promise<void> {
+  Object.assign(helper.settings(), { contextStorage });
   context.init({ contextStorage });
   await context.load();
 }
 
-/** Closes them, as Node-RED does when it ends: what is in files stays. */
+/** Closes the context stores, as Node-RED does when it stops; files remain. */
 export async function closeStores(): Promise<void> {
   await context.close();
+  Reflect.deleteProperty(helper.settings(), "contextStorage");
   context.init({});
 }
 
 type Done = (error: Error | null, value?: unknown) => void;
 
-/** A store of one's own, which cannot write while its disk is full. */
+/** A custom context store that cannot write while `disk` is full. */
 export function storeOn(disk: { full: boolean }) {
   const kept = new Map<string, unknown>();
   return {

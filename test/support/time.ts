@@ -1,4 +1,4 @@
-/** From now on no attempt waits for its back-off, until what this returns is called. */
+/** Removes the back-off between attempts until the returned function is called. */
 export function stopBackOff(): () => void {
   const { random } = Math;
   Math.random = () => 0;
@@ -7,7 +7,7 @@ export function stopBackOff(): () => void {
   };
 }
 
-/** Time that passes only when it is told to: `performance.now()` and the timers of what is under test. */
+/** Replaces `performance.now()` and timers by a clock that only `pass` advances. */
 export function stopTime() {
   const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout };
   const { now: realNow } = performance;
@@ -23,9 +23,9 @@ export function stopTime() {
 
   return {
     now: () => now,
-    /** How many timers run. */
+    /** The number of pending timers. */
     timers: () => timers.size,
-    /** Lets `ms` pass, timer by timer, and what they start come to its end. */
+    /** Advances the clock by `ms`, timer by timer, and lets their promises settle. */
     async pass(ms: number): Promise<void> {
       const until = now + ms;
       for (;;) {

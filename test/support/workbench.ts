@@ -8,9 +8,11 @@ import { type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { launch } from "./chromium.js";
 import { openEditor } from "./editor-page.js";
 
+/** The context store that keeps its data in files. */
+export const FILES = "file";
 /** "secret" */
 const password = "$2b$04$tR6pSC7TFlg3Dg.N1epAmOIAegBG9H4t33ZZPwkfPjLvG26nK2UPK";
-/** Somebody who may read and somebody who may write; who is nobody may do nothing. */
+/** A user with read permission and one with write permission; anonymous users have none. */
 const adminAuth = {
   type: "credentials",
   users: [
@@ -18,22 +20,23 @@ const adminAuth = {
     { username: "writer", password, permissions: "*" },
   ],
 };
-/** As little of Node-RED as will do: the page is there sooner, and asks nobody else. */
+/** A minimal Node-RED, which loads faster and sends no requests to other hosts. */
 const more = {
   adminAuth,
+  contextStorage: { default: { module: "memory" }, [FILES]: { module: "localfilesystem" } },
   editorTheme: { tours: false, codeEditor: { lib: "ace" }, palette: { catalogues: [] } },
   nodesIncludes: [
     ...["20-inject.js", "21-debug.js", "05-tls.js", "06-httpproxy.js", "21-httpin.js", "91-global-config.js"],
-    // A package, too, is included by the name of its folder.
+    // A package is also included by the name of its folder.
     basename(PACKAGE),
   ],
 };
 
-/** The texts of a language as they were built. */
+/** The built texts of a language. */
 export const catalogueOf = (locale: string) =>
   JSON.parse(readFileSync(join(root, `dist/nodes/locales/${locale}/seo-reports.json`), "utf8")) as Texts;
 
-/** What differs from an empty canvas before a sandbox that answers at once. */
+/** Changes to the default: an empty workspace and a sandbox that responds immediately. */
 interface Start {
   flows?: object[];
   credentials?: Record<string, object>;
@@ -43,7 +46,7 @@ interface Start {
 
 export type Workbench = Awaited<ReturnType<typeof startWorkbench>>;
 
-/** The built package in a Node-RED of its own, beside the sandbox, with a browser before it in which the writer has logged in. */
+/** Starts Node-RED with the built package, the sandbox, and a browser in which the writer is logged in. */
 export async function startWorkbench(
   chromium: string,
   { flows = [], credentials = {}, service, scale = 1 }: Start = {},
@@ -61,14 +64,14 @@ export async function startWorkbench(
     };
   };
   const [browser, { sandbox, nodeRed }] = await Promise.all([launch(chromium), start()]);
-  /** What shows that somebody has logged in. */
+  /** The access token of a user. */
   const token = async (username: string) => {
     const body = { client_id: "node-red-editor", grant_type: "password", scope: "*", username, password: "secret" };
     const headers = { "content-type": "application/json" };
     const answer = await fetch(`${nodeRed.url}/auth/token`, { method: "POST", headers, body: JSON.stringify(body) });
     return ((await answer.json()) as { access_token: string }).access_token;
   };
-  /** Asks the admin API, as somebody or nobody. */
+  /** Sends a request to the admin API, as a user or anonymously. */
   const ask = async (path: string, user?: string, body?: object) => {
     const headers = {
       accept: "application/json",
@@ -79,7 +82,7 @@ export async function startWorkbench(
     const answer = await fetch(`${nodeRed.url}/${path}`, { headers, ...how });
     return { status: answer.status, text: await answer.text() };
   };
-  // The tips of Node-RED 5 fail now and then for want of a place to be shown.
+  // The tips of Node-RED 5 sometimes fail because they have no place to appear.
   await ask("settings/user", "writer", { editor: { view: { "view-show-tips": false } } });
   const page = await browser.newPage({
     viewport: { width: 1200, height: 900 },
@@ -96,7 +99,7 @@ export async function startWorkbench(
     url: nodeRed.url,
     log: nodeRed.log,
     ask,
-    /** Deploys what is in the editor, and waits until it runs: Node-RED answers before that. */
+    /** Deploys the editor's flows and waits until they have started, because Node-RED responds earlier. */
     async deploy() {
       const seen = nodeRed.log.length;
       await editor.deploy();

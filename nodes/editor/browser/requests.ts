@@ -1,37 +1,50 @@
-import type { Any, Text } from "./validation.js";
+import type { Any, State, Text } from "./state.js";
 
 const PAUSE = 250;
 const FRESH = 10_000;
 const MOST = 20;
 
-/** The requests of a dialog to the runtime: whether the service can be reached, and what can be written into a field. */
-export function createRequests(RED: Any, $: Any, text: Text, current: (node: Any, name: string) => string | undefined) {
+type Reason = (node: Any, name: string) => string;
+
+/** The requests of an edit dialog to the runtime: connection tests and suggestions. */
+export function createRequests(RED: Any, $: Any, text: Text, { rows, current, chosen }: State, reason: Reason) {
   const post = (path: string, data: unknown) =>
     $.ajax({ url: `seo-service/${path}`, method: "POST", contentType: "application/json", data: JSON.stringify(data) });
-  /** A service as its dialog or the workspace has it, deployed or not. */
+  /** The settings of a service in its edit dialog or the workspace, deployed or not. */
   const draft = (service: Any) => {
-    const at = (name: string) => String(current(service, name) ?? "").replace("_ADD_", "");
     const apiKey = current(service, "apiKey") ?? service.credentials?.apiKey ?? "__PWRD__";
-    return { id: service.id, baseUrl: at("baseUrl"), apiKey, tls: at("tls"), proxy: at("proxy") };
+    const [baseUrl, tls, proxy] = ["baseUrl", "tls", "proxy"].map((name) => chosen(service, name));
+    return { id: service.id, baseUrl, apiKey, tls, proxy };
   };
 
+  /** Tests the connection at each click. Returns a function that clears the result. */
   const test = (node: Any, button: Any, result: Any) => {
+    let runs = 0;
     const show = (ok: boolean, message: string) => {
       result.text(message).attr("class", ok ? "seo-good" : "seo-bad");
       button.prop("disabled", false);
     };
     button.on("click", () => {
+      const invalid = Object.keys(rows(node)).flatMap((name) => reason(node, name) || []);
+      if (invalid.length > 0) return show(false, invalid.join(" "));
+      const run = ++runs;
+      const end = (ok: boolean, message: string) => run === runs && show(ok, message);
       button.prop("disabled", true);
       result.text(text("dialog.testing")).attr("class", "");
       post("test", draft(node)).then(
-        ({ ok, stage, reason, count }: Any) =>
-          show(ok === true, `${ok ? text("dialog.found", { count }) : reason} ${text(`stage.${stage}`)}`),
+        ({ ok, stage, values }: Any) =>
+          end(ok === true, `${text(`reason.${stage}`, values)} ${text(`stage.${stage}`)}`),
         (failed: Any) => {
-          const reason = failed.status ? failed.responseText || failed.statusText : text("dialog.unanswered");
-          show(false, text("dialog.untested", { reason: String(reason).slice(0, 300) }));
+          const why = failed.status ? failed.responseText || failed.statusText : text("dialog.unanswered");
+          end(false, text("dialog.untested", { reason: String(why).slice(0, 300) }));
         },
       );
     });
+    return () => {
+      runs++;
+      result.text("").attr("class", "");
+      button.prop("disabled", false);
+    };
   };
 
   const answers = new Map<string, { time: number; answer: Any }>();
@@ -40,7 +53,7 @@ export function createRequests(RED: Any, $: Any, text: Text, current: (node: Any
     if (Number.isNaN(day.getTime())) return String(label);
     return `${label} · ${day.toLocaleDateString(RED.i18n.lang(), { day: "numeric", month: "short" })}`;
   };
-  /** Fills `list` with what the service has, as one types into `input`; in silence where it cannot. */
+  /** Fills `list` with suggestions while the user types into `input`. Errors are ignored. */
   const suggest = (node: Any, operation: string, input: Any, list: Any) => {
     const look = () => {
       const service = RED.nodes.node(current(node, "service"));

@@ -1,63 +1,62 @@
-import { isBlank, type Kind, kindOf, variableIn } from "../../../src/kinds.js";
-import type { Param } from "../../../src/operations.js";
+import { conflictOf, isBlank, isIdle, kindOf, named as nameOf, variableIn } from "../../../src/kinds.js";
+import type { Any, Row, State, Text } from "./state.js";
 
-type Facts = "required" | "values" | "default" | "min" | "pattern" | "shown" | "example" | "when" | "suggest";
-
-/** One field of a dialog, as the browser knows it: its texts are in the catalogue. */
-export interface Row extends Partial<Pick<Param, Facts>> {
-  kind: Kind;
-  /** Where the catalogue has its texts. */
-  key: string;
-  /** What a new node has. */
-  value: string;
-  /** It comes from where the user says (a TypedInput). */
-  source?: true;
-  credential?: true;
-  /** It is under "More". */
-  fold?: boolean;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: the editor's globals and nodes have no types that fit Node-RED 4 and 5
-export type Any = any;
-export type Text = (key: string, values?: Record<string, string | number>) => string;
-
-/** Says in the editor's language what is wrong with the value of a field. */
-export function createValidation(RED: Any, text: Text) {
+/** Validates the fields of a node, with sentences in the editor's language. */
+export function createValidation(RED: Any, text: Text, { forms, rows, current, source, fixed }: State) {
   const label = (row: Row) => text(`${row.key}.label`);
-  /** A value as a closed list shows it: "Password (2)". */
-  const named = (row: Row, value: string) => {
-    const name = text(`${row.key}.values.${value}`);
-    return name.toLowerCase() === value.toLowerCase() ? name : `${name} (${value})`;
-  };
+  /** A value in a list: "Password (2)". */
+  const named = (row: Row, value: string) =>
+    row.kind === "store" ? value : nameOf(text(`${row.key}.values.${value}`), value);
   const shape = ({ pattern, example }: Row, value: string) => {
     if (!pattern || new RegExp(`^(${pattern})$`, "i").test(value)) return undefined;
     return example ? "pattern" : "characters";
   };
 
-  /** The sentence that says why a value is not allowed, or nothing. */
-  const reason = (row: Row, given: unknown, source: string): string => {
+  /** Why a value by itself is invalid. */
+  const wrong = (row: Row, given: unknown, from: string): string => {
     const value = String(given ?? "");
     if (given === undefined || variableIn(value)) return "";
     if (isBlank(row.kind, value) || value === "_ADD_")
       return row.required ? text("invalid.required", { label: label(row) }) : "";
-    if (source !== "str") {
-      const valid = RED.validators.typedInput({ type: source })(value, { label: label(row) });
+    if (from !== "str") {
+      const valid = RED.validators.typedInput({ type: from })(value, { label: label(row) });
       return valid === true ? "" : String(valid);
     }
-    const kind = kindOf(row.kind);
+    const { longest = 0, ...kind } = kindOf(row.kind);
     const clean = kind.clean(value, row);
     const fault = kind.fault(clean, row) ?? shape(row, clean.trim());
     if (!fault) return "";
     const { values = {}, min = 0, example = "" } = row;
     const names = Object.keys(values).map((one) => named(row, one));
-    return text(`invalid.${fault}`, {
-      label: label(row),
-      min,
-      max: kind.longest ?? 0,
-      example,
-      values: names.join(", "),
-    });
+    return text(`invalid.${fault}`, { label: label(row), min, max: longest, example, values: names.join(", ") });
+  };
+  /** Why a fixed value is invalid together with other fields. */
+  const conflict = (node: Any, name: string, row: Row): string => {
+    if (fixed(node, name) === undefined) return "";
+    // A value from another source is assumed to fit.
+    const read = (other: string) => (source(node, other) === "str" ? fixed(node, other) : row.when?.[other]);
+    const { other, needed } = conflictOf(rows(node), name, read) ?? {};
+    const beside = other === undefined ? undefined : rows(node)[other];
+    if (!beside || needed === undefined) return "";
+    return text("invalid.when", { label: label(row), other: label(beside), value: named(beside, needed) });
   };
 
-  return { label, named, reason };
+  return {
+    label,
+    named,
+    /** Why a field is invalid; blank if it is valid. */
+    reason(node: Any, name: string, value: unknown = current(node, name)): string {
+      const row = rows(node)[name];
+      return row ? wrong(row, value, source(node, name)) || conflict(node, name, row) : "";
+    },
+    /** A warning if the node would change nothing; else blank. */
+    idle(node: Any): string {
+      const { effects = [] } = forms[node.type] ?? {};
+      const read = (name: string) => (source(node, name) === "str" ? fixed(node, name) : current(node, name));
+      const labels = effects.flatMap((name) => rows(node)[name] ?? []).map(label);
+      return isIdle(rows(node), effects, read) ? text("dialog.idle", { labels: labels.join(", ") }) : "";
+    },
+  };
 }
+
+export type Validation = ReturnType<typeof createValidation>;

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { freePort } from "../../../dev/nodered.js";
 import type { Texts } from "../../../nodes/editor/forms.js";
+import { phrases } from "../../../nodes/editor/phrases.js";
 import { type Stage, stages } from "../../../src/errors.js";
 import { findChromium, needChromium } from "../../support/chromium.js";
-import type { Editor, Held } from "../../support/driver.js";
+import type { Driver, Editor, Held } from "../../support/driver.js";
 import { fillIn } from "../../support/editor.js";
 import { type Dialog, type EditorPage, textOf } from "../../support/editor-page.js";
 import {
@@ -20,33 +21,39 @@ import {
   unreadable,
 } from "../../support/filling.js";
 import { MARKUP, startOddServices } from "../../support/odd-services.js";
-import { catalogueOf, startWorkbench, type Workbench } from "../../support/workbench.js";
+import { catalogueOf, FILES, startWorkbench, type Workbench } from "../../support/workbench.js";
 
 declare const RED: Editor;
+declare const driver: Driver;
 
 const NARROW = 320;
 const SERVICE = "seo-service";
-/** The service's settings get as much as lets nothing wait. */
+/** A value for the service's limits that makes no request wait. */
 const PLENTY = 50;
-/** One node is filled by mouse and keyboard, the others by the page's own hand. */
+/** The node that is filled by mouse and keyboard; a script in the page fills the others. */
 const BY_HAND = "seo-report-update";
-const tell = (path: string, texts: Texts = english) =>
-  String(path.split(".").reduce<string | Texts | undefined>((part, key) => Object(part)[key], texts["seo-reports"]));
-/** The names of a form's fields in the order of the dialog. */
+/** A text of a catalogue, or the English one if it is missing there. */
+const tell = (path: string, texts: Texts = english): string => {
+  const found = path
+    .split(".")
+    .reduce<string | Texts | undefined>((part, key) => Object(part)[key], texts["seo-reports"]);
+  return found === undefined ? tell(path) : String(found);
+};
+/** The names of a form's fields, in the order of the edit dialog. */
 const inOrder = (fields: Fields) =>
   [false, true].flatMap((fold) =>
     Object.keys(fields).filter((name) => Boolean(fields[name]?.fold) === fold && !fields[name]?.shown),
   );
 
-describe("the search for a browser", () => {
+describe("The search for Chromium", () => {
   const nowhere = { CHROMIUM_PATH: "/nowhere/chromium" };
 
-  it("takes the one that the environment names, and no other in its place", () => {
+  it("uses the executable that the environment names, and no other", () => {
     assert.equal(findChromium({ CHROME_BIN: process.execPath }), process.execPath);
     assert.equal(findChromium({ ...nowhere, CHROME_BIN: process.execPath }), undefined);
   });
 
-  it("says in one line what to do where there is none, and fails in CI", () => {
+  it("prints one line of advice if Chromium is missing, and throws in CI", () => {
     const said: string[] = [];
     assert.equal(
       needChromium(nowhere, (line) => said.push(line)),
@@ -57,15 +64,15 @@ describe("the search for a browser", () => {
   });
 });
 
-describe("the editor in Chromium", function () {
+describe("The editor in Chromium", function () {
   this.timeout(300_000);
-  /** Each test goes on where the one before it has left the editor; mocha's own bail would end the other files, too. */
+  /** Each test continues where the previous one left the editor; mocha's bail option would also stop the other files. */
   let failed = false;
   let bench: Workbench;
   let odd: Awaited<ReturnType<typeof startOddServices>>;
   let editor: EditorPage;
   const ids: Record<string, string> = {};
-  /** What the dialogs were filled with, by node type. */
+  /** The values filled into the edit dialogs, by node type. */
   const filled: Record<string, Record<string, Held>> = {};
   const idOf = (type: string) => ids[type] ?? assert.fail(type);
 
@@ -90,7 +97,7 @@ describe("the editor in Chromium", function () {
     assert.deepEqual(editor?.complaints ?? [], []);
   });
 
-  /** Types an address and a key into the service's dialog, tests them, and says what came of it. */
+  /** Tests a base URL and an API key in the service's edit dialog, and returns the result. */
   async function tried(dialog: Dialog, baseUrl: string, apiKey?: string) {
     await dialog.field("baseUrl").fill(baseUrl);
     if (apiKey !== undefined) await dialog.field("apiKey").fill(apiKey);
@@ -103,12 +110,17 @@ describe("the editor in Chromium", function () {
     assert.equal(result.ok, stage === "done", result.text);
     assert.ok(result.text.endsWith(stages[stage]), result.text);
   };
-  /** Nothing of what others sent was taken for HTML. */
+  /** Asserts that axe-core finds no violation in the edit dialog, in both themes. The dark theme needs Node-RED 5. */
+  const accessible = async (name: string) => {
+    for (const dark of [false, true])
+      assert.deepEqual(await editor.violations(dark), [], `${name}${dark ? ", dark" : ""}`);
+  };
+  /** Asserts that no data was rendered as HTML. */
   const harmless = async () => {
     assert.equal(await editor.page.locator("img[src=x]").count(), 0);
     assert.equal(await editor.page.evaluate("window.broken"), undefined);
   };
-  /** What a field offers to somebody who types. */
+  /** The suggestions of a field for a text. */
   async function offered(dialog: Dialog, name: string, text: string) {
     await dialog.fill(name, { value: text, source: "str" });
     const options = dialog.row(name).locator("datalist option");
@@ -116,13 +128,13 @@ describe("the editor in Chromium", function () {
       const found = await options.evaluateAll((all) =>
         all.map((one) => ({ value: (one as HTMLOptionElement).value, label: one.innerHTML })),
       );
-      // Until the answer comes, the list may be that of what stood there before.
+      // Until the response arrives, the list may still hold earlier suggestions.
       if (found.length > 0 && found.every(({ value, label }) => `${value} ${label}`.includes(text))) return found;
       await editor.page.waitForTimeout(20);
     }
   }
 
-  it("drags every node from the palette, named and explained", async () => {
+  it("drags every node from the palette, labeled with its title", async () => {
     for (const [index, type] of nodeTypes.entries()) {
       const { title = "" } = types[type] ?? {};
       assert.equal(await editor.title(type), title);
@@ -131,11 +143,14 @@ describe("the editor in Chromium", function () {
     }
   });
 
-  it("has icons that can be read at the palette's size and told apart", async () => {
+  it("has legible and distinct icons at palette size", async () => {
     const icons = await editor.icons(nodeTypes);
     for (const [i, icon] of icons.entries()) {
       const ink = icon.filter(Boolean).length / icon.length;
-      assert.ok(ink > 0.15 && ink < 0.7, `${nodeTypes[i]}.svg covers ${ink} of its square; 0.15 to 0.7 can be read`);
+      assert.ok(
+        ink > 0.15 && ink < 0.7,
+        `${nodeTypes[i]}.svg covers ${ink} of its square; legible icons cover 0.15 to 0.7`,
+      );
       for (const [k, other] of icons.slice(0, i).entries())
         assert.ok(
           icon.filter((dot, at) => dot !== other[at]).length >= 12,
@@ -144,7 +159,7 @@ describe("the editor in Chromium", function () {
     }
   });
 
-  it("marks bad values, and says in a sentence what is wrong", async () => {
+  it("marks invalid values and explains why they are invalid", async () => {
     const needed = fillIn(tell("invalid.required"), { label: "Service" });
     for (const type of nodeTypes) {
       const fields = Object.entries(fieldsOf(type)).filter(([, { shown }]) => !shown);
@@ -173,15 +188,14 @@ describe("the editor in Chromium", function () {
     }
   });
 
-  it("tests a connection before anything is deployed, and says which stage failed and what to do", async () => {
+  it("tests a connection before the first deploy, and reports the failed stage with its remedy", async () => {
     const operation = await editor.edit(idOf("seo-report-list"));
     const dialog = await editor.editConfig("service", "add");
     const before = await editor.said();
-    for (const name of ["baseUrl", "apiKey"]) assert.notEqual(before[name]?.reason, "");
+    for (const [name, { reason }] of Object.entries(before)) assert.equal(reason, "", `${name} is quiet when new`);
     const { url, apiKey } = bench.sandbox;
     const stops: [Stage, string, string?][] = [
-      ["config", "seo.example.com", apiKey],
-      ["config", "${SEO_NOT_SET}"],
+      ["variable", "${SEO_NOT_SET}", apiKey],
       ["name", "http://seo.invalid"],
       ["connect", `http://127.0.0.1:${await freePort(0)}`],
       ["tls", odd.url.replace("http:", "https:")],
@@ -193,6 +207,12 @@ describe("the editor in Chromium", function () {
       ["done", "${SEO_BASE_URL}", "${SEO_API_KEY}"],
       ["done", `${url}/api/v1/`, apiKey],
     ];
+    const invalid = await tried(dialog, "seo.example.com");
+    assert.ok(!invalid.ok && invalid.text.startsWith("Base URL "), invalid.text);
+    // The editor shows a tooltip after less than a second.
+    await dialog.field("baseUrl").hover();
+    await editor.page.waitForTimeout(1000);
+    assert.equal(await editor.page.locator(".red-ui-popover:visible").count(), 0);
     for (const [stage, ...given] of stops) reached(await tried(dialog, ...given), stage);
     await harmless();
     const paste = async (text: string) => {
@@ -201,7 +221,7 @@ describe("the editor in Chromium", function () {
       return tried(dialog, url);
     };
     const broken = await paste(`${apiKey.slice(0, 4)}\n${apiKey.slice(4)}`);
-    reached(broken, "config");
+    assert.ok(!broken.ok && /^API key .*character/.test(broken.text), broken.text);
     assert.ok(!broken.text.includes(apiKey.slice(4)));
     assert.match((await editor.said()).apiKey?.reason ?? "", /character/);
     reached(await paste(`${apiKey}\n`), "done");
@@ -218,15 +238,15 @@ describe("the editor in Chromium", function () {
     await operation.done();
   });
 
-  /** A dialog shows what its fields were filled with. */
+  /** Asserts that an edit dialog shows the values filled into it. */
   const asFilled = (type: string, shown: Record<string, Held>) => {
     for (const [name, held] of Object.entries(filled[type] ?? {}))
       if (shown[name])
         assert.deepEqual(shown[name], shownAs(fieldsOf(type)[name] ?? assert.fail(), held), `${type}.${name}`);
   };
 
-  it("keeps what every field of every node is filled with, by every source, and shows it again", async () => {
-    // A dialog takes a second, so that all sources of all fields take most of a minute.
+  it("saves every field of every node, from every source, and shows it again", async () => {
+    // Each edit dialog takes a second, so all sources of all fields take most of a minute.
     const rounds = process.env.BRIEF ? 2 : ROUNDS;
     for (let round = 0; round < rounds; round++) {
       for (const type of nodeTypes) {
@@ -259,7 +279,7 @@ describe("the editor in Chromium", function () {
     }
   });
 
-  it("brings listed reports to the debug sidebar", async () => {
+  it("shows listed reports in the debug sidebar", async () => {
     const inject = await editor.drag("inject", 200, 600);
     const list = await editor.drag("seo-report-list", 380, 600);
     const debug = await editor.drag("debug", 560, 600);
@@ -281,7 +301,7 @@ describe("the editor in Chromium", function () {
   });
 
   describe("in every detail", () => {
-    it("is worked by the keyboard, field by field, and fits into a narrow window", async () => {
+    it("reaches every field by keyboard, and fits into a narrow window", async () => {
       for (const type of nodeTypes) {
         const dialog = await editor.edit(idOf(type));
         asFilled(type, await editor.shown());
@@ -292,21 +312,118 @@ describe("the editor in Chromium", function () {
       }
     });
 
-    it("tests with the stored key only what it was stored for", async () => {
+    it("tests the stored API key only with the base URL it was stored for", async () => {
       const operation = await editor.edit(idOf("seo-report-list"));
       const dialog = await editor.editConfig("service");
       assert.equal((await editor.shown()).apiKey?.value, "__PWRD__");
       reached(await tried(dialog, bench.sandbox.url), "done");
       const asked = odd.asked.length;
       const refused = await tried(dialog, odd.url);
-      reached(refused, "config");
-      assert.match(refused.text, /Enter the key again/);
+      reached(refused, "stored");
       assert.equal(odd.asked.length, asked);
       await dialog.cancel();
       await operation.cancel();
     });
 
-    it("suggests projects and reports as one types", async () => {
+    it("gives a node that is dropped the only service there is, without its dialog", async () => {
+      const id = await editor.drag("seo-report-show", 200, 560);
+      const { valid, properties } = await editor.node(id);
+      assert.equal(properties.service, idOf(SERVICE));
+      assert.equal(valid, true);
+      const dialog = await editor.edit(id);
+      assert.equal((await editor.shown()).service?.value, idOf(SERVICE));
+      await dialog.cancel();
+    });
+
+    it("clears the result of a connection test when a field changes", async () => {
+      const operation = await editor.edit(idOf("seo-report-list"));
+      const dialog = await editor.editConfig("service");
+      reached(await tried(dialog, bench.sandbox.url), "done");
+      await dialog.field("apiKey").press("End");
+      await dialog.field("apiKey").pressSequentially("x");
+      assert.equal(await textOf(dialog.tray.locator("output")), "");
+      await dialog.cancel();
+      await operation.cancel();
+    });
+
+    it("shows first what people come for, and warns of an update with nothing to change", async () => {
+      const dialog = await editor.edit(idOf("seo-report-update"));
+      if (await dialog.tray.locator("details[open]").count()) await dialog.tray.locator("summary").click();
+      for (const name of ["privacy", "password", "update"]) assert.ok(await dialog.row(name).isVisible(), name);
+      assert.ok(!(await dialog.row("method").isVisible()));
+      await dialog.fill("privacy", { value: "", source: "str" });
+      await dialog.fill("password", { value: "", source: "str" });
+      await dialog.fill("update", { value: "0", source: "str" });
+      assert.match(await textOf(dialog.tray.locator(".form-tips")), /^Nothing to change\./);
+      await dialog.fill("update", { value: "1", source: "str" });
+      assert.equal(await textOf(dialog.tray.locator(".form-tips")), "");
+      await dialog.cancel();
+    });
+
+    it("rejects a password that would have no effect, and says so once", async () => {
+      const type = "seo-report-store";
+      const dialog = await editor.edit(idOf(type));
+      await dialog.fill("privacy", { value: "0", source: "str" });
+      await dialog.fill("password", { value: "secret", source: "str" });
+      const { password } = await editor.said();
+      assert.equal(
+        password?.reason,
+        fillIn(phrases.invalid.when, { label: "Password", other: "Privacy", value: "Password (2)" }),
+      );
+      await accessible(`${type}, invalid`);
+      await dialog.fill("privacy", { value: "", source: "str" });
+      assert.notEqual((await editor.said()).password?.reason, "");
+      await dialog.fill("privacy", { value: "2", source: "str" });
+      assert.equal((await editor.said()).password?.reason, "");
+      await dialog.cancel();
+    });
+
+    it("has the context stores of Node-RED's settings to choose from", async () => {
+      const dialog = await editor.edit(idOf("seo-report-changes"));
+      const values = await dialog
+        .field("store")
+        .locator("option")
+        .evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
+      assert.deepEqual(values, ["", "default", FILES]);
+      await dialog.cancel();
+    });
+
+    it("says on the workspace what is set", async () => {
+      const id = idOf("seo-report-list");
+      const held = (value: string) => ({ value, source: "str" });
+      const rest = Object.entries(fieldsOf("seo-report-list")).filter(([, { source }]) => source);
+      const fields = Object.fromEntries(rest.map(([name]) => [name, { value: `payload.${name}`, source: "msg" }]));
+      await editor.visit(id, {
+        ...fields,
+        name: { value: "" },
+        project: held("blog.example.org"),
+        result: held("bad"),
+      });
+      await editor.labelled(id, "list reports: blog.example.org, bad");
+    });
+
+    it("has no dialog against which axe-core has something to say, in both themes", async () => {
+      for (const type of nodeTypes) {
+        await editor.open(idOf(type));
+        await editor.page.evaluate(() => driver.tooWide(480));
+        await accessible(type);
+        await editor.close("cancel");
+      }
+      const operation = await editor.edit(idOf("seo-report-list"));
+      const dialog = await editor.editConfig("service");
+      await dialog.unfold();
+      await accessible(SERVICE);
+      await tried(dialog, bench.sandbox.url);
+      await accessible(`${SERVICE}, connected`);
+      await tried(dialog, bench.sandbox.url, "another-key");
+      await accessible(`${SERVICE}, not connected`);
+      await dialog.field("baseUrl").fill("seo.example.com");
+      await accessible(`${SERVICE}, invalid`);
+      await dialog.cancel();
+      await operation.cancel();
+    });
+
+    it("suggests projects and reports while typing", async () => {
       for (const type of nodeTypes)
         for (const [name, { suggest }] of Object.entries(fieldsOf(type))) {
           if (!suggest) continue;
@@ -322,7 +439,7 @@ describe("the editor in Chromium", function () {
         }
     });
 
-    it("takes what the service is called for text, before a deploy too, and is quiet when it is away", async () => {
+    it("shows suggestions as text, also before a deploy, and none if the service fails", async () => {
       const type = "seo-project-delete";
       const change = async (baseUrl: string) => {
         const dialog = await editor.edit(idOf(type));
@@ -339,7 +456,7 @@ describe("the editor in Chromium", function () {
       await dialog.fill("name", { value: "" });
       await dialog.fill("project", { value: MARKUP, source: "str" });
       await dialog.done();
-      assert.ok((await editor.label(idOf(type))).includes("<img"));
+      await editor.labelled(idOf(type), "<img");
       await harmless();
 
       const away = await change(odd.url);
@@ -351,7 +468,7 @@ describe("the editor in Chromium", function () {
       await away.cancel();
     });
 
-    it("opens and runs a flow of an older version, which lacks the newer properties", async () => {
+    it("opens and runs a flow of an older version that lacks newer properties", async () => {
       await editor.reload();
       const node = (id: string, type: string, x: number, y: number, more: object) => ({
         id,
@@ -384,7 +501,7 @@ describe("the editor in Chromium", function () {
     });
 
     for (const locale of ["de", "ja"])
-      it(`speaks ${locale}`, async () => {
+      it(`shows the texts of ${locale}`, async () => {
         const texts = catalogueOf(locale);
         await editor.reload(locale);
         const plain = (text: string) => text.replace(/\s+/g, "");
@@ -397,9 +514,16 @@ describe("the editor in Chromium", function () {
           assert.deepEqual(await editor.tooWide(NARROW), [], type);
           await editor.close("cancel");
         }
+        const operation = await editor.edit(idOf("seo-report-list"));
+        const dialog = await editor.editConfig("service");
+        const { text } = await tried(dialog, bench.sandbox.url, "another-key");
+        const own = (path: string) => fillIn(tell(path, texts), { status: "401" });
+        assert.equal(text, `${own("reason.key")} ${own("stage.key")}`);
+        await dialog.cancel();
+        await operation.cancel();
       });
 
-    it("answers its two questions only to those who may write, and never with the key", async () => {
+    it("restricts the admin routes to users with write permission, and never returns the API key", async () => {
       const { url, apiKey } = bench.sandbox;
       const draft = { baseUrl: url, apiKey, operation: "seo-project-list" };
       for (const [route, good] of [

@@ -23,7 +23,7 @@ const same: Record<string, string[]> = {
   all: ["URL", "TLS", "PUT", "PATCH", "10", "25", "50", "100"],
   de: ["Details", "Name", "Proxy"],
   "es-ES": ["No", "Proxy"],
-  fr: ["Proxy", "Public", "Score", "Service"],
+  fr: ["Documentation", "Proxy", "Public", "Score", "Service"],
   "pt-BR": ["Proxy"],
 };
 
@@ -43,11 +43,15 @@ const LONGEST = 40;
 const isStatus = (key: string) =>
   /\.status$/.test(key) || (key.startsWith(`${SET}.status.`) && !/\.(overwritten|dropped)$/.test(key));
 
-const languages = readdirSync(join(root, "nodes/locales")).map((file) => file.replace(/\.json$/, ""));
+/** The English that the translations were made from; the build makes the current one from the sources. */
+const SOURCE = "nodes/locales/en-US.json";
+const languages = readdirSync(join(root, "nodes/locales"))
+  .map((file) => file.replace(/\.json$/, ""))
+  .filter((language) => language !== "en-US");
 const texts = flat(english);
 
 describe("the translations", () => {
-  it("are there for every language of Node-RED's own nodes", () => {
+  it("exist for every language of Node-RED's own nodes", () => {
     const own = readdirSync(join(root, "node_modules/@node-red/nodes/locales"));
     assert.equal(own.length, 10);
     assert.deepEqual(
@@ -56,7 +60,7 @@ describe("the translations", () => {
     );
   });
 
-  it("become one more with one more file, as CONTRIBUTING says", () => {
+  it("include a new language once its file exists, as CONTRIBUTING says", () => {
     const copy = mkdtempSync(join(tmpdir(), "seo-language-"));
     for (const path of ["dist/nodes", "dist/src", "nodes/locales", "icons", "README.md", "package.json"])
       cpSync(join(root, path), join(copy, path), { recursive: true });
@@ -68,6 +72,16 @@ describe("the translations", () => {
     assert.deepEqual(JSON.parse(built("json")), JSON.parse(catalogue));
     assert.match(built("html"), /data-help-name="seo-report-store"/);
     rmSync(copy, { recursive: true });
+  });
+
+  it("were made from the current English", () => {
+    const source = flat(JSON.parse(read(SOURCE)));
+    const keys = [...new Set([...Object.keys(source), ...Object.keys(texts)])];
+    const stale = keys
+      .filter((key) => source[key] !== texts[key])
+      .map((key) => `${key}\n  was: ${source[key] ?? "(no text)"}\n  now: ${texts[key] ?? "(no text)"}`);
+    const remedy = `Translate in ${languages.join(", ")}, then:\ncp dist/nodes/locales/en-US/${SET}.json ${SOURCE}`;
+    assert.ok(stale.length === 0, [...stale, remedy].join("\n"));
   });
 
   it("start from English statuses that fit under a node", () => {
@@ -114,7 +128,7 @@ describe("the translations", () => {
         for (const text of allowed) assert.ok(used.includes(text), `${text} need not be allowed`);
       });
 
-      it("has statuses that fit under a node and that the editor does not take for keys", () => {
+      it("has statuses that fit under a node and contain no key separators", () => {
         each((text, _, key) => {
           if (!isStatus(key)) return;
           assert.ok(width(text.replace(FIELD, "100")) <= LONGEST, `${key}: ${text}`);

@@ -12,7 +12,7 @@ import { phrases } from "../../../nodes/editor/phrases.js";
 import { codes, stages } from "../../../src/errors.js";
 import { changes, type NodeType, operations, service } from "../../../src/operations.js";
 import { createValidator } from "../../../src/schema.js";
-import { type Any, createEditor, fillIn, MODULES } from "../../support/editor.js";
+import { type Any, createEditor, fillIn, MODULES, STORES } from "../../support/editor.js";
 
 const icons = new Set(readdirSync(join(root, "icons")));
 const { types, english } = build();
@@ -23,19 +23,19 @@ const table: Record<string, NodeType> = { ...operations, "seo-report-changes": c
 const at = (path: string) => path.split(".").reduce<Any>((texts, key) => texts?.[key], english);
 const helpOf = (all: string, type: string) =>
   all.match(new RegExp(`data-help-name="${type}">([^]*?)</script>`))?.[1] ?? "";
-/** What an operation node has beside its parameters and options. */
+/** The properties of every operation node, beside its parameters and options. */
 const COMMON = ["name", "service"];
-/** The editor's and the runtime's own. */
+/** Names reserved by the editor or the runtime. */
 const RESERVED =
   /^(.|id|type|wires|inputs|outputs|info|status|dirty|changed|selected|users|valid|validationErrors|inputLabels|outputLabels|moved|send|error|warn|log|debug|trace|close|context|on|receive|metric|emit|credentials|_.*)$/;
 
-describe("the editor's page", () => {
+describe("The editor page", () => {
   for (const [type, row] of Object.entries(table)) {
     describe(type, () => {
       const params = Object.keys(row.params);
       const fields = [...COMMON, ...params.flatMap((name) => [name, `${name}Type`]), ...Object.keys(row.options)];
 
-      it("has the same properties in the table, the definition and the dialog", () => {
+      it("has the same properties in the table, the definition and the edit dialog", () => {
         const { definitions, template } = editor();
         const ids = [...template(type).matchAll(/<(?:input|select)[^>]* id="node-input-(\w+)"/g)].map(([, id]) => id);
         assert.deepEqual(Object.keys(definitions[type].defaults), fields);
@@ -43,7 +43,7 @@ describe("the editor's page", () => {
         for (const name of fields) assert.doesNotMatch(name, RESERVED);
       });
 
-      it("reads a new node's main parameter from the payload and every other from a property of it", () => {
+      it("reads the main parameter of a new node from msg.payload, and the others from its properties", () => {
         const { defaults } = editor().definitions[type];
         for (const [name, { wire }] of Object.entries(row.params)) {
           assert.equal(defaults[name].value, name === row.main ? "payload" : `payload.${wire ?? name}`);
@@ -53,16 +53,16 @@ describe("the editor's page", () => {
           assert.equal(defaults[name].value, option.default ?? "");
       });
 
-      it("ties a label to every field, required ones before the fold", () => {
+      it("has a label for every field, and the required fields above the fold", () => {
         const template = editor().template(type);
         for (const name of [...COMMON, ...params, ...Object.keys(row.options)])
           assert.match(template, new RegExp(`<label\\s+for="node-input-${name}"`));
         const fold = template.indexOf("<details>");
-        for (const [name, { required }] of Object.entries(row.params))
-          assert.equal(template.indexOf(`id="node-input-${name}"`) > fold && fold > -1, !required, name);
+        for (const [name, { fold: folded = false }] of Object.entries({ ...row.params, ...row.options }))
+          assert.equal(template.indexOf(`id="node-input-${name}"`) > fold && fold > -1, folded, name);
       });
 
-      it("offers every value of a closed list, and nothing first where nothing is needed", () => {
+      it("offers every value of a choice, after a blank value if it is optional", () => {
         const { add, open } = editor();
         const $ = open(add(type));
         for (const [name, { values, required }] of Object.entries(row.params)) {
@@ -82,7 +82,8 @@ describe("the editor's page", () => {
               );
           }
         }
-        for (const [name, { values = {} }] of Object.entries(row.options)) {
+        for (const [name, { kind, values = {} }] of Object.entries(row.options)) {
+          if (kind === "store") continue;
           const offered = $(`#node-input-${name} option`)
             .toArray()
             .map((option: Any) => option.attribs.value);
@@ -90,7 +91,7 @@ describe("the editor's page", () => {
         }
       });
 
-      it("tells in its help of every parameter, option and code, its first paragraph what it does", () => {
+      it("documents every parameter, option and error code in its help, after a summary", () => {
         const text = helpOf(helps, type);
         assert.ok(text.trim().startsWith(`<p>${row.help.replace(/'/g, "&#39;")}</p>`));
         for (const [name, { wire }] of Object.entries(row.params))
@@ -99,13 +100,15 @@ describe("the editor's page", () => {
               text.includes(`payload.${name} <`),
             name,
           );
-        for (const name of [...Object.keys(row.options), ...Object.keys(codes), "payload", "seo"])
+        for (const name of [...Object.keys(row.options), "payload", "seo"])
           assert.match(text, new RegExp(`<dt[^>]*>${name} <span`));
-        for (const part of ["Inputs", "Outputs", "Errors", "Details", "References"])
-          assert.ok(text.includes(`<h3>${part}</h3>`));
+        const parts = [...text.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, part]) => part);
+        const needed = ["Inputs", "Outputs", "Settings", "Errors", "Details", "References"];
+        assert.deepEqual(parts, needed);
+        for (const code of Object.keys(codes)) assert.ok(!text.includes(code), "the README explains the codes");
       });
 
-      it("accepts of fixed values what the schema accepts", () => {
+      it("accepts the same fixed values as the schema", () => {
         const { add } = editor();
         const plain = fc.oneof(
           fc.string({ maxLength: 8 }),
@@ -135,7 +138,9 @@ describe("the editor's page", () => {
           ),
         );
         for (const [name, field] of Object.entries({ ...row.params, ...row.options })) {
-          const accepts = createValidator({ [name]: field });
+          // The editor adds what only it knows: the context stores.
+          const values = Object.fromEntries(STORES.map((store) => [store, store]));
+          const accepts = createValidator({ [name]: field.kind === "store" ? { ...field, values } : field });
           const node = add(type, "n", { [`${name}Type`]: "str" });
           fc.assert(
             fc.property(plain, (value) => {
@@ -154,11 +159,11 @@ describe("the editor's page", () => {
         }
       });
 
-      it("has an icon of its own", () => assert.ok(icons.has(`${type}.svg`)));
+      it("has its own icon", () => assert.ok(icons.has(`${type}.svg`)));
     });
   }
 
-  it("has the settings and the key in the dialog of the service", () => {
+  it("has the settings and the API key in the edit dialog of the service node", () => {
     const { definitions, template } = editor();
     const { defaults, credentials, category } = definitions["seo-service"];
     const ids = [...template("seo-service").matchAll(/<(?:input|select)[^>]* id="node-config-input-(\w+)"/g)].map(
@@ -183,7 +188,7 @@ describe("the editor's page", () => {
     );
   });
 
-  it("is read by the flow library's parser: literal types, inline defaults, literal facts", () => {
+  it("has literal types, defaults and facts, which the flow library's parser needs", () => {
     const seen: Record<string, Record<string, unknown>> = {};
     const visit = (node: Any): void => {
       if (node.type === "CallExpression" && node.callee.property?.name === "registerType") {
@@ -211,7 +216,7 @@ describe("the editor's page", () => {
     assert.deepEqual(seen["seo-service"]?.credentials, ["apiKey"]);
   });
 
-  it("has every text that the dialogs and the browser code ask for", () => {
+  it("has every text that the edit dialogs and the browser code use", () => {
     for (const [, key] of html.matchAll(/data-i18n="(?:\[\w+\])?([\w.-]+)"/g))
       assert.equal(typeof at(key ?? ""), "string", key);
     for (const [, key] of bundle().matchAll(/text\("([\w.]+)"/g))
@@ -234,7 +239,7 @@ describe("the editor's page", () => {
     assert.equal(at("palette.label.SEO_reports"), "SEO reports");
   });
 
-  it("has no colour of its own in dialogs, and no way from data to HTML", () => {
+  it("uses only theme colors in edit dialogs, and never inserts data as HTML", () => {
     const dialogs = html.slice(0, html.indexOf('<script type="text/javascript">'));
     assert.equal(dialogs.match(/#[0-9a-f]{3,8}\b|rgb|hsl|color:(?!\s*var\(--red-ui-)/i)?.[0], undefined);
     assert.equal(
@@ -245,7 +250,7 @@ describe("the editor's page", () => {
     assert.equal(open?.length, close?.length);
   });
 
-  it("says what the build wrote, beside the entry", () => {
+  it("matches the files that the build wrote", () => {
     const built = (file: string) => readFileSync(join(root, "dist/nodes", file), "utf8");
     assert.equal(built("seo-reports.html"), html);
     assert.deepEqual(JSON.parse(built("locales/en-US/seo-reports.json")), english);
@@ -253,7 +258,7 @@ describe("the editor's page", () => {
     for (const icon of icons) assert.ok(existsSync(join(root, "dist/nodes/icons", icon)));
   });
 
-  it("takes a translation where there is one, and English where there is none", () => {
+  it("uses English where a translation is missing", () => {
     const german: Texts = {
       "seo-reports": { node: { "seo-report-show": { help: "Holt einen Bericht." } }, help: { inputs: "Eingaben" } },
     };
@@ -262,7 +267,7 @@ describe("the editor's page", () => {
     assert.match(text, /<h3>Outputs<\/h3>/);
   });
 
-  it("makes a dialog, help and texts of a row that is added to the table", () => {
+  it("gets an edit dialog, help and texts for a new row of the table", () => {
     const ping: NodeType = {
       title: "ping <b>",
       help: "Pings & waits.",
@@ -291,7 +296,7 @@ describe("the editor's page", () => {
     ]);
     assert.equal(stand.definitions["seo-ping"].defaults.near.value, "payload.by");
     assert.equal(stand.definitions["seo-ping"].icon, "file.svg");
-    assert.equal(node._def.label.call(node), "ping <b> example.com");
+    assert.equal(node._def.label.call(node), "ping <b>: example.com");
     assert.deepEqual(
       [...$("#node-input-sort")[0].types[0].options].map(({ label }: Any) => label),
       ["not sent", "Upwards (up)"],
@@ -305,9 +310,7 @@ describe("the editor's page", () => {
     assert.deepEqual(stand.missing, []);
   });
 
-  describe("an open dialog", () => {
-    const tips = ($: Any) => $(".form-tips").text();
-
+  describe("an open edit dialog", () => {
     it("names on the canvas what is fixed, shortened, unless the node has a name", () => {
       const { add } = editor();
       const label = (more: object) => {
@@ -315,27 +318,50 @@ describe("the editor's page", () => {
         return node._def.label.call(node);
       };
       assert.equal(label({}), "store report");
-      assert.equal(label({ url: "https://example.com", urlType: "str" }), "store report https://example.com");
-      assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report ${"x".repeat(39)}…`);
+      const fixed = { url: "https://example.com", urlType: "str", privacy: "1", privacyType: "str" };
+      assert.equal(label(fixed), "store report: https://example.com, Privacy Private");
+      assert.equal(label({ ...fixed, password: "secret", passwordType: "str" }), label(fixed));
+      assert.equal(label({ ...fixed, privacy: "0" }), "store report: https://example.com", "0 is the default");
+      assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report: ${"x".repeat(38)}…`);
       assert.equal(label({ name: "mine", url: "x", urlType: "str" }), "mine");
-      const home = add("seo-service", "s", { baseUrl: "https://a.example" });
-      assert.equal(home._def.label.call(home), "SEO service https://a.example");
+      const list = add("seo-report-list", "l", { result: "Bad", resultType: "str", search: "seo", searchType: "env" });
+      assert.equal(list._def.label.call(list), "list reports: bad");
+      for (const [baseUrl, shown] of [
+        ["https://a.example:8443/sub/", "a.example:8443"],
+        ["${SEO_BASE_URL}", "${SEO_BASE_URL}"],
+        ["", "SEO service"],
+      ]) {
+        const home = add("seo-service", "s", { baseUrl });
+        assert.equal(home._def.label.call(home), shown);
+      }
     });
 
-    it("warns where a password is given that has no effect", () => {
+    it("warns about a password that has no effect", () => {
       const { add, open, type } = editor();
-      const $ = open(add("seo-report-store", "n", { privacy: "0", privacyType: "str" }));
+      const node = add("seo-report-store", "n", { privacy: "0", privacyType: "str" });
+      const $ = open(node);
+      const tips = (of: Any) => of("#node-input-password").closest(".form-row").find(".seo-reason").text();
       assert.equal(tips($), "");
       type("#node-input-passwordType", "str");
       type("#node-input-password", "s");
       assert.equal(
         tips($),
-        fillIn(phrases.dialog.when, { label: "Password", other: "Privacy", value: "Password (2)" }),
+        fillIn(phrases.invalid.when, { label: "Password", other: "Privacy", value: "Password (2)" }),
+      );
+      assert.equal(node._def.defaults.password.validate.call(node, "s", {}), tips($));
+      const older = { privacy: undefined, privacyType: undefined, password: "s", passwordType: "str" };
+      const lacking = add("seo-report-store", "o", older);
+      assert.equal(lacking._def.defaults.password.validate.call(lacking, "s", {}), true, "reads msg.payload.privacy");
+      assert.equal($("#node-input-password").attr("aria-invalid"), "true");
+      assert.equal(
+        $("#node-input-password").attr("aria-describedby"),
+        $("#node-input-password").closest(".form-row").find(".seo-reason").attr("id"),
       );
       type("#node-input-privacy", "2");
       assert.equal(tips($), "");
+      assert.equal($("#node-input-password").attr("aria-invalid"), undefined);
       type("#node-input-privacy", "");
-      assert.notEqual(tips($), "", "a store makes a public report");
+      assert.notEqual(tips($), "", "a new report is public by default");
       type("#node-input-privacyType", "msg");
       assert.equal(tips($), "");
       assert.equal(
@@ -344,6 +370,63 @@ describe("the editor's page", () => {
         ),
         "",
       );
+    });
+
+    it("warns that an update with nothing to change has no effect", () => {
+      const { add, open, type } = editor();
+      const blank = ["privacy", "password", "update"].flatMap((name) => [
+        [name, ""],
+        [`${name}Type`, "str"],
+      ]);
+      const $ = open(add("seo-report-update", "u", Object.fromEntries(blank)));
+      const warning = () => $(".form-tips").text();
+      assert.notEqual(warning(), "");
+      type("#node-input-update", "1");
+      assert.equal(warning(), "");
+      type("#node-input-update", "0");
+      assert.notEqual(warning(), "");
+      type("#node-input-passwordType", "msg");
+      type("#node-input-password", "payload.password");
+      assert.equal(warning(), "");
+      assert.equal(open(add("seo-report-update", "v"))(".form-tips").text(), "");
+    });
+
+    it("says nothing about a new config node before something is typed", () => {
+      const { add, open, type, forget } = editor();
+      const node = add("seo-service", "s");
+      forget(node);
+      const $ = open(node);
+      assert.equal($(".seo-reason").text(), "");
+      type("#node-config-input-concurrency", "0");
+      assert.match($(".seo-reason").text(), /Base URL.*API key/s);
+      assert.notEqual(open(add("seo-service", "t"))(".seo-reason").text(), "");
+    });
+
+    it("offers the context stores of Node-RED's settings, and rejects another", () => {
+      const { add, open } = editor();
+      const node = add("seo-report-changes", "c", { store: "file" });
+      const $ = open(node);
+      const offered = () =>
+        $("#node-input-store option")
+          .toArray()
+          .map((one: Any) => one.attribs.value);
+      assert.deepEqual(offered(), ["", ...STORES]);
+      const { validate } = node._def.defaults.store;
+      assert.equal(validate.call(node, "file", {}), true);
+      assert.match(validate.call(node, "disk", {}), /memory, file/);
+      assert.equal(open(add("seo-report-changes", "d", { store: "disk" }))("#node-input-store").val(), "disk");
+    });
+
+    it("gives a new node the only service that it can have", () => {
+      const { add, drop } = editor();
+      assert.equal(drop("seo-report-list").service, "");
+      add("seo-service", "elsewhere", { z: "another" });
+      add("seo-service", "off", { d: true });
+      assert.equal(drop("seo-report-list").service, "");
+      add("seo-service", "only");
+      assert.equal(drop("seo-report-list").service, "only");
+      add("seo-service", "second");
+      assert.equal(drop("seo-report-list").service, "");
     });
 
     it("takes for an environment variable what Node-RED replaces, and nothing else", () => {
@@ -355,7 +438,7 @@ describe("the editor's page", () => {
       for (const value of ["${A)", "$(A}", "${}", "${A B}", "x${A}", "${A}x"]) assert.ok(!accepts(value), value);
     });
 
-    it("shows the limit only with the outputs that use it", () => {
+    it("shows Limit only for the outputs that use it", () => {
       const { add, open, type } = editor();
       const $ = open(add("seo-project-list"));
       const shown = () => $("#node-input-limit").closest(".form-row").css("display") !== "none";
@@ -365,17 +448,17 @@ describe("the editor's page", () => {
       }
     });
 
-    it("opens the fold when something in it is not as in a new node", () => {
+    it("opens the fold if a field in it differs from its default", () => {
       const { add, open } = editor();
       const isOpen = (more: object) => open(add("seo-report-list", "n", { ...more }))("details").prop("open");
       assert.ok(!isOpen({}));
-      assert.ok(isOpen({ search: "x" }));
-      assert.ok(isOpen({ resultType: "str", result: "good" }));
+      assert.ok(isOpen({ per_page: "x" }));
+      assert.ok(isOpen({ sortType: "str", sort: "asc" }));
       assert.ok(!open(add("seo-service", "s"))("details").prop("open"));
       assert.ok(open(add("seo-service", "s", { retries: "0" }))("details").prop("open"));
     });
 
-    it("shows the defaults of what a node of an older version lacks, and calls them valid", () => {
+    it("shows valid defaults for properties that a node of an older version lacks", () => {
       const { add, open } = editor();
       const node = add("seo-report-list", "n", { search: undefined, searchType: undefined, output: undefined });
       const $ = open(node);
@@ -386,7 +469,7 @@ describe("the editor's page", () => {
       assert.equal(node._def.defaults.search.validate.call(node, undefined, {}), true);
     });
 
-    it("keeps a fixed value that is in no list, and knows one by its name", () => {
+    it("keeps a fixed value that is not in the list, and accepts a value by its label", () => {
       const { add, open } = editor();
       const fixed = (result: string) =>
         open(add("seo-report-list", "n", { result, resultType: "str" }))("#node-input-result");
@@ -395,7 +478,7 @@ describe("the editor's page", () => {
       assert.ok(fixed("odd")[0].types[0].options.some(({ value }: Any) => value === "odd"));
     });
 
-    it("says in a sentence why a field is not valid, for every source", () => {
+    it("explains why a field is invalid, for every source", () => {
       const { add, open, type } = editor();
       const { label } = operations["seo-report-delete"]?.params.reportId ?? {};
       const node = add("seo-report-delete", "n", { reportId: "a/b", reportIdType: "str" });
@@ -437,7 +520,7 @@ describe("the editor's page", () => {
       return { ...stand, $, result: $("output"), button: $(".seo-test") };
     };
 
-    it("sends what is typed, waits, and shows the answer as text", async () => {
+    it("sends the current fields, waits, and shows the response as text", async () => {
       const { requests, result, button } = start();
       assert.deepEqual(requests[0]?.body, {
         id: "s",
@@ -448,16 +531,20 @@ describe("the editor's page", () => {
       });
       assert.equal(requests[0]?.url, "seo-service/test");
       assert.ok(button.prop("disabled"));
-      requests[0]?.answer(true, { ok: true, stage: "done", reason: "", count: MARKUP });
+      requests[0]?.answer(true, { ok: true, stage: "done", values: { count: MARKUP } });
       await pause(1);
-      assert.equal(result.text(), `${fillIn(phrases.dialog.found, { count: MARKUP })} ${stages.done}`);
+      assert.equal(result.text(), `${fillIn(phrases.reason.done, { count: MARKUP })} ${stages.done}`);
       assert.equal(result.children().length, 0);
       assert.ok(result.hasClass("seo-good") && !button.prop("disabled"));
     });
 
-    it("shows a failure, a refusal and silence", async () => {
+    it("shows a failed test, a rejected request and a missing response", async () => {
       for (const [ok, answer, text] of [
-        [true, { ok: false, stage: "name", reason: "No such host." }, `No such host. ${stages.name}`],
+        [
+          true,
+          { ok: false, stage: "key", values: { status: 401 } },
+          `${fillIn(phrases.reason.key, { status: "401" })} ${stages.key}`,
+        ],
         [false, { status: 403, responseText: MARKUP }, fillIn(phrases.dialog.untested, { reason: MARKUP })],
         [
           false,
@@ -473,10 +560,34 @@ describe("the editor's page", () => {
       }
     });
 
-    it("leaves the next dialog alone when the answer comes late", async () => {
+    it("asks nothing of the service while a field is not valid, and says why", () => {
+      const { requests, result, type, $ } = start();
+      requests.length = 0;
+      type("#node-config-input-baseUrl", "a.example");
+      $(".seo-test").trigger("click");
+      assert.match(result.text(), /^Base URL /);
+      assert.deepEqual(requests, []);
+    });
+
+    it("clears the result when a field changes, and ignores what comes after that", async () => {
+      const { requests, result, button, type } = start();
+      requests[0]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
+      await pause(1);
+      assert.notEqual(result.text(), "");
+      type("#node-config-input-baseUrl", "https://third.example");
+      assert.deepEqual([result.text(), result.attr("class")], ["", ""]);
+      button.trigger("click");
+      type("#node-config-input-baseUrl", "https://fourth.example");
+      requests[1]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
+      await pause(1);
+      assert.equal(result.text(), "");
+      assert.equal(button.prop("disabled"), false);
+    });
+
+    it("does not change the next edit dialog if the response is late", async () => {
       const { requests, open, add } = start();
       const $ = open(add("seo-service", "t"));
-      requests[0]?.answer(true, { ok: true, stage: "done", reason: "late" });
+      requests[0]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
       await pause(1);
       assert.equal($("output").text(), "");
     });
@@ -497,10 +608,10 @@ describe("the editor's page", () => {
       return { ...stand, $, input, write, options: () => $("datalist option") };
     };
 
-    it("come from the service as the workspace has it, as text", async () => {
+    it("come from the service as configured in the workspace, and appear as text", async () => {
       const { requests, write, options, input } = start();
       await Promise.all([write("e"), write("ex")]);
-      assert.equal(requests.length, 1, "it waits for a pause");
+      assert.equal(requests.length, 1, "waits until typing pauses");
       assert.deepEqual(requests[0]?.body, {
         id: "s",
         baseUrl: "https://a.example",
@@ -530,10 +641,10 @@ describe("the editor's page", () => {
       );
       assert.equal(input.attr("list"), options().parent().attr("id"));
       await write("ex");
-      assert.equal(requests.length, 1, "it is remembered");
+      assert.equal(requests.length, 1, "the response is cached");
     });
 
-    it("are silent on failure, on nonsense, without a service, and where the value is not fixed", async () => {
+    it("are empty after an error or invalid response, without a service, and for values that are not fixed", async () => {
       const { requests, write, options } = start();
       await write("ex");
       requests[0]?.answer(false, { status: 500 });

@@ -149,14 +149,14 @@ describe("A proxy", () => {
     assert.equal(proxy.asked.length, 1);
   });
 
-  it("is not asked for what it is to leave alone", async () => {
+  it("is bypassed for a host that is excepted", async () => {
     proxy = await startProxy();
     open(proxy.url, ["other.example", "127.0.0.1"]);
     await show();
     assert.deepEqual([proxy.asked, server.requests.length], [[], 1]);
   });
 
-  it("is not quoted when its URL is none", async () => {
+  it("is not quoted if its URL is not valid", async () => {
     proxy = await startProxy();
     assert.throws(() => open(`http://me:${PASSWORD}@[bad`), {
       code: "SEO_CONFIG",
@@ -166,7 +166,7 @@ describe("A proxy", () => {
     open(proxy.url);
   });
 
-  describe("of the environment", () => {
+  describe("in the environment variables", () => {
     const rows: [environment: (proxy: string) => Record<string, string>, scheme: string, through: boolean][] = [
       [(url) => ({ HTTP_PROXY: url }), "http", true],
       [(url) => ({ http_proxy: url }), "http", true],
@@ -180,7 +180,7 @@ describe("A proxy", () => {
       [() => ({ HTTP_PROXY: "" }), "http", false],
     ];
     for (const [set, scheme, through] of rows)
-      it(`counts: ${Object.entries(set("its URL")).map((pair) => pair.join("="))} for ${scheme}`, async () => {
+      it(`is ${through ? "used" : "not used"} for ${scheme}: ${Object.entries(set("its URL")).map((pair) => pair.join("="))}`, async () => {
         await server.close();
         server = await listen((socket) => socket.write(ok), scheme === "https" ? { certificate: "cert" } : {});
         proxy = await startProxy();
@@ -190,7 +190,7 @@ describe("A proxy", () => {
         assert.equal(proxy.asked.length, through ? 1 : 0);
       });
 
-    it("does not count where a proxy is chosen", async () => {
+    it("is not used if another proxy is configured", async () => {
       proxy = await startProxy();
       process.env.HTTP_PROXY = deadUrl;
       process.env.NO_PROXY = "*";
@@ -199,7 +199,7 @@ describe("A proxy", () => {
       assert.equal(proxy.asked.length, 1);
     });
 
-    it("is not quoted when it is no URL", async () => {
+    it("is not quoted if its URL is not valid", async () => {
       proxy = await startProxy();
       process.env.HTTP_PROXY = `http://me:${PASSWORD}@[bad`;
       assert.throws(() => open(), {

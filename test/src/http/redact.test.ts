@@ -7,7 +7,7 @@ const KEY = "key/of (tests)";
 const redact = <T>(value: T, secrets: string[]): T => createRedactor(secrets)(value);
 
 describe("A secret", () => {
-  it("is in no text and no property's name, plain or encoded", () => {
+  it("is redacted in all texts and property names, also URL-encoded", () => {
     const secret = fc.string({ minLength: 6, maxLength: 30 }).filter((text) => !"***".includes(text.trim()));
     const any = fc.jsonValue({ maxDepth: 3 });
     fc.assert(
@@ -24,7 +24,7 @@ describe("A secret", () => {
     );
   });
 
-  it("is replaced by stars, and all else is as it was", () => {
+  it("is replaced with three asterisks, and everything else is kept", () => {
     const said = { a: `x ${KEY} y`, b: [1, null, true, encodeURIComponent(KEY)], [KEY]: { c: KEY + KEY } };
     assert.deepEqual(redact(said, ["", KEY]), { a: "x *** y", b: [1, null, true, "***"], "***": { c: "******" } });
     for (const whole of [said, "text", 7, null, undefined]) assert.equal(redact(whole, [""]), whole);
@@ -32,7 +32,7 @@ describe("A secret", () => {
     assert.equal(redact(null, [KEY]), null);
   });
 
-  it("is replaced in every form that it has in an answer", () => {
+  it("is redacted in form-encoded text and in JSON, with and without escaped slashes", () => {
     const secret = 'my "secret" wo/rd!';
     const page = { form: new URLSearchParams({ password: secret }).toString(), json: JSON.stringify({ secret }) };
     const php = JSON.stringify({ secret }).replaceAll("/", "\\/");
@@ -43,7 +43,7 @@ describe("A secret", () => {
     });
   });
 
-  it("of a few letters is hidden where it stands alone", () => {
+  it("of less than six characters is redacted only as a separate word", () => {
     const said = "pass, passed 1pass passé (pass) pass";
     assert.equal(redact(said, ["pass"]), "***, passed 1pass passé (***) ***");
     assert.equal(redact("secreted", ["secret"]), "***ed");

@@ -11,7 +11,7 @@ describe("a request", () => {
     const [before = "", after = ""] = row.path.split(/\{\w+\}/);
     const check = createValidator(row.params);
 
-    it(`of ${type} stays under its own path, whatever the input`, () => {
+    it(`stays under its own path with any input: ${type}`, () => {
       const any = fc.oneof(
         fc.string({ unit: "binary" }),
         fc.string(),
@@ -36,7 +36,7 @@ describe("a request", () => {
       );
     });
 
-    it(`of ${type} has every parameter in its place, and none that is not set`, () => {
+    it(`contains each parameter that is set, in its place: ${type}`, () => {
       const values = Object.fromEntries(
         Object.entries(row.params).map(([param, { values }]) => [
           param,

@@ -35,19 +35,25 @@ const failure = (status: number, body: unknown, headers: Headers = {}, row = sho
     (error: SeoError) => error,
   );
 
-describe("The service's words are taken from", () => {
+describe("The service's error message", () => {
   const nothing = "no error message.";
   const rows: [name: string, body: unknown, said: string, fields?: Record<string, string[]>][] = [
-    ["message", { message: "No.", status: 422 }, "No."],
+    ["is read from message", { message: "No.", status: 422 }, "No."],
     [
-      "messages by field",
+      "is read from message by field",
       { message: { url: ["Bad.", "Worse."], x: "One." } },
       "url: Bad. Worse. x: One.",
       { url: ["Bad.", "Worse."], x: ["One."] },
     ],
     ["message and errors by field", { message: "Both.", errors: { url: ["Bad."] } }, "url: Bad.", { url: ["Bad."] }],
     [
-      "errors by field",
+      "is read from message, with the fields from errors",
+      { message: "Both.", errors: { url: ["Bad."] } },
+      "Both.",
+      { url: ["Bad."] },
+    ],
+    [
+      "is read from errors by field",
       { errors: { url: ["Bad."], x: [7, null, "Two."] } },
       "url: Bad. x: Two.",
       { url: ["Bad."], x: ["Two."] },
@@ -77,35 +83,51 @@ describe("The service's words are taken from", () => {
   });
 });
 
-describe("The seconds to wait are read", () => {
+describe("The time to wait", () => {
   const unix = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
   const date = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
   const rows: [name: string, headers: () => Record<string, string>, seconds: number | undefined][] = [
-    ["as a number", () => ({ "retry-after": "20" }), 20],
-    ["as none", () => ({ "retry-after": "0" }), 0],
-    ["among blanks", () => ({ "retry-after": " 20 " }), 20],
-    ["as a date", () => ({ "retry-after": date(20) }), 20],
-    ["as a past date", () => ({ "retry-after": date(-20) }), 0],
-    ["from the reset", () => ({ "x-ratelimit-reset": ` ${unix(20)} ` }), 20],
-    ["from a past reset", () => ({ "x-ratelimit-reset": unix(-20) }), 0],
-    ["before the reset's", () => ({ "retry-after": "20", "x-ratelimit-reset": unix(90) }), 20],
+    ["is read from Retry-After in seconds", () => ({ "retry-after": "20" }), 20],
+    ["is zero if Retry-After is 0", () => ({ "retry-after": "0" }), 0],
+    ["is read from Retry-After with spaces around it", () => ({ "retry-after": " 20 " }), 20],
+    ["is read from a date in Retry-After", () => ({ "retry-after": date(20) }), 20],
+    ["is zero for a past date in Retry-After", () => ({ "retry-after": date(-20) }), 0],
+    ["is read from X-RateLimit-Reset", () => ({ "x-ratelimit-reset": ` ${unix(20)} ` }), 20],
+    ["is zero for a past X-RateLimit-Reset", () => ({ "x-ratelimit-reset": unix(-20) }), 0],
     [
-      "of the reset, where there is nothing else that can be read",
+      "is read from Retry-After rather than X-RateLimit-Reset",
+      () => ({ "retry-after": "20", "x-ratelimit-reset": unix(90) }),
+      20,
+    ],
+    [
+      "is read from X-RateLimit-Reset if Retry-After is not valid",
       () => ({ "retry-after": "soon", "x-ratelimit-reset": unix(20) }),
       20,
     ],
-    ["not below zero", () => ({ "retry-after": "-20" }), undefined],
-    ["not in parts", () => ({ "retry-after": "1.5" }), undefined],
-    ["not beyond nine digits", () => ({ "retry-after": "1234567890" }), undefined],
-    ["not with a unit", () => ({ "retry-after": "20s" }), undefined],
-    ["not after a word", () => ({ "retry-after": "in 20" }), undefined],
-    ["not as a date that is none", () => ({ "retry-after": "soon GMT" }), undefined],
-    ["not as a date of another zone", () => ({ "retry-after": `${date(20)}+0200` }), undefined],
-    ["not as a date of no zone", () => ({ "retry-after": "Fri, 20 Nov 2026 10:00:00" }), undefined],
-    ["not from a reset in seconds from now", () => ({ "x-ratelimit-reset": "20" }), undefined],
-    ["not from a reset in milliseconds", () => ({ "x-ratelimit-reset": `${unix(20)}000` }), undefined],
-    ["not from a reset with a sign", () => ({ "x-ratelimit-reset": `-${unix(20)}` }), undefined],
-    ["not where there is nothing", () => ({}), undefined],
+    ["is not read from a negative Retry-After", () => ({ "retry-after": "-20" }), undefined],
+    ["is not read from a fraction in Retry-After", () => ({ "retry-after": "1.5" }), undefined],
+    ["is not read from ten digits in Retry-After", () => ({ "retry-after": "1234567890" }), undefined],
+    ["is not read from a Retry-After with a unit", () => ({ "retry-after": "20s" }), undefined],
+    ["is not read from a Retry-After that begins with a word", () => ({ "retry-after": "in 20" }), undefined],
+    ["is not read from an invalid date in Retry-After", () => ({ "retry-after": "soon GMT" }), undefined],
+    [
+      "is not read from a date with a UTC offset in Retry-After",
+      () => ({ "retry-after": `${date(20)}+0200` }),
+      undefined,
+    ],
+    [
+      "is not read from a date without a time zone in Retry-After",
+      () => ({ "retry-after": "Fri, 20 Nov 2026 10:00:00" }),
+      undefined,
+    ],
+    ["is not read from an X-RateLimit-Reset in seconds from now", () => ({ "x-ratelimit-reset": "20" }), undefined],
+    [
+      "is not read from an X-RateLimit-Reset in milliseconds",
+      () => ({ "x-ratelimit-reset": `${unix(20)}000` }),
+      undefined,
+    ],
+    ["is not read from an X-RateLimit-Reset with a sign", () => ({ "x-ratelimit-reset": `-${unix(20)}` }), undefined],
+    ["is absent without either header", () => ({}), undefined],
   ];
   for (const [name, headers, seconds] of rows)
     it(name, async () => {
@@ -118,7 +140,7 @@ describe("The seconds to wait are read", () => {
     });
 });
 
-describe("A status says", () => {
+describe("An HTTP status", () => {
   const rows: [statuses: number[], code: Code, stage: string, transient: boolean, uncertain: boolean][] = [
     [[401], "SEO_UNAUTHORIZED", "key", false, false],
     [[403], "SEO_FORBIDDEN", "key", false, false],
@@ -154,7 +176,8 @@ describe("A status says", () => {
     it(`where a redirect leads, and no more: ${location}`, async () => {
       for (const status of [100, 199, 300, 302, 399]) {
         const { code, message, details } = await failure(status, HTML, location ? { location } : {});
-        assert.deepEqual([code, details], ["SEO_RESPONSE", { statusCode: status, stage: "redirect" }]);
+        const values = { target: to.slice(4) || "…" };
+        assert.deepEqual([code, details], ["SEO_RESPONSE", { statusCode: status, stage: "redirect", values }]);
         assert.equal(message, `The service redirected the request${to} (${status}). Redirects are not followed.`);
       }
     });
@@ -208,7 +231,7 @@ describe("A successful answer", () => {
   });
 });
 
-describe("A content coding", () => {
+describe("A content encoding", () => {
   const bytes = Buffer.from('\ufeff{"é":"\u{1f600}"}');
   const said = '{"é":"\u{1f600}"}';
   for (const [name, coded] of [
@@ -223,7 +246,7 @@ describe("A content coding", () => {
 
   it("is not needed", async () => assert.equal(await decode({ bytes, headers: {} }), said));
 
-  it("that was not asked for is refused", async () => {
+  it("is rejected if it was not requested", async () => {
     const refused = new SeoError("SEO_RESPONSE", "The response uses a content encoding that was not requested.", {
       stage: "answer",
       uncertain: true,
