@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
+import { rowOf } from "../../src/operations.js";
 import { answer, type Behaviour, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, fixedReport, node, service, startFlow } from "../support/flow.js";
 import { ok } from "../support/scenarios.js";
@@ -58,7 +59,7 @@ describe("The status of a node", () => {
     await show(3);
     assert.equal((await last("show"))?.text, "seo-reports.error.SEO_FORBIDDEN.status");
     await show(1);
-    assert.equal((await last("show"))?.text, `${KEY}.shown`);
+    assert.equal((await last("show"))?.text, `${KEY}.${rowOf("seo-report-show").done}`);
   });
 
   it("says when the next request starts, how many wait and how long that takes, if the rate lets none start", async () => {
@@ -90,7 +91,7 @@ describe("The status of a node", () => {
   it("is cleared when its node is deployed anew", async () => {
     await run();
     await show(1);
-    assert.equal((await last("show"))?.text, `${KEY}.shown`);
+    assert.equal((await last("show"))?.text, `${KEY}.${rowOf("seo-report-show").done}`);
     await flow.deploy(nodes({}, fixedReport));
     const { source, ...status } = (await last("show")) ?? {};
     assert.deepEqual([source?.id, status], ["show", {}]);
