@@ -191,16 +191,16 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
       pump();
     },
 
-    /** Gate 2. Waits for a slot to send a request; `release` must follow. Rejects as `cancel` says. */
-    async acquire(task: Task): Promise<void> {
+    /** Gate 2. Waits for a slot to send a request, if none is free; `release` must follow. Throws as `cancel` says. */
+    acquire(task: Task): Promise<void> | undefined {
       const { lane } = task;
       if (isOver(task)) throw cancelled;
       if (budget.wait() === 0) {
         take(lane);
         lane.changed();
-        return;
+        return undefined;
       }
-      await new Promise<void>((start, refuse) => {
+      return new Promise<void>((start, refuse) => {
         lane.continuing.push({ task, start, refuse });
         lanes.add(lane);
         count(lane, 1);

@@ -47,8 +47,8 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
   const core = unencoded(apiKey);
   const keyRedactor = createRedactor([apiKey]);
   /** A service that echoes its caller's key must not put it into a flow. */
-  const redactKey = <T>(value: T, text: string): T =>
-    apiKey.length >= SHORTEST_KEY && text.includes(core) ? keyRedactor(value) : value;
+  const redactKey = <T>(value: T, texts: unknown[]): T =>
+    apiKey.length >= SHORTEST_KEY && texts.some((text) => String(text).includes(core)) ? keyRedactor(value) : value;
 
   return {
     /** Sends the request of a validated input, which can take `timeout` ms. Rejects with an SeoError that holds no secret. */
@@ -83,8 +83,8 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
         const read = await readResponse(row, received, redactor, subject);
         return {
           statusCode: received.statusCode,
-          headers: redactKey(received.headers, Object.values(received.headers).join("\n")),
-          body: redactKey(read.body, read.text),
+          headers: redactKey(received.headers, Object.values(received.headers)),
+          body: redactKey(read.body, [read.text]),
         };
       } catch (cause) {
         throw fromCause(cause, origin);

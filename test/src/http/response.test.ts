@@ -45,11 +45,10 @@ describe("The service's error message", () => {
       "url: Bad. Worse. x: One.",
       { url: ["Bad.", "Worse."], x: ["One."] },
     ],
-    ["message and errors by field", { message: "Both.", errors: { url: ["Bad."] } }, "url: Bad.", { url: ["Bad."] }],
     [
-      "is read from message, with the fields from errors",
+      "is read from errors before message",
       { message: "Both.", errors: { url: ["Bad."] } },
-      "Both.",
+      "url: Bad.",
       { url: ["Bad."] },
     ],
     [
@@ -58,16 +57,26 @@ describe("The service's error message", () => {
       "url: Bad. x: Two.",
       { url: ["Bad."], x: ["Two."] },
     ],
-    ["errors before messages by field", { message: { a: ["A."] }, errors: { b: ["B."] } }, "b: B.", { b: ["B."] }],
-    ["messages by field, where errors is null", { errors: null, message: { a: ["A."] } }, "a: A.", { a: ["A."] }],
-    ["error", { error: "Forbidden" }, "Forbidden"],
-    ["error, where message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
-    ["no list", { message: ["A."], errors: ["B."] }, nothing],
-    ["no number", { message: 7, errors: 8, error: 9 }, nothing],
-    ["nothing", {}, nothing],
-    ["no words", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
-    ["null", null, nothing],
-    ["no JSON", HTML, NOT_FROM_API],
+    [
+      "is read from errors before message, if both are by field",
+      { message: { a: ["A."] }, errors: { b: ["B."] } },
+      "b: B.",
+      { b: ["B."] },
+    ],
+    [
+      "is read from message by field, if errors is null",
+      { errors: null, message: { a: ["A."] } },
+      "a: A.",
+      { a: ["A."] },
+    ],
+    ["is read from error", { error: "Forbidden" }, "Forbidden"],
+    ["is read from error, if message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
+    ["is not read from a list", { message: ["A."], errors: ["B."] }, nothing],
+    ["is not read from a number", { message: 7, errors: 8, error: 9 }, nothing],
+    ["is not in an empty object", {}, nothing],
+    ["is not in empty fields", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
+    ["is not in null", null, nothing],
+    ["is not in HTML", HTML, NOT_FROM_API],
   ];
   for (const [name, body, said, fields] of rows)
     it(name, async () => {
@@ -77,7 +86,7 @@ describe("The service's error message", () => {
       assert.deepEqual(details.body, body);
     });
 
-  it("an answer that is no JSON, of which the beginning is kept", async () => {
+  it("has the beginning of a response that is not JSON as its body", async () => {
     for (const status of [500, 200])
       assert.equal((await failure(status, "x".repeat(1001))).details.body, "x".repeat(1000));
   });
