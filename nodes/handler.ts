@@ -81,7 +81,7 @@ export function handleInput(
     readonly lane = lane;
     readonly since = performance.now();
     pending = 0;
-    ended = false;
+    closed = false;
     constructor(
       readonly tools: Tools,
       readonly input: Record<string, string>,

@@ -104,6 +104,7 @@ export function createClient(options: ClientOptions) {
   }
 
   function cancel(scope: Lane | Task): void {
+    scope.closed = true;
     queue.cancel(cancelled, scope);
     transport.abort(cancelled, scope);
   }
@@ -126,8 +127,8 @@ export function createClient(options: ClientOptions) {
 
     /** Ends a message that was started, and cancels its requests that nobody waits for any more. */
     end(message: Message): void {
-      message.ended = true;
       if (message.pending > 0) cancel(message);
+      message.closed = true;
       queue.end(message);
     },
 
@@ -140,11 +141,8 @@ export function createClient(options: ClientOptions) {
     /** Milliseconds that a lane has to wait because of a pause, the rate, or a failed attempt. */
     waitingFor: (lane: Lane) => Math.max(queue.blockedFor(), lane.until - performance.now()),
 
-    /** Ends what a lane has in flight and what of it waits, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
-    cancel(lane: Lane): void {
-      lane.closed = true;
-      cancel(lane);
-    },
+    /** Ends what a lane or a task has in flight or waiting, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
+    cancel,
 
     /** Ends everything, and the connections. */
     async close(): Promise<void> {

@@ -25,8 +25,8 @@ export interface Task {
   readonly lane: Lane;
   /** Its requests that wait or are in flight. */
   pending: number;
-  /** It has failed, succeeded or been cancelled: nothing more is sent for it. */
-  ended: boolean;
+  /** It has ended or was cancelled: nothing more is sent for it. */
+  closed: boolean;
 }
 
 /** A message that waits for admission. */
@@ -80,7 +80,7 @@ export const createLane = (maxActive = Number.POSITIVE_INFINITY): Lane => ({
   fresh: createFifo(),
 });
 
-export const createTask = (lane: Lane): Task => ({ lane, pending: 0, ended: false });
+export const createTask = (lane: Lane): Task => ({ lane, pending: 0, closed: false });
 
 const isReady = ({ continuing, fresh, active, maxActive }: Lane) =>
   !continuing.isEmpty() || (!fresh.isEmpty() && active < maxActive);
@@ -143,7 +143,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     }
   }
 
-  const isOver = (task: Task) => closed || task.lane.closed || task.ended;
+  const isOver = (task: Task) => closed || task.lane.closed || task.closed;
 
   function cancel(error: SeoError, scope?: Lane | Task): void {
     const matches = (task: Task) => scope === undefined || task === scope || task.lane === scope;
