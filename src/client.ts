@@ -96,12 +96,8 @@ export function createClient(options: ClientOptions) {
     { task = createTask(common), method, extra, horizon = reconcile, sending, intent }: SendOptions = {},
   ): Promise<Answer> {
     const row = rowOf(type);
-    const request = {
-      row,
-      input,
-      request: buildRequest(row, input, base, { method, extra }),
-      timeout: Math.min((timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000, LONGEST_TIMER),
-    };
+    const request = buildRequest(row, input, base, { method, extra });
+    const ms = Math.min((timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000, LONGEST_TIMER);
     const idempotent = row.idempotent?.(input) ?? true;
     const ticket = !idempotent && row.lookup && horizon > 0 ? reconciler.open(row.lookup, input, intent) : undefined;
     if (ticket) reconciles = true;
@@ -123,7 +119,7 @@ export function createClient(options: ClientOptions) {
         await sending?.(sent ?? {});
         attempts++;
         const started = performance.now();
-        const result = await transport.send(request, task).catch((error: SeoError) => error);
+        const result = await transport.send(row, input, request, ms, task).catch((error: SeoError) => error);
         busy += performance.now() - started;
         // Before the slot is released, or it would start the next request of a service that asked for a pause.
         if (result instanceof SeoError) {
@@ -182,6 +178,7 @@ export function createClient(options: ClientOptions) {
   }
 
   function cancel(scope: Lane | Task): void {
+    scope.closed = true;
     queue.cancel(cancelled, scope);
     transport.abort(cancelled, scope);
   }
@@ -216,8 +213,8 @@ export function createClient(options: ClientOptions) {
 
     /** Ends a message that was started, and cancels its requests that nobody waits for any more. */
     end(message: Message): void {
-      message.ended = true;
       if (message.pending > 0) cancel(message);
+      message.closed = true;
       queue.end(message);
     },
 
@@ -230,11 +227,8 @@ export function createClient(options: ClientOptions) {
     /** Milliseconds that a lane has to wait because of a pause, the rate, or a failed attempt. */
     waitingFor: (lane: Lane) => Math.max(queue.blockedFor(), lane.until - performance.now()),
 
-    /** Ends what a lane has in flight and what of it waits, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
-    cancel(lane: Lane): void {
-      lane.closed = true;
-      cancel(lane);
-    },
+    /** Ends what a lane or a task has in flight or waiting, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
+    cancel,
 
     /** Ends everything, and the connections. */
     async close(): Promise<void> {

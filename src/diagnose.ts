@@ -2,7 +2,7 @@ import type { Client } from "./client.js";
 import { SeoError, type Stage, stages } from "./errors.js";
 import { readShape } from "./pages.js";
 
-/** How far a connection comes: the stage that failed, and a sentence that says why and what to do. */
+/** How far a connection gets: the stage that failed, and a sentence that says why and what to do. */
 export interface Diagnosis {
   ok: boolean;
   stage: Stage;
@@ -16,9 +16,9 @@ export interface Diagnosis {
   values: Record<string, string | number>;
 }
 
-const told = (stage: Stage, reason: string) => ({ stage, reason, message: `${reason} ${stages[stage]}` });
+const sentences = (stage: Stage, reason: string) => ({ stage, reason, message: `${reason} ${stages[stage]}` });
 
-/** Asks for one page of reports, which changes nothing, and says how that went. */
+/** Gets one page of reports, which changes nothing, and reports how that went. */
 export async function diagnose(client: Client): Promise<Diagnosis> {
   try {
     const { body } = await client.call("seo-report-list", {});
@@ -26,16 +26,16 @@ export async function diagnose(client: Client): Promise<Diagnosis> {
     if (!shape)
       throw new SeoError("SEO_RESPONSE", "The server returned JSON, but not a list of reports.", { stage: "answer" });
     const count = shape.total ?? shape.records.length;
-    return { ok: true, ...told("done", `Connected. Reports found: ${count}.`), count, values: { count } };
+    return { ok: true, ...sentences("done", `Connected. Reports found: ${count}.`), count, values: { count } };
   } catch (cause) {
     return explain(cause);
   }
 }
 
-/** The diagnosis of a failure. */
+/** The diagnosis of an error. */
 export function explain(cause: unknown): Diagnosis {
   const { message, details } =
     cause instanceof SeoError ? cause : new SeoError("SEO_CONFIG", "The connection could not be tested.");
   const values = { status: details.statusCode ?? "", ...details.values };
-  return { ok: false, ...told(details.stage ?? "config", message), values };
+  return { ok: false, ...sentences(details.stage ?? "config", message), values };
 }

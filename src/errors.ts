@@ -77,30 +77,38 @@ export const stages = {
 
 export type Stage = keyof typeof stages;
 
-/** What is known of a failure beside its code and message. */
-export interface Details {
-  /** The HTTP status, where there was an answer. */
+/** The client's own facts about an error. They decide what happens next, and are never redacted. */
+interface Facts {
+  /** The HTTP status, if there was a response. */
   statusCode?: number | undefined;
-  /** The service's messages by field (both shapes of a 422). */
-  fields?: Record<string, string[]> | undefined;
   /** Seconds that the service asked to wait. */
   retryAfter?: number | undefined;
-  /** Requests that were sent for it. */
+  /** Requests that were sent. */
   attempts?: number | undefined;
-  /** The service may have done what was asked although it failed. */
+  /** The request may have taken effect although it failed. */
   uncertain?: boolean | undefined;
   /** The reports that may be the one that was requested, if that is uncertain. */
   candidates?: { id: unknown; url: unknown; created_at: unknown }[] | undefined;
-  /** The service's answer: JSON, or the beginning of a text. */
+  /** The service's response: JSON, or the beginning of a text. */
   body?: unknown;
-  /** Another attempt may succeed. */
+  /** Another attempt can succeed. */
   transient?: boolean | undefined;
   stage?: Stage | undefined;
   /** What the editor's sentence about the stage mentions: a variable's name, where a redirect points. */
   values?: Record<string, string> | undefined;
 }
 
-/** The one error of this package. Built fresh: it has no cause, no headers and no address with a query. */
+/** The service's words, as is the message of its errors: redacted once, where they enter (http/response.ts). */
+interface Words {
+  /** Its messages by field (both shapes of a 422). */
+  fields?: Record<string, string[]> | undefined;
+  /** The response: JSON, or the beginning of a text. */
+  body?: unknown;
+}
+
+export interface Details extends Facts, Words {}
+
+/** The one error of this package. It is built anew: without a cause, headers, or a URL with a query. */
 export class SeoError extends Error {
   override readonly name = "SeoError";
   readonly code: Code;
@@ -112,7 +120,7 @@ export class SeoError extends Error {
     this.details = details;
   }
 
-  /** Node-RED shows `String(error)`; the class's name would only stand in the way. */
+  /** Node-RED shows `String(error)`, which would begin with the class's name. */
   override toString(): string {
     return this.message;
   }
@@ -143,7 +151,7 @@ const unreachable: Fault = ["SEO_NETWORK", "the host is unreachable", { stage: "
 const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", ...notSent }];
 const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
 
-/** What undici and Node call a fault, and what it means: whether it was sent, and whether to try again. */
+/** The error codes of undici and Node, and what each means: whether the request was sent, and whether to try again. */
 const faults = new Map<unknown, Fault>(
   Object.entries({
     ECONNREFUSED: ["SEO_NETWORK", "connection refused", { stage: "connect", ...notSent }],
@@ -170,7 +178,7 @@ const faults = new Map<unknown, Fault>(
   } satisfies Record<string, Fault>),
 );
 
-/** The same where there are more names than can be listed: by the error's name and code. */
+/** The same for codes that are too many to list: by the error's name and code. */
 const patterns: [pattern: RegExp, fault: Fault][] = [
   [/^HTTPParserError/, malformed("the response is not valid HTTP")],
   [/\b(Z_|ERR__|ERR_BROTLI)/, malformed("the response could not be decompressed")],
@@ -180,7 +188,7 @@ const patterns: [pattern: RegExp, fault: Fault][] = [
   ],
 ];
 
-/** Turns whatever was thrown while asking `origin` into a SeoError. Never quotes the cause, which may hold secrets. */
+/** Turns whatever was thrown by a request to `origin` into an SeoError. Never quotes the cause, which can hold secrets. */
 export function fromCause(cause: unknown, origin: string): SeoError {
   if (cause instanceof SeoError) return cause;
   const { code, name } = Object(cause) as { code?: unknown; name?: unknown };

@@ -27,8 +27,8 @@ export interface Task {
   readonly lane: Lane;
   /** Its requests that wait or are in flight. */
   pending: number;
-  /** It has failed, succeeded or been cancelled: nothing more is sent for it. */
-  ended: boolean;
+  /** It has ended or was cancelled: nothing more is sent for it. */
+  closed: boolean;
 }
 
 /** A message that waits for admission. */
@@ -83,7 +83,7 @@ export const createLane = (maxActive = Number.POSITIVE_INFINITY): Lane => ({
   fresh: createFifo(),
 });
 
-export const createTask = (lane: Lane): Task => ({ lane, pending: 0, ended: false });
+export const createTask = (lane: Lane): Task => ({ lane, pending: 0, closed: false });
 
 /**
  * Decides who is next. Two gates: a message is admitted once a request could start, and each of its requests then
@@ -147,7 +147,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     }
   }
 
-  const isOver = (task: Task) => closed || task.lane.closed || task.ended;
+  const isOver = (task: Task) => closed || task.lane.closed || task.closed;
 
   function cancel(error: SeoError, scope?: Lane | Task): void {
     const matches = (task: Task) => scope === undefined || task === scope || task.lane === scope;
@@ -195,16 +195,16 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
       pump();
     },
 
-    /** Gate 2. Waits for a slot to send a request; `release` must follow. Rejects as `cancel` says. */
-    async acquire(task: Task): Promise<void> {
+    /** Gate 2. Waits for a slot to send a request, if none is free; `release` must follow. Throws as `cancel` says. */
+    acquire(task: Task): Promise<void> | undefined {
       const { lane } = task;
       if (isOver(task)) throw cancelled;
       if (budget.wait() === 0) {
         take(lane);
         lane.changed();
-        return;
+        return undefined;
       }
-      await new Promise<void>((start, refuse) => {
+      return new Promise<void>((start, refuse) => {
         lane.continuing.push({ task, start, refuse });
         lanes.add(lane);
         count(lane, 1);
