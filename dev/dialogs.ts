@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startSandbox } from "../sandbox/server.js";
-import { changes, operations } from "../src/operations.js";
+import { nodeTypes } from "../src/operations.js";
 import { needChromium } from "../test/support/chromium.js";
 import type { Driver, Editor } from "../test/support/driver.js";
 import { startWorkbench } from "../test/support/workbench.js";
@@ -17,7 +17,7 @@ declare const driver: Driver;
 const SERVICE = "pictured-service";
 const BUSY = "pictured-busy-service";
 const out = join(root, "docs/pictures");
-const table = { ...operations, "seo-report-changes": changes };
+const table = nodeTypes;
 const themes = ["light", "dark"] as const;
 const file = (name: string, theme: (typeof themes)[number]) => `${name}${theme === "dark" ? "-dark" : ""}.png`;
 

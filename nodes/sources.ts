@@ -35,8 +35,8 @@ const names: Record<string, (value: string) => string> = {
  * that name. One that is not sent came with a later version: it is blank.
  */
 function preset({ main, params }: NodeType, param: string): string {
-  const { place, wire = param } = params[param] ?? {};
-  return place === undefined ? "" : param === main ? "payload" : `payload.${wire}`;
+  const { place, wire = param, reads = "" } = params[param] ?? {};
+  return place === undefined ? reads : param === main ? "payload" : `payload.${wire}`;
 }
 
 /** Reads `msg.a.b`, undefined where `a` is missing. The methods of a text or an array (`"x".search`) are no values. */

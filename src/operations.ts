@@ -26,8 +26,10 @@ export interface Field extends Omit<Dependent, "when"> {
 
 /** A parameter of an operation: a field that a message can set. */
 export interface Param extends Field, Pick<Dependent, "when"> {
-  /** Where it is sent. Absent: the node uses it, and it has a fixed value at first. */
+  /** Where it is sent. Absent: the node itself uses it. */
   place?: "path" | "query" | "form";
+  /** The property of msg that a new node reads it from, if it is not sent. Absent: it has a fixed value at first. */
+  reads?: string;
   /** The service's name for it, if the node's property has another name. */
   wire?: string;
   /** The operation whose records the editor suggests. */
@@ -42,6 +44,10 @@ export interface NodeType<P extends string = string> {
   returns: string;
   record?: "report" | "project";
   color: string;
+  /** What each output sends, if there are several: a label, and the properties of the payload if it is not a record. */
+  outputs?: { label: string; payload?: string[] }[];
+  /** The properties of `msg.seo`, if they are not those of a response. */
+  metadata?: string[];
   /** The parameter that accepts the whole payload, or an object that contains it. */
   main?: NoInfer<P>;
   params: Record<P, Param>;
@@ -415,6 +421,72 @@ export const changes: NodeType = {
     },
     limit: { ...limit, default: "" },
   },
+};
+
+/** A parameter of an operation as another node has it, which sends it later. */
+const unsent = ({ place: _, ...param }: Param): Param => param;
+
+/** The node that works through a list of pages. */
+export const audit: NodeType = {
+  title: "audit pages",
+  help: "Works through a list of pages, and continues by itself after a restart.",
+  returns: "The report of a page, or null if there is none.",
+  record: "report",
+  color: REPORT,
+  outputs: [
+    { label: "results" },
+    {
+      label: "progress",
+      payload: [
+        ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting", "dropped"],
+        ...["perMinute", "secondsLeft", "paused", "finished"],
+      ],
+    },
+  ],
+  metadata: ["operation", "batch", "index", "input", "outcome", "attempts", "reconciled", "error", "repeated"],
+  main: "pages",
+  params: {
+    pages: {
+      kind: "text",
+      label: "Pages",
+      required: true,
+      reads: "payload",
+      example: "https://example.com",
+      help: "A URL, text with one URL per line, an array of URLs, or an array of objects with url.",
+    },
+    batch: {
+      kind: "text",
+      label: "Batch",
+      reads: "topic",
+      example: "spring",
+      help: "Name of the batch. The same list under the same name continues it; other pages join it. Blank: default.",
+    },
+    existing: { ...existing, default: "regenerate", initial: "regenerate" },
+    maxAge,
+    privacy: { ...unsent(privacy), initial: "" },
+  },
+  options: {
+    share: {
+      kind: "count",
+      label: "Requests in flight",
+      min: 1,
+      example: "3",
+      help: "Maximum number of requests in flight for all batches of this node. Blank: the concurrency of the SEO service node minus one.",
+    },
+    folder: {
+      kind: "text",
+      label: "Folder",
+      fold: true,
+      help: "Folder that keeps the batches. Only one Node-RED can use it at a time. Blank: seo-reports in Node-RED's user directory.",
+    },
+  },
+};
+
+/** Every node type of the palette. */
+export const nodeTypes: Record<string, NodeType> = {
+  ...operations,
+  "seo-report-changes": changes,
+  "seo-report-audit": audit,
 };
 
 /** The properties of the config node, without the API key, which is a credential. */

@@ -1,5 +1,5 @@
 import { codes, stages } from "../../src/errors.js";
-import { changes, type Field, type NodeType, type Operation, operations, service } from "../../src/operations.js";
+import { type Field, type NodeType, nodeTypes, type Operation, service } from "../../src/operations.js";
 import type { Row } from "./browser/state.js";
 import { phrases } from "./phrases.js";
 
@@ -30,10 +30,7 @@ const apiKey: Field = {
 };
 
 /** Builds the form of every node type and the English catalog from the table. */
-export function build(
-  table: Record<string, NodeType> = { ...operations, "seo-report-changes": changes },
-  settings = service,
-) {
+export function build(table: Record<string, NodeType> = nodeTypes, settings = service) {
   const node: Record<string, Texts> = {};
   const shared: Record<string, Texts> = {};
   const status: Texts = { ...phrases.status };
@@ -54,7 +51,13 @@ export function build(
     row: Omit<Form, "rows">,
     ...parts: Record<string, Field & Partial<Row>>[]
   ): [string, Form] => {
-    node[type] = { title: row.title, help: row.help, ...(row.returns ? { returns: row.returns } : {}) };
+    const outputs = Object.fromEntries((row.outputs ?? []).map(({ label }, index) => [index, label]));
+    node[type] = {
+      title: row.title,
+      help: row.help,
+      ...(row.returns && { returns: row.returns }),
+      ...(row.outputs && { outputs }),
+    };
     if (row.done) status[row.done] = row.done;
     const rows = Object.entries(Object.assign({}, ...parts) as (typeof parts)[number]).map(([name, field]) => [
       name,
@@ -74,10 +77,10 @@ export function build(
         type,
         row,
         { name, service: account },
-        mark(row.params, ({ place, initial, wire }, name) =>
-          place === undefined
+        mark(row.params, ({ place, reads, initial, wire }, name) =>
+          place === undefined && reads === undefined
             ? { source: "str", value: initial ?? "" }
-            : { source: "msg", value: name === row.main ? "payload" : `payload.${wire ?? name}` },
+            : { source: "msg", value: reads ?? (name === row.main ? "payload" : `payload.${wire ?? name}`) },
         ),
         row.options,
       ),

@@ -21,17 +21,18 @@ const records = {
 };
 
 /** The properties of `msg.seo` that a node can send. Only the changes node has no path. */
-const metadata = ({ path, list, deletes }: Form) => [
-  "operation",
-  "statusCode",
-  "headers",
-  "attempts",
-  "duration",
-  "waited",
-  ...(list || !path ? ["page", "pages", "total", "truncated"] : []),
-  ...(deletes ? ["alreadyDeleted"] : []),
-  ...(path ? [] : ["change", "previous", "fields"]),
-];
+const metadata = ({ path, list, deletes, metadata }: Form) =>
+  metadata ?? [
+    "operation",
+    "statusCode",
+    "headers",
+    "attempts",
+    "duration",
+    "waited",
+    ...(list || !path ? ["page", "pages", "total", "truncated"] : []),
+    ...(deletes ? ["alreadyDeleted"] : []),
+    ...(path ? [] : ["change", "previous", "fields"]),
+  ];
 
 /** A value in prose, with its label if that differs. */
 export const choice = (value: string, label: string) =>
@@ -62,6 +63,19 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
       return more ? `\`${name}\` (${more})` : `\`${name}\``;
     });
     const properties = record.length > 0 ? ` ${text("help.record", { properties: record.join(", ") })}` : "";
+    if (form.outputs) {
+      const ports = form.outputs.map(({ payload }, index) => {
+        const terms = payload
+          ? [term("payload", "object", text("help.progress", { properties: codes(payload) }))]
+          : [
+              term("payload", "object", text(`node.${type}.returns`) + properties),
+              term("seo", "object", text("help.result", { properties: codes(metadata(form)) })),
+            ];
+        const topic = term("topic", "string", text("help.batch"));
+        return `<li>${safe(text(`node.${type}.outputs.${index}`))}\n${list([...terms, topic])}</li>`;
+      });
+      return `<ol class="node-ports">\n${ports.join("\n")}\n</ol>`;
+    }
     return list([
       term("payload", form.list ? "object | array" : "object", text(`node.${type}.returns`) + properties),
       term("seo", "object", text("help.seo", { properties: codes(metadata(form)) })),
@@ -78,7 +92,7 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
         `${text(`${row.key}.label`)}: ${text(`${row.key}.help`)}`,
         row.values && text("help.choices", { values: Object.keys(row.values).map(value).join(", ") }),
         said && text(row.source === "msg" ? "help.unsent" : "help.default", { value: said }),
-        name === form.main && row.source && text("help.main"),
+        name === form.main && form.params?.[name]?.place && text("help.main"),
         row.kind === "secret" && row.source && text("help.secret"),
       ];
       return term(
@@ -104,6 +118,7 @@ ${section("inputs", fields(true))}${palette ? section("outputs", outputs(type, f
   "details",
   paragraph(palette ? text("help.sources") : text("help.service")),
   form.path ? paragraph(text("help.request", { request: `\`${form.method} ${form.path}\`` })) : "",
+  form.outputs ? paragraph(text("help.control")) : "",
 )}${section("references", `<ul>${link("#readme", "readme")}${palette ? link("#errors", "codes") : ""}</ul>`)}</script>
 `;
   };

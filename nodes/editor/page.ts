@@ -76,7 +76,7 @@ ${folded && `<details>\n<summary data-i18n="${KEYS}dialog.advanced"></summary>\n
 }
 
 /** The definition of a node type, as an object literal: the flow library's parser reads nothing else. */
-function definition(type: string, { color, rows }: Form, icon: string): string {
+function definition(type: string, { color, rows, outputs = [] }: Form, icon: string): string {
   const entries = (credential: boolean) =>
     Object.entries(rows)
       .filter(([, row]) => Boolean(row.credential) === credential)
@@ -92,7 +92,9 @@ function definition(type: string, { color, rows }: Form, icon: string): string {
   const credentials = entries(true);
   return `RED.nodes.registerType(${literal(type)}, {
   category: ${literal(color ? CATEGORY : "config")},${
-    color ? `\n  color: ${literal(color)},\n  inputs: 1,\n  outputs: 1,\n  icon: ${literal(icon)},` : ""
+    color
+      ? `\n  color: ${literal(color)},\n  inputs: 1,\n  outputs: ${outputs.length || 1},\n  icon: ${literal(icon)},`
+      : ""
   }
   defaults: {
 ${entries(false)}
@@ -100,7 +102,7 @@ ${entries(false)}
   paletteLabel: seo.title,
   label: seo.label,
   labelStyle: seo.labelStyle,
-  oneditprepare: seo.prepare,${color ? "\n  onadd: seo.add," : ""}
+  oneditprepare: seo.prepare,${color ? "\n  onadd: seo.add," : ""}${outputs.length ? "\n  outputLabels: seo.outputLabel," : ""}
 });`;
 }
 

@@ -62,6 +62,10 @@ export const phrases = {
     changes: "__created__ created, __changed__ changed, __deleted__ deleted",
     overwritten: "The saved state could not be read. This run is treated as the first one.",
     dropped: "Waiting messages dropped: __count__",
+    audit: "__done__ of __total__ · __left__ left",
+    auditing: "__done__ of __total__",
+    auditPaused: "paused at __done__ of __total__",
+    audited: "__done__ pages done",
     regenerated: "regenerated",
     fresh: "recent report returned",
     unchanged: "nothing to change",
@@ -87,6 +91,11 @@ export const phrases = {
     main: "The value can be `msg.payload` itself, or be in an object: a report, a project, or a response with one in `data`.",
     secret: "A fixed value is saved in the flow as plain text. Use an environment variable to keep it out of the flow.",
     seo: "Details of the request: __properties__.",
+    result: "The page and what became of it: __properties__.",
+    progress: "Progress of the batch, at most every 5 seconds and at the end: __properties__.",
+    batch: "Name of the batch.",
+    control:
+      "A message with `pause`, `resume`, `retry` (failed and uncertain pages again) or `reset` (drop what waits) controls the batch that `batch` or `topic` names, or all batches.",
     record: "Properties, if the service returns them: __properties__.",
     failure:
       "Errors go to Catch nodes, with the details in `msg.seo.error`. `msg.payload` is unchanged. See the README for the error codes.",

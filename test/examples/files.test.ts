@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
-import { changes, operations, service } from "../../src/operations.js";
+import { nodeTypes, service } from "../../src/operations.js";
 import { readExamples } from "../support/examples.js";
 import type { FlowNode } from "../support/red.js";
 
@@ -10,7 +10,7 @@ const examples = readExamples("examples");
 const SERVICE = "seo-examples-service";
 const GRID = 20;
 const WIDTH = 900;
-const own = { ...operations, "seo-report-changes": changes };
+const own = nodeTypes;
 
 /** The core nodes that the examples may use. */
 const core = new Set(

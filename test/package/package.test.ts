@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installPackage, type Running, root, startNodeRed } from "../../dev/nodered.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
-import { changes, operations } from "../../src/operations.js";
+import { nodeTypes, operations } from "../../src/operations.js";
 
 const SET = "@seo-reports/node-red/seo-reports";
 const KEY = "canary-key-5f0c1e";
 const PASSWORD = "canary-password";
-const types = ["seo-service", ...Object.keys(operations), "seo-report-changes"];
+const types = ["seo-service", ...Object.keys(nodeTypes)];
 
 /** All files of the package, by folder and extension. */
 const allowed = [

@@ -44,6 +44,9 @@ export function register(RED: Any, $: Any, forms: Record<string, Form>, catalogu
       const all = values.length > 0 ? `${title}: ${values.join(", ")}` : title;
       return all.length > title.length + LONGEST_LABEL ? `${all.slice(0, title.length + LONGEST_LABEL)}…` : all;
     },
+    outputLabel(this: Any, index: number) {
+      return text(`node.${this.type}.outputs.${index}`);
+    },
     labelStyle(this: Any) {
       return this.name ? "node_label_italic" : "";
     },

@@ -10,7 +10,7 @@ import { help } from "../../../nodes/editor/help.js";
 import { bundle, page } from "../../../nodes/editor/page.js";
 import { phrases } from "../../../nodes/editor/phrases.js";
 import { codes, stages } from "../../../src/errors.js";
-import { changes, type NodeType, operations, service } from "../../../src/operations.js";
+import { type NodeType, nodeTypes, operations, service } from "../../../src/operations.js";
 import { createValidator } from "../../../src/schema.js";
 import { type Any, createEditor, fillIn, MODULES, STORES } from "../../support/editor.js";
 
@@ -19,7 +19,7 @@ const { types, english } = build();
 const html = page(types, icons);
 const helps = help(types, english);
 const editor = () => createEditor(page(types, icons, MODULES), english);
-const table: Record<string, NodeType> = { ...operations, "seo-report-changes": changes };
+const table: Record<string, NodeType> = nodeTypes;
 const at = (path: string) => path.split(".").reduce<Any>((texts, key) => texts?.[key], english);
 const helpOf = (all: string, type: string) =>
   all.match(new RegExp(`data-help-name="${type}">([^]*?)</script>`))?.[1] ?? "";
