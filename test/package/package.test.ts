@@ -125,7 +125,7 @@ describe("The packed package", function () {
       assert.ok(page.includes(`data-help-name="${type}"`), type);
     }
     const catalogue = await (await get(`nodes/${SET}/messages?lng=en-US`)).json();
-    assert.ok(JSON.stringify(catalogue).includes(changes.title));
+    assert.ok(JSON.stringify(catalogue).includes(nodeTypes["seo-report-changes"]?.title ?? assert.fail()));
     const icons = (await (await get("icons")).json()) as Record<string, string[]>;
     assert.deepEqual(icons["@seo-reports/node-red"]?.sort(), readdirSync(join(root, "icons")).sort());
     const examples = JSON.stringify(await (await get("library/examples/flows/@seo-reports/node-red")).json());
