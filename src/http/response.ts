@@ -169,7 +169,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
   const said = message ?? (isJson ? "no error message." : "the response is not JSON, so it did not come from the API.");
   const tooLong =
     wait !== undefined && wait > LONGEST_WAIT
-      ? ` It asked to wait ${wait} s, more than the limit of ${LONGEST_WAIT} s.`
+      ? ` The required wait of ${wait} s exceeds the limit of ${LONGEST_WAIT} s.`
       : "";
   const details: Details = {
     statusCode: status,
