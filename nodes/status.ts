@@ -6,6 +6,7 @@ import type { Lane } from "../src/queue.js";
 /** Milliseconds between two statuses of one node, so that thousands of messages do not become thousands of statuses. */
 const INTERVAL = 200;
 const SECOND = 1000;
+const UNCHANGED = "seo-reports.status.unchanged";
 
 /** A span of time as a status shows it. The symbols are the same in every language. */
 function span(ms: number): string {
@@ -99,7 +100,13 @@ export function createStatus(RED: NodeAPI, node: Node) {
     succeeded(text: () => string): void {
       progress = undefined;
       run.done++;
-      last = () => ({ fill: "green", shape: "dot", text: text() });
+      last = () => {
+        const shown = text();
+        // Nothing that a user could call a success has happened.
+        return shown === UNCHANGED
+          ? { fill: "grey", shape: "ring", text: shown }
+          : { fill: "green", shape: "dot", text: shown };
+      };
       show();
     },
     failed(code: Code): void {

@@ -10,6 +10,7 @@ const records = {
     "url",
     "project",
     "score",
+    "result",
     "results",
     "privacy",
     "password",

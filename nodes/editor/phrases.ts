@@ -2,7 +2,7 @@ import type { Stage } from "../../src/errors.js";
 
 /** The result of a connection test at each stage. The remedies are in src/errors.ts. */
 const reason: Record<Stage, string> = {
-  config: "The base URL or the API key is missing or not valid.",
+  config: "The base URL, the API key or another setting is missing or not valid.",
   variable: "The environment variable __name__ is not set.",
   stored:
     "No API key for this test. A deployed key is used only with the base URL, TLS configuration and proxy that were deployed with it.",
@@ -17,6 +17,7 @@ const reason: Record<Stage, string> = {
   path: "There is no API at this path (__status__).",
   answer: "The response is not a list of reports.",
   service: "The service returned an error (__status__).",
+  unknown: "The connection could not be tested.",
   done: "Connected. Reports found: __count__.",
 };
 
@@ -55,10 +56,10 @@ export const phrases = {
     waiting: "waiting __seconds__ s, __queued__ queued",
     paused: "next request in __wait__, __queued__ queued, about __left__ left",
     summary: "__done__ done, __failed__ failed",
-    page: "page __page__ of __pages__ · __records__ records",
-    pageUnknown: "page __page__ · __records__ records",
-    records: "__count__ records",
-    of: "__count__ of __total__ records",
+    page: "page __page__ of __pages__ · __records__ received",
+    pageUnknown: "page __page__ · __records__ received",
+    records: "__count__ received",
+    of: "__count__ of __total__ received",
     changes: "__created__ created, __changed__ changed, __deleted__ deleted",
     overwritten: "The saved state could not be read. This run is treated as the first one.",
     dropped: "Waiting messages dropped: __count__",
@@ -70,6 +71,7 @@ export const phrases = {
   record: {
     url: "without the scheme",
     reports: "number of reports",
+    result: "`good`, `decent` or `bad`",
     results: "result of each check",
     password: "true if one is set",
     generated_at: "date of the last analysis",
