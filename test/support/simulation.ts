@@ -152,7 +152,7 @@ export async function simulate(world: World) {
       }
     },
   };
-  const reconciler = createReconciler(requests, { ...clock, date: () => EPOCH + clock.now() });
+  const reconciler = createReconciler(requests, clock);
   let lost = 0;
 
   async function post({ page, takes, responds, fate }: Store, index: number, attempt: number): Promise<Response> {
@@ -189,9 +189,11 @@ export async function simulate(world: World) {
         ticket.sending();
         try {
           const response = await post(one, index, attempt);
-          ticket.succeeded(response);
+          ticket.received(response);
           return { id: (response.body as { data: Report }).data.id };
         } catch (error) {
+          ticket.received(error as SeoError);
+          if (!(error as SeoError).details.uncertain) continue;
           lost++;
           const outcome = await ticket.lost(error as SeoError, world.horizon);
           if (outcome.was === "carried out") return { id: (outcome.response.body as { data: Report }).data.id };
