@@ -29,6 +29,7 @@ export interface ServiceConfig extends Place {
   rate?: unknown;
   queue?: unknown;
   retries?: unknown;
+  reconcile?: unknown;
 }
 
 /** How long somebody waits at a dialog: seconds, and no retry. */

@@ -177,7 +177,9 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
         message.refuse(cancelled);
         return;
       }
-      const waits = !lane.fresh.isEmpty() || lane.active >= lane.maxActive || budget.wait() > 0;
+      // A message that waits for something other than a slot keeps none from others, but its memory.
+      const crowded = sleepers.size >= Math.max(size, limits.concurrency);
+      const waits = crowded || !lane.fresh.isEmpty() || lane.active >= lane.maxActive || budget.wait() > 0;
       if (waits && waiting >= size) {
         const sentence = `The queue is full: ${waiting} messages are waiting (limit ${size}).`;
         message.refuse(new SeoError("SEO_QUEUE_FULL", sentence));

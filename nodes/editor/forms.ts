@@ -58,7 +58,7 @@ export function build(
     if (row.done) status[row.done] = row.done;
     const rows = Object.entries(Object.assign({}, ...parts) as (typeof parts)[number]).map(([name, field]) => [
       name,
-      { value: field.default ?? "", ...field, key: keep(type, name, field) },
+      { value: field.initial ?? field.default ?? "", ...field, key: keep(type, name, field) },
     ]);
     return [type, { ...row, rows: Object.fromEntries(rows) }];
   };

@@ -1,7 +1,19 @@
 import { type Kind, kindOf } from "../../../src/kinds.js";
 import type { Param } from "../../../src/operations.js";
 
-type Facts = "required" | "values" | "default" | "min" | "pattern" | "shown" | "example" | "when" | "suggest" | "fold";
+type Facts =
+  | "initial"
+  | "required"
+  | "values"
+  | "default"
+  | "min"
+  | "least"
+  | "pattern"
+  | "shown"
+  | "example"
+  | "when"
+  | "suggest"
+  | "fold";
 
 /** One field of an edit dialog, without its texts. */
 export interface Row extends Partial<Pick<Param, Facts>> {
