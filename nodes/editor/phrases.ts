@@ -32,6 +32,7 @@ export const phrases = {
     default: "not sent (service default: __value__)",
     usual: "Default store",
     idle: "Nothing to change. Set at least one of these: __labels__.",
+    least: "__label__ is shorter than __other__ (__min__ s): a report could be created twice.",
     test: "Test connection",
     testing: "Testing the connection…",
     untested: "Could not run the test: __reason__",
@@ -53,6 +54,7 @@ export const phrases = {
   status: {
     requesting: "requesting",
     running: "__running__ in flight, __queued__ queued",
+    reconciling: "reconciling: __count__",
     waiting: "waiting __seconds__ s, __queued__ queued",
     paused: "next request in __wait__, __queued__ queued, about __left__ left",
     summary: "__done__ done, __failed__ failed",
@@ -86,6 +88,7 @@ export const phrases = {
     choices: "One of: __values__.",
     unsent: "Service default: __value__.",
     default: "Default: __value__.",
+    initial: "In a new node: __value__.",
     main: "The value can be `msg.payload` itself, or be in an object: a report, a project, or a response with one in `data`.",
     secret: "A fixed value is saved in the flow as plain text. Use an environment variable to keep it out of the flow.",
     seo: "Details of the request: __properties__.",
