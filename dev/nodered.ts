@@ -46,17 +46,10 @@ export function linkPackage(userDir: string): void {
   symlinkSync(root, join(userDir, "node_modules/@seo-reports/node-red"));
 }
 
-/** Returns the first free port from `port` on, or any free port if `port` is 0. */
-export async function freePort(port: number, say: (line: string) => void = () => {}): Promise<number> {
+/** Returns a port that is free now. Rejects if it must be `port` and that is in use. */
+export async function freePort(port = 0): Promise<number> {
   const server = createServer().listen(port, "127.0.0.1");
-  const free = await once(server, "listening").then(
-    () => true,
-    () => false,
-  );
-  if (!free) {
-    say(`Port ${port} is in use; trying ${port + 1}.`);
-    return freePort(port + 1, say);
-  }
+  await once(server, "listening");
   const found = (server.address() as AddressInfo).port;
   server.close();
   await once(server, "close");
@@ -83,26 +76,37 @@ const settings = {
   contextStorage: { default: { module: "memory" }, file: { module: "localfilesystem" } },
 };
 
+interface StartOptions {
+  port?: number;
+  env?: Record<string, string>;
+  more?: object;
+  print?: (line: string) => void;
+  /** Called with the ID of the process before Node-RED has started. */
+  spawned?: (pid: number | undefined) => void;
+}
+
+/** Starts Node-RED on the first free port from `port` on. Another process can take a port while Node-RED starts. */
+export async function startOnFreePort(
+  userDir: string,
+  { port, ...options }: StartOptions & { port: number },
+  say: (line: string) => void = () => {},
+): Promise<Running> {
+  try {
+    return await startNodeRed(userDir, { ...options, port: await freePort(port) });
+  } catch (error) {
+    if (!/EADDRINUSE|port in use/.test(String(error))) throw error;
+    say(`Port ${port} is in use; trying ${port + 1}.`);
+    return startOnFreePort(userDir, { ...options, port: port + 1 }, say);
+  }
+}
+
 /**
  * Starts Node-RED in its own process, on any free port unless one is given. Resolves when its flows run; rejects if it
  * ends before.
  */
 export async function startNodeRed(
   userDir: string,
-  {
-    port = 0,
-    env = {},
-    more = {},
-    print = () => {},
-    spawned = () => {},
-  }: {
-    port?: number;
-    env?: Record<string, string>;
-    more?: object;
-    print?: (line: string) => void;
-    /** Called with the ID of the process before Node-RED has started. */
-    spawned?: (pid: number | undefined) => void;
-  } = {},
+  { port = 0, env = {}, more = {}, print = () => {}, spawned = () => {} }: StartOptions = {},
 ): Promise<Running> {
   mkdirSync(userDir, { recursive: true });
   writeFileSync(

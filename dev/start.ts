@@ -1,8 +1,8 @@
 import { copyFileSync, existsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { readOptions, startOnFreePort } from "../sandbox/command.js";
+import { readOptions, startOnFreePort as startSandbox } from "../sandbox/command.js";
 import { lockFolder } from "./lock.js";
-import { freePort, installPackage, nodeRed, root, startNodeRed } from "./nodered.js";
+import { installPackage, nodeRed, root, startOnFreePort } from "./nodered.js";
 
 /** `npm start`: Node-RED with the package and a first flow, beside the sandbox or a real service. */
 const userDir = resolve(".sandbox");
@@ -28,13 +28,17 @@ async function start(): Promise<void> {
     copyFileSync(join(root, "examples/urls.csv"), join(userDir, "urls.csv"));
     writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ [SERVICE]: { apiKey: "${SEO_API_KEY}" } }));
   }
-  const sandbox = real ? undefined : await startOnFreePort(options);
-  const running = await startNodeRed(userDir, {
-    port: await freePort(1880, say),
-    ...(sandbox && { env: { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey } }),
-    print: (line) => /\[error\]/.test(line) && say(line),
-    spawned: lock.share,
-  });
+  const sandbox = real ? undefined : await startSandbox(options);
+  const running = await startOnFreePort(
+    userDir,
+    {
+      port: 1880,
+      ...(sandbox && { env: { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey } }),
+      print: (line) => /\[error\]/.test(line) && say(line),
+      spawned: lock.share,
+    },
+    say,
+  );
   const service = sandbox
     ? `Service: sandbox at ${sandbox.url} (API key ${sandbox.apiKey}). All reports are made up.
 It responds slowly, limits the rate, and some requests fail. To change that, see: npm start -- --help`

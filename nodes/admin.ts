@@ -74,7 +74,7 @@ export function registerAdmin(RED: NodeAPI): void {
   RED.httpAdmin.post("/seo-service/suggest", allowed, async (request, response) => {
     const { operation, text, ...draft } = Object(request.body) as Draft & { operation?: unknown; text?: unknown };
     try {
-      if (!rowOf(String(operation)).list) throw refuse("Only what is listed can be suggested.");
+      if (!rowOf(String(operation)).list) throw refuse("Suggestions are available only for lists.");
       const client = await openDraft(RED, draft);
       response.json({
         suggestions: await suggest(client, String(operation), String(text ?? "")).finally(() => client.close()),

@@ -154,7 +154,7 @@ export function handleInput(
     try {
       how();
     } catch (cause) {
-      node.error(`The message could not be sent: ${reasonOf(cause)}`, rest);
+      node.error(`Complete or Catch nodes could not get the message: ${reasonOf(cause)}`, rest);
     }
   }
 

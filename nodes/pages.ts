@@ -59,7 +59,7 @@ export async function* readAllPages(
     }
   } catch (cause) {
     if (!(cause instanceof SeoError)) throw cause;
-    const came = last > 0 ? ` ${count} records (${last} ${last === 1 ? "page" : "pages"}) had been received.` : "";
+    const came = last > 0 ? ` Records received before that: ${count} (pages: ${last}).` : "";
     const details = { ...cause.details, attempts: attempts + (cause.details.attempts ?? 0) };
     throw new SeoError(cause.code, cause.message + came, details);
   }

@@ -6,6 +6,7 @@ import type { Lane } from "../src/queue.js";
 /** Milliseconds between two statuses of one node, so that thousands of messages do not become thousands of statuses. */
 const INTERVAL = 200;
 const SECOND = 1000;
+const UNCHANGED = "seo-reports.status.unchanged";
 
 /** A span of time as a status shows it. The symbols are the same in every language. */
 function span(ms: number): string {
@@ -50,15 +51,20 @@ export function createStatus(RED: NodeAPI, node: Node) {
 
   function current(): NodeStatus {
     if (!lane || (lane.running + lane.waiting === 0 && progress === undefined)) return ended();
+    const { running, reconciling } = lane;
+    const queued = lane.waiting - reconciling;
     const wait = client?.waitingFor(lane) ?? 0;
-    if (lane.running === 0 && wait > 0) {
+    if (running === 0 && wait > 0 && queued > 0) {
       stale = true;
-      return waiting(wait, lane.waiting);
+      return waiting(wait, queued);
     }
-    const figures = { running: lane.running, queued: lane.waiting };
-    const alone = lane.running + lane.waiting === 1;
+    const alone = running + lane.waiting === 1;
+    const parts = [
+      running + queued > 0 && RED._("seo-reports.status.running", { running, queued }),
+      reconciling > 0 && RED._("seo-reports.status.reconciling", { count: reconciling }),
+    ];
     const text =
-      progress?.() ?? (alone ? "seo-reports.status.requesting" : RED._("seo-reports.status.running", figures));
+      progress?.() ?? (alone && reconciling === 0 ? "seo-reports.status.requesting" : parts.filter(Boolean).join(", "));
     return { fill: "blue", shape: "dot", text };
   }
 
@@ -99,7 +105,13 @@ export function createStatus(RED: NodeAPI, node: Node) {
     succeeded(text: () => string): void {
       progress = undefined;
       run.done++;
-      last = () => ({ fill: "green", shape: "dot", text: text() });
+      last = () => {
+        const shown = text();
+        // Nothing that a user could call a success has happened.
+        return shown === UNCHANGED
+          ? { fill: "grey", shape: "ring", text: shown }
+          : { fill: "green", shape: "dot", text: shown };
+      };
       show();
     },
     failed(code: Code): void {

@@ -85,7 +85,7 @@ function parse(args: string[], defaults: typeof DEFAULTS): (SandboxOptions & { p
   });
   if (values.help) return undefined;
   if (!/^[\x21-\x7e]+$/.test(values.key))
-    throw new TypeError("--key must be printable ASCII characters, without spaces.");
+    throw new TypeError("--key must contain only printable ASCII characters, without spaces.");
   const latency = range("latency", values.latency);
   return {
     port: wholeNumber("port", values.port, 0, 65_535),

@@ -53,9 +53,13 @@ export function hash(text: string): number {
   return (value ^ (value >>> 15)) >>> 0;
 }
 
-/** Depends on the URL; the step shares no factor with the range, so a regenerated report always has a different score. */
+/** By which a score rises when its report is regenerated. Beyond 100 it begins again, so most of the larger steps are drops. */
+const STEPS = [5, 41, 61];
+
+/** Depends on the URL; the steps share no factor with the range, so a regenerated report always has a different score. */
 export function scoreOf(url: string, generation: number): number {
-  return LOWEST_SCORE + ((hash(url) + generation * 5) % (101 - LOWEST_SCORE));
+  const step = STEPS[hash(`step ${url}`) % STEPS.length] ?? 1;
+  return LOWEST_SCORE + ((hash(url) + generation * step) % (101 - LOWEST_SCORE));
 }
 
 export const resultOf = (score: number): string => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");

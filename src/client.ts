@@ -46,6 +46,8 @@ export interface SendOptions {
   horizon?: number;
   /** Called before each attempt, with a slot. If it rejects, nothing is sent. */
   sending?: (intent: Intent) => Promise<void>;
+  /** Called when the response was lost. Until `sending` is called again, the request is not in flight. */
+  lost?: () => void;
   /** A request that another process was sending: it is looked for first. */
   intent?: Intent;
   /** Query parameters that are not in the interface's document: the page, the cursor. */
@@ -81,7 +83,7 @@ export function createClient(options: ClientOptions) {
           yield { records, total, response: answer };
       },
     },
-    { now: () => performance.now(), date: Date.now, sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
+    { now: () => performance.now(), sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
   );
   let reconciles = reconcile > 0;
   const turns = createTurns();
@@ -93,7 +95,7 @@ export function createClient(options: ClientOptions) {
   async function send(
     type: string,
     input: Record<string, string>,
-    { task = createTask(common), method, extra, horizon = reconcile, sending, intent }: SendOptions = {},
+    { task = createTask(common), method, extra, horizon = reconcile, sending, lost, intent }: SendOptions = {},
   ): Promise<Answer> {
     const row = rowOf(type);
     const request = buildRequest(row, input, base, { method, extra });
@@ -126,10 +128,8 @@ export function createClient(options: ClientOptions) {
           const { pause } = decide(result, { attempts, retries, idempotent });
           if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
           else if (pause !== undefined) queue.pause(pause);
-        } else {
-          if (reconciles) reconciler.observe(result);
-          ticket?.succeeded(result);
-        }
+        } else if (reconciles) reconciler.observe(result);
+        ticket?.received(result);
         return result;
       } finally {
         queue.release(task);
@@ -139,12 +139,18 @@ export function createClient(options: ClientOptions) {
     /** Finds out what became of an attempt: the response, or the error with what is certain now. */
     async function findOut(result: Response | SeoError): Promise<Response | SeoError> {
       if (!ticket || !(result instanceof SeoError) || !result.details.uncertain) return result;
+      // Until it is found out; a cancellation can come first.
+      uncertain = true;
+      lost?.();
       const { lane } = task;
       lane.reconciling++;
-      const outcome = await queue.wait(task, ticket.lost(result, horizon)).finally(() => {
-        lane.reconciling--;
-      });
+      const outcome = await queue
+        .wait(task, () => ticket.lost(result, horizon))
+        .finally(() => {
+          lane.reconciling--;
+        });
       if (outcome.was === "undecided") return result.with({ candidates: outcome.candidates });
+      uncertain = false;
       if (outcome.was === "not carried out")
         return result.with({ uncertain: false, transient: outcome.again && result.details.transient });
       ({ reconciled } = outcome);
@@ -154,9 +160,9 @@ export function createClient(options: ClientOptions) {
     task.pending++;
     try {
       const turn = ticket?.turn();
-      if (turn) await queue.wait(task, turn);
+      if (turn) await queue.wait(task, () => turn);
       const newest = ticket?.newest();
-      if (newest) await queue.hold(newest);
+      if (newest) await queue.hold(task, newest);
       let before = intent && ticket ? interrupted : undefined;
       for (;;) {
         const result = await findOut(before ?? (await attempt()));
@@ -201,7 +207,7 @@ export function createClient(options: ClientOptions) {
       const { promise, resolve } = deferred();
       try {
         const before = turns.take(name, promise);
-        if (before) await queue.wait(task, before);
+        if (before) await queue.wait(task, () => before);
         return await work();
       } finally {
         resolve();

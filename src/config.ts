@@ -61,7 +61,7 @@ export function parseBase(text: string): Base {
 export function parseKey(value: unknown): string {
   const key = String(value ?? "").trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  const why = key === "" ? "is missing" : "must be printable ASCII characters, without spaces or line breaks";
+  const why = key === "" ? "is missing" : "must contain only printable ASCII characters, without spaces or line breaks";
   throw invalid(`The service's API key ${why}.`);
 }
 

@@ -49,7 +49,7 @@ export const codes = {
     help: "The queue of the SEO service node is full. No request was sent.",
   },
   SEO_CANCELLED: {
-    status: "cancelled",
+    status: "canceled",
     help: "A redeploy stopped the request, during an attempt or between attempts. If uncertain is true, it may have taken effect.",
   },
 } as const satisfies Record<string, { status: string; help: string }>;
@@ -72,6 +72,7 @@ export const stages = {
   path: "Check the path in the base URL: the part before /api/v1.",
   answer: "Check the base URL: the server there is not the SEO service.",
   service: "Try again later. The base URL and the API key are not the cause.",
+  unknown: "Try again. If this happens again, report it as a bug.",
   done: "The API key is valid.",
 } as const;
 
@@ -137,7 +138,7 @@ export class SeoError extends Error {
   }
 }
 
-export const cancelled = new SeoError("SEO_CANCELLED", "A redeploy cancelled the request.");
+export const cancelled = new SeoError("SEO_CANCELLED", "A redeploy canceled the request.");
 
 type Fault = [code: Code, sentence: string, details: Details];
 
@@ -148,6 +149,7 @@ const broken: Fault = [
   { stage: "connect", transient: true, uncertain: true },
 ];
 const unreachable: Fault = ["SEO_NETWORK", "the host is unreachable", { stage: "connect", ...notSent }];
+const connectTimeout: Fault = ["SEO_TIMEOUT", "timed out while connecting", { stage: "connect", ...notSent }];
 const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", ...notSent }];
 const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
 
@@ -160,7 +162,7 @@ const faults = new Map<unknown, Fault>(
     ENETUNREACH: unreachable,
     EHOSTUNREACH: unreachable,
     EADDRNOTAVAIL: unreachable,
-    UND_ERR_CONNECT_TIMEOUT: ["SEO_TIMEOUT", "timed out while connecting", { stage: "connect", ...notSent }],
+    UND_ERR_CONNECT_TIMEOUT: connectTimeout,
     UND_ERR_PRX_CONN: ["SEO_NETWORK", "could not connect through the proxy", { stage: "proxy", ...notSent }],
     ECONNRESET: broken,
     EPIPE: broken,
@@ -191,10 +193,18 @@ const patterns: [pattern: RegExp, fault: Fault][] = [
 /** Turns whatever was thrown by a request to `origin` into an SeoError. Never quotes the cause, which can hold secrets. */
 export function fromCause(cause: unknown, origin: string): SeoError {
   if (cause instanceof SeoError) return cause;
-  const { code, name } = Object(cause) as { code?: unknown; name?: unknown };
+  const { code, name, syscall, errors } = Object(cause) as Record<string, unknown>;
   const said = [name, code].filter((part) => typeof part === "string").join(" ");
-  const known = faults.get(code) ?? patterns.find(([pattern]) => pattern.test(said))?.[1];
+  // Of a host with several addresses, Node reports the errors together, without the system call.
+  const connecting = syscall === "connect" || Array.isArray(errors);
+  const known =
+    code === "ETIMEDOUT" && connecting
+      ? connectTimeout
+      : (faults.get(code) ?? patterns.find(([pattern]) => pattern.test(said))?.[1]);
   const [seoCode, sentence, details] = known ?? broken;
-  const reason = typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : "";
+  // undici's and Node's own codes say nothing that the sentence does not.
+  const isCode =
+    typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) && !(faults.has(code) && /^(UND|ERR)_/.test(code));
+  const reason = isCode ? ` (${code})` : "";
   return new SeoError(seoCode, `The request to ${origin} failed: ${sentence}${reason}.`, details);
 }

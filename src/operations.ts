@@ -19,6 +19,8 @@ export interface Field extends Omit<Dependent, "when"> {
   pattern?: string;
   /** The edit dialog shows this field only if these options have one of these values. */
   shown?: Record<string, string[]>;
+  /** The edit dialog warns if the value is less than that of these fields; if such a field is blank, than the number here. */
+  least?: Record<string, string>;
   /** The config node that a field of kind "node" refers to. */
   node?: string;
   example?: string;
@@ -85,6 +87,9 @@ export interface Operation<P extends string = string> extends NodeType<P> {
   /** The parameters that change something. If all are blank or have their defaults, there is nothing to change. */
   effects?: NoInfer<P>[];
 }
+
+/** Seconds that creating or regenerating a report can take. */
+const REPORT_TIMEOUT = 120;
 
 const REPORT = "#3FADB5";
 const PROJECT = "#AAAA66";
@@ -299,7 +304,7 @@ export const operations = {
     path: "/api/v1/reports",
     idempotent: () => false,
     lookup: { list: "seo-report-list", show: "seo-report-show", change: "seo-report-update" },
-    timeout: 120,
+    timeout: REPORT_TIMEOUT,
     main: "url",
     done: "stored",
     options: single,
@@ -322,7 +327,7 @@ export const operations = {
     idempotent: (input) => input.update !== "1",
     lookup: { show: "seo-report-show" },
     effects: ["privacy", "password", "update"],
-    timeout: 120,
+    timeout: REPORT_TIMEOUT,
     main: "reportId",
     done: "updated",
     options: { method, ...single },
@@ -538,6 +543,15 @@ export const service: Record<string, Field> = {
     min: 0,
     default: "3",
     help: "Maximum number of further attempts after a failed one, if resending is safe.",
+  },
+  reconcile: {
+    fold: true,
+    kind: "count",
+    label: "Reconcile",
+    min: 0,
+    initial: "300",
+    least: { timeout: String(REPORT_TIMEOUT) },
+    help: "Maximum time that the service works on a request, in seconds. Until then, the nodes look up the outcome of a request whose response was lost. If the time is too short, a report can be created twice. Blank: a lost response is an error.",
   },
   tls: {
     fold: true,

@@ -177,7 +177,9 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
         message.refuse(cancelled);
         return;
       }
-      const waits = !lane.fresh.isEmpty() || lane.active >= lane.maxActive || budget.wait() > 0;
+      // A message that waits for something other than a slot keeps none from others, but its memory.
+      const crowded = sleepers.size >= Math.max(size, limits.concurrency);
+      const waits = crowded || !lane.fresh.isEmpty() || lane.active >= lane.maxActive || budget.wait() > 0;
       if (waits && waiting >= size) {
         const sentence = `The queue is full: ${waiting} messages are waiting (limit ${size}).`;
         message.refuse(new SeoError("SEO_QUEUE_FULL", sentence));
@@ -220,7 +222,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     },
 
     /** Waits for something other than a slot, and lets others go on. Rejects as `cancel` says, after `stop`. */
-    async wait<Value>(task: Task, work: Promise<Value>, stop = () => {}): Promise<Value> {
+    async wait<Value>(task: Task, work: () => Promise<Value>, stop = () => {}): Promise<Value> {
       if (isOver(task)) throw cancelled;
       return new Promise((resolve, reject) => {
         const refuse = (error: SeoError) => {
@@ -233,14 +235,14 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
         const over = () => {
           if (sleepers.delete(sleeper)) count(task.lane, -1);
         };
-        work.finally(over).then(resolve, reject);
+        work().finally(over).then(resolve, reject);
       });
     },
 
     /** Waits for something that is needed for a slot to be of use: each that does holds back a new message. */
-    async hold(work: Promise<void>): Promise<void> {
+    async hold(task: Task, work: Promise<void>): Promise<void> {
       held++;
-      await work.finally(() => {
+      await this.wait(task, () => work).finally(() => {
         held--;
         // After those that waited have acquired their slots.
         setImmediate(pump);
@@ -252,9 +254,10 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
       const { lane } = task;
       lane.until = Math.max(lane.until, performance.now() + ms);
       let alarm: NodeJS.Timeout;
-      const rest = new Promise<void>((resolve) => {
-        alarm = setTimeout(resolve, ms);
-      });
+      const rest = () =>
+        new Promise<void>((resolve) => {
+          alarm = setTimeout(resolve, ms);
+        });
       return this.wait(task, rest, () => clearTimeout(alarm));
     },
 

@@ -32,7 +32,7 @@ http {
 /** Serves one page with the system's nginx, which needs less of the machine than what is measured; undefined without it. */
 export async function startNginx(folder: string): Promise<Server | undefined> {
   if (spawnSync("nginx", ["-v"]).error) return undefined;
-  const port = await freePort(0);
+  const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   writeFileSync(join(folder, "nginx.conf"), config(port));
   const child = spawn("nginx", ["-p", folder, "-c", "nginx.conf", "-e", "stderr"], { stdio: "inherit" });

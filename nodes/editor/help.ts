@@ -10,6 +10,7 @@ const records = {
     "url",
     "project",
     "score",
+    "result",
     "results",
     "privacy",
     "password",
@@ -21,7 +22,7 @@ const records = {
 };
 
 /** The properties of `msg.seo` that a node can send. Only the changes node has no path. */
-const metadata = ({ path, list, deletes, metadata }: Form) =>
+const metadata = ({ path, list, deletes, lookup, metadata }: Form) =>
   metadata ?? [
     "operation",
     "statusCode",
@@ -31,6 +32,7 @@ const metadata = ({ path, list, deletes, metadata }: Form) =>
     "waited",
     ...(list || !path ? ["page", "pages", "total", "truncated"] : []),
     ...(deletes ? ["alreadyDeleted"] : []),
+    ...(lookup ? ["reconciled"] : []),
     ...(path ? [] : ["change", "previous", "fields"]),
   ];
 
@@ -92,6 +94,7 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
         `${text(`${row.key}.label`)}: ${text(`${row.key}.help`)}`,
         row.values && text("help.choices", { values: Object.keys(row.values).map(value).join(", ") }),
         said && text(row.source === "msg" ? "help.unsent" : "help.default", { value: said }),
+        row.initial && !row.default && text("help.initial", { value: `\`${row.initial}\`` }),
         name === form.main && form.params?.[name]?.place && text("help.main"),
         row.kind === "secret" && row.source && text("help.secret"),
       ];

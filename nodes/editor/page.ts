@@ -53,6 +53,7 @@ const STYLE = `<style>
 /** The edit dialog of a node type, as static HTML. */
 function template(type: string, { rows, effects }: Form): string {
   const config = Object.values(rows).some(({ credential }) => credential);
+  const tips = effects || Object.values(rows).some(({ least }) => least);
   const line = ([name, row]: [string, Form["rows"][string]]) => {
     const id = `node-${config ? "config-" : ""}input-${name}`;
     return `<div class="form-row">
@@ -69,7 +70,7 @@ ${widgets[row.kind].html(id, row)}
   const folded = lines(true);
   return `<script type="text/html" data-template-name="${type}">
 <div class="seo-form">
-${lines(false)}${effects ? '\n<div class="form-tips" role="status"></div>' : ""}${config ? `\n${TEST}` : ""}
+${lines(false)}${tips ? '\n<div class="form-tips" role="status"></div>' : ""}${config ? `\n${TEST}` : ""}
 ${folded && `<details>\n<summary data-i18n="${KEYS}dialog.advanced"></summary>\n${folded}\n</details>`}
 </div>
 </script>`;

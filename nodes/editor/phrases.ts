@@ -2,7 +2,7 @@ import type { Stage } from "../../src/errors.js";
 
 /** The result of a connection test at each stage. The remedies are in src/errors.ts. */
 const reason: Record<Stage, string> = {
-  config: "The base URL or the API key is missing or not valid.",
+  config: "The base URL, the API key or another setting is missing or not valid.",
   variable: "The environment variable __name__ is not set.",
   stored:
     "No API key for this test. A deployed key is used only with the base URL, TLS configuration and proxy that were deployed with it.",
@@ -17,6 +17,7 @@ const reason: Record<Stage, string> = {
   path: "There is no API at this path (__status__).",
   answer: "The response is not a list of reports.",
   service: "The service returned an error (__status__).",
+  unknown: "The connection could not be tested.",
   done: "Connected. Reports found: __count__.",
 };
 
@@ -31,6 +32,7 @@ export const phrases = {
     default: "not sent (service default: __value__)",
     usual: "Default store",
     idle: "Nothing to change. Set at least one of these: __labels__.",
+    least: "__label__ is shorter than __other__ (__min__ s): a report could be created twice.",
     test: "Test connection",
     testing: "Testing the connection…",
     untested: "Could not run the test: __reason__",
@@ -52,13 +54,14 @@ export const phrases = {
   status: {
     requesting: "requesting",
     running: "__running__ in flight, __queued__ queued",
+    reconciling: "reconciling: __count__",
     waiting: "waiting __seconds__ s, __queued__ queued",
     paused: "next request in __wait__, __queued__ queued, about __left__ left",
     summary: "__done__ done, __failed__ failed",
-    page: "page __page__ of __pages__ · __records__ records",
-    pageUnknown: "page __page__ · __records__ records",
-    records: "__count__ records",
-    of: "__count__ of __total__ records",
+    page: "page __page__ of __pages__ · __records__ received",
+    pageUnknown: "page __page__ · __records__ received",
+    records: "__count__ received",
+    of: "__count__ of __total__ received",
     changes: "__created__ created, __changed__ changed, __deleted__ deleted",
     overwritten: "The saved state could not be read. This run is treated as the first one.",
     dropped: "Waiting messages dropped: __count__",
@@ -74,6 +77,7 @@ export const phrases = {
   record: {
     url: "without the scheme",
     reports: "number of reports",
+    result: "`good`, `decent` or `bad`",
     results: "result of each check",
     password: "true if one is set",
     generated_at: "date of the last analysis",
@@ -88,6 +92,7 @@ export const phrases = {
     choices: "One of: __values__.",
     unsent: "Service default: __value__.",
     default: "Default: __value__.",
+    initial: "In a new node: __value__.",
     main: "The value can be `msg.payload` itself, or be in an object: a report, a project, or a response with one in `data`.",
     secret: "A fixed value is saved in the flow as plain text. Use an environment variable to keep it out of the flow.",
     seo: "Details of the request: __properties__.",

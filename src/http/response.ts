@@ -159,8 +159,10 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
   const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
   const returned = status === 422 ? "rejected the request (422)" : `returned ${status}`;
   const whose = status === 404 && subject ? ` for ${subject}` : "";
-  const limit = `more than the limit of ${LONGEST_WAIT} s`;
-  const tooLong = wait !== undefined && wait > LONGEST_WAIT ? ` It asked to wait ${wait} s, ${limit}.` : "";
+  const tooLong =
+    wait !== undefined && wait > LONGEST_WAIT
+      ? ` The required wait of ${wait} s exceeds the limit of ${LONGEST_WAIT} s.`
+      : "";
   return new SeoError(code, `The service ${returned}${whose}: ${message}`.slice(0, MAX_QUOTED) + tooLong, {
     statusCode: status,
     fields,

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { root } from "../../dev/nodered.js";
+import { freePort, root, startOnFreePort } from "../../dev/nodered.js";
 
 const PACKAGE = "@seo-reports/node-red";
 const START = join(root, "dist/dev/start.js");
@@ -108,6 +108,14 @@ describe("npm start", function () {
     await stop(last.child);
     assert.equal((await last.ended).code, 0);
     assert.ok(!existsSync(lock), "the lock is removed");
+  });
+
+  it("gives each of two instances its own port if both start at once", async () => {
+    const port = await freePort();
+    const running = await Promise.all(["one", "two"].map((name) => startOnFreePort(join(cwd, name), { port })));
+    const urls = running.map(({ url }) => url);
+    await Promise.all(running.map((one) => one.stop()));
+    assert.equal(new Set(urls).size, 2, `${urls}`);
   });
 
   it("describes its options, with defaults that show how requests wait and fail", async () => {

@@ -17,7 +17,7 @@ describe("The admin routes", () => {
 
   const ask = async (path: "test" | "suggest", draft: unknown) =>
     (await helper.request().post(`/seo-service/${path}`).send(draft)) as {
-      body: { ok: boolean; stage: string; count: number; suggestions: Record<string, string>[] };
+      body: { ok: boolean; stage: string; values: { count?: number }; suggestions: Record<string, string>[] };
       text: string;
     };
   const keys = () => server.requests.map(({ head }) => /^authorization: Bearer (.*)$/im.exec(head)?.[1]);
@@ -84,7 +84,7 @@ describe("The admin routes", () => {
       const { body, text } = await ask("test", draft);
       assert.deepEqual(keys(), key ? [key] : []);
       assert.deepEqual([body.ok, body.stage], [key !== undefined, stage]);
-      if (key) assert.equal(body.count, 40);
+      if (key) assert.equal(body.values.count, 40);
       const { body: found } = await ask("suggest", { ...draft, operation: "seo-report-list", text: "exam" });
       assert.equal(found.suggestions.length, key ? 25 : 0);
       assert.deepEqual(keys(), key ? [key, key] : []);

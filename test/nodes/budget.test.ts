@@ -132,7 +132,7 @@ describe("The limits that all nodes of a service share", () => {
       assert.equal(error.code, "SEO_RATE_LIMITED");
       assert.equal(
         error.message,
-        "The service returned 429: Too Many Attempts. It asked to wait 301 s, more than the limit of 300 s.",
+        "The service returned 429: Too Many Attempts. The required wait of 301 s exceeds the limit of 300 s.",
       );
       assert.equal(seo.error.retryAfter, 301);
       assert.equal(seo.error.attempts, i === 0 ? 1 : 0);

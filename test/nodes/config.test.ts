@@ -41,7 +41,7 @@ const rows: Record<string, { settings: object; key?: string; message: string }> 
   "API key with a line break": {
     settings: {},
     key: `${KEY}\r\nX-Evil: 1`,
-    message: "The service's API key must be printable ASCII characters, without spaces or line breaks.",
+    message: "The service's API key must contain only printable ASCII characters, without spaces or line breaks.",
   },
   "concurrency of 0": { settings: { concurrency: "0" }, message: notWhole("concurrency", 1, "0") },
   "negative concurrency": { settings: { concurrency: -4 }, message: notWhole("concurrency", 1, "-4") },

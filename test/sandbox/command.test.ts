@@ -83,7 +83,7 @@ describe("the seo-reports-sandbox command", () => {
   const mistakes: [args: string[], message: RegExp][] = [
     [["--port", "70000"], /--port must be a whole number from 0 to 65535/],
     [["--reports", "-1"], /--reports/],
-    [["--key", "a b"], /--key must be printable ASCII/],
+    [["--key", "a b"], /--key must contain only printable ASCII/],
     [["--latency", "fast"], /--latency must be milliseconds or a range/],
     [["--latency", "300-100"], /--latency/],
     [["--store-latency", "600001"], /--store-latency/],

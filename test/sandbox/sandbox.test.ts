@@ -272,6 +272,14 @@ describe("the sandbox", () => {
     });
   }
 
+  it("lowers the scores of some pages of example.com and raises others when it regenerates their reports", async () => {
+    const before = (await send("GET", `${REPORTS}?project=example.com`)).body.data;
+    for (const { id } of before) await send("PUT", `${REPORTS}/${id}`, { update: "1" });
+    const after = (await send("GET", `${REPORTS}?project=example.com`)).body.data;
+    const changes = after.map(({ score }: Row, index: number) => score - (before[index]?.score ?? 0));
+    assert.ok(Math.min(...changes) <= -20 && Math.max(...changes) > 0, `${changes}`);
+  });
+
   it("changes only updated_at if an update has no fields", async () => {
     const { data: before } = (await send("GET", `${REPORTS}/1`)).body;
     const { status, body } = await send("PUT", `${REPORTS}/1`);

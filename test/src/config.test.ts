@@ -52,7 +52,9 @@ describe("an API key", () => {
   it("loses the blanks that were copied with it", () => assert.equal(parseKey(" \tkey-1\r\n"), "key-1"));
   for (const key of [undefined, "", "  ", "two words", "line\nbreak", "schlüssel", "\u0000", "ke\u2028y"]) {
     it(`may not be ${JSON.stringify(key)}, and is not quoted`, () => {
-      const why = key?.trim() ? "must be printable ASCII characters, without spaces or line breaks" : "is missing";
+      const why = key?.trim()
+        ? "must contain only printable ASCII characters, without spaces or line breaks"
+        : "is missing";
       assert.throws(() => parseKey(key), refusal(`The service's API key ${why}.`));
     });
   }

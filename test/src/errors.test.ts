@@ -6,6 +6,7 @@ const ORIGIN = "https://seo.example.com";
 const NOT_HTTP = "the response is not valid HTTP";
 const NOT_DECOMPRESSED = "the response could not be decompressed";
 const TLS = "the TLS certificate or protocol was not accepted";
+const CONNECT_TIMEOUT = "timed out while connecting";
 const LOST = "the connection was lost";
 
 /** The message for a request that failed with `cause`. */
@@ -14,7 +15,11 @@ const failed = (cause: string) => `The request to ${ORIGIN} failed: ${cause}.`;
 describe("A failed request", () => {
   const rows: [name: string, code: string | undefined, known: Code, cause: string, stage: string][] = [
     ["Error", "ECONNREFUSED", "SEO_NETWORK", "connection refused", "connect"],
-    ["ConnectTimeoutError", "UND_ERR_CONNECT_TIMEOUT", "SEO_TIMEOUT", "timed out while connecting", "connect"],
+    ["ConnectTimeoutError", "UND_ERR_CONNECT_TIMEOUT", "SEO_TIMEOUT", CONNECT_TIMEOUT, "connect"],
+    ["Error", "ETIMEDOUT", "SEO_NETWORK", LOST, "connect"],
+    ["Error", "UND_ERR_RES_EXCEEDED_MAX_SIZE", "SEO_RESPONSE", "the response is larger than 16 MiB", "answer"],
+    ["RangeError", "ERR_BUFFER_TOO_LARGE", "SEO_RESPONSE", "the decompressed response is larger than 64 MiB", "answer"],
+    ["Error", "UND_ERR_SOMETHING_NEW", "SEO_NETWORK", LOST, "connect"],
     ["HTTPParserError", "HPE_INVALID_CONSTANT", "SEO_RESPONSE", NOT_HTTP, "answer"],
     ["HTTPParserError", undefined, "SEO_RESPONSE", NOT_HTTP, "answer"],
     ["Error", "Z_DATA_ERROR", "SEO_RESPONSE", NOT_DECOMPRESSED, "answer"],
@@ -33,8 +38,18 @@ describe("A failed request", () => {
     it(`gets its code, stage and message from the cause: ${name} ${code}`, () => {
       const error = fromCause(Object.assign(new Error("secret"), { name, code }), ORIGIN);
       assert.deepEqual([error.code, error.details.stage], [known, stage]);
-      const named = code && /^[A-Z_]+$/.test(code);
+      const named = code && /^[A-Z_]+$/.test(code) && !/^(UND_ERR_[CR]|ERR_BUF)/.test(code);
       assert.equal(error.message, failed(named ? `${cause} (${code})` : cause));
+    });
+
+  for (const [what, more] of [
+    ["one address", { syscall: "connect" }],
+    ["several addresses", { errors: [new Error()] }],
+  ] as const)
+    it(`timed out if the system could not connect in time: ${what}`, () => {
+      const { code, message, details } = fromCause(Object.assign(new Error(), { code: "ETIMEDOUT", ...more }), ORIGIN);
+      assert.equal(message, failed(`${CONNECT_TIMEOUT} (ETIMEDOUT)`));
+      assert.deepEqual([code, details.uncertain, details.transient], ["SEO_TIMEOUT", false, true]);
     });
 
   it("does not quote its cause", () => {
@@ -57,8 +72,8 @@ describe("A failed request", () => {
   });
 
   it("keeps a cause that is already an SeoError", () => {
-    const told = new SeoError("SEO_TIMEOUT", "Late.");
-    assert.equal(fromCause(told, ORIGIN), told);
+    const cause = new SeoError("SEO_TIMEOUT", "Late.");
+    assert.equal(fromCause(cause, ORIGIN), cause);
   });
 });
 

@@ -10,7 +10,7 @@ export interface Broker {
 
 /** Starts a local Mosquitto. Without one: an error in CI, elsewhere one line and undefined. */
 export async function startBroker(): Promise<Broker | undefined> {
-  const port = await freePort(0);
+  const port = await freePort();
   const child = spawn("mosquitto", ["-v", "-p", String(port)], { stdio: ["ignore", "ignore", "pipe"] });
   const ended = once(child, "exit").catch(() => {});
   const running = await new Promise<boolean>((resolve) => {

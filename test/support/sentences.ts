@@ -1,7 +1,8 @@
 /** Error texts that several tests expect. */
 
 /** Ends the error of a list that fails after some pages. */
-export const received = (records: number, pages: number) => ` ${records} records (${pages} pages) had been received.`;
+export const received = (records: number, pages: number) =>
+  ` Records received before that: ${records} (pages: ${pages}).`;
 
 /** The error of a node's setting that is not a whole number of at least `min`. */
 export const notWhole = (name: string, min: number, value: string) =>

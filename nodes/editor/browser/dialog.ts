@@ -4,7 +4,7 @@ import type { Any, Row, State, Text } from "./state.js";
 import type { Validation } from "./validation.js";
 
 /** Prepares the edit dialogs and updates them while the user types. */
-export function createDialog(RED: Any, $: Any, text: Text, state: State, { label, named, reason, idle }: Validation) {
+export function createDialog(RED: Any, $: Any, text: Text, state: State, { label, named, reason, tip }: Validation) {
   const { opened, rows, id, current, source, fresh } = state;
   const { test, suggest } = createRequests(RED, $, text, state, reason);
 
@@ -31,7 +31,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
         list: type === "str" && row.suggest ? `seo-${name}` : null,
       });
     }
-    form.find(".form-tips").text(idle(node));
+    form.find(".form-tips").text(tip(node));
   };
   /** Removes the editor's tooltip for an invalid field: it would cover the same sentence below the field. */
   const uncover = (node: Any) => {
@@ -95,8 +95,11 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
   return function prepare(node: Any) {
     const form = $(id(node, "name")).closest("form");
     // A node of an older version lacks the newer properties: show their defaults.
-    for (const [key, { value }] of Object.entries<Any>(node._def.defaults))
-      if (node[key] === undefined && value) $(id(node, key)).val(value);
+    for (const [key, { value }] of Object.entries<Any>(node._def.defaults)) {
+      const row = rows(node)[key];
+      const shown = row?.initial === undefined ? value : row.default;
+      if (node[key] === undefined && shown) $(id(node, key)).val(shown);
+    }
     for (const [name, row] of Object.entries(rows(node))) {
       if (row.kind === "store") choices(node, name, row);
       else if (row.kind === "property")

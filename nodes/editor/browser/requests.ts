@@ -35,8 +35,8 @@ export function createRequests(RED: Any, $: Any, text: Text, { rows, current, ch
         ({ ok, stage, values }: Any) =>
           end(ok === true, `${text(`reason.${stage}`, values)} ${text(`stage.${stage}`)}`),
         (failed: Any) => {
-          const why = failed.status ? failed.responseText || failed.statusText : text("dialog.unanswered");
-          end(false, text("dialog.untested", { reason: String(why).slice(0, 300) }));
+          const why = failed.status ? `HTTP ${failed.status}` : text("dialog.unanswered");
+          end(false, text("dialog.untested", { reason: why }));
         },
       );
     });

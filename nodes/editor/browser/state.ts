@@ -7,6 +7,7 @@ type Facts =
   | "values"
   | "default"
   | "min"
+  | "least"
   | "pattern"
   | "shown"
   | "example"

@@ -195,7 +195,7 @@ describe("The editor in Chromium", function () {
     const stops: [Stage, string, string?][] = [
       ["variable", "${SEO_NOT_SET}", apiKey],
       ["name", "http://seo.invalid"],
-      ["connect", `http://127.0.0.1:${await freePort(0)}`],
+      ["connect", `http://127.0.0.1:${await freePort()}`],
       ["tls", odd.url.replace("http:", "https:")],
       ["redirect", `${odd.url}/moved`],
       ["answer", `${odd.url}/html`],

@@ -544,7 +544,7 @@ describe("The editor page", () => {
           { ok: false, stage: "key", values: { status: 401 } },
           `${fillIn(phrases.reason.key, { status: "401" })} ${stages.key}`,
         ],
-        [false, { status: 403, responseText: MARKUP }, fillIn(phrases.dialog.untested, { reason: MARKUP })],
+        [false, { status: 403, responseText: "Forbidden" }, fillIn(phrases.dialog.untested, { reason: "HTTP 403" })],
         [
           false,
           { status: 0, statusText: "error" },

@@ -344,7 +344,7 @@ describe("An error response", () => {
     const message = async (after: string) => (await failure(429, { message: "No." }, { "retry-after": after })).message;
     assert.equal(
       await message("301"),
-      "The service returned 429: No. It asked to wait 301 s, more than the limit of 300 s.",
+      "The service returned 429: No. The required wait of 301 s exceeds the limit of 300 s.",
     );
     assert.equal(await message("300"), "The service returned 429: No.");
   });
