@@ -63,7 +63,7 @@ export async function openBatch(folder: string, removed: () => void): Promise<Ba
 
   async function addList(path: string): Promise<void> {
     const list = await readList(path, (key, offset, valid) => {
-      if (!valid) ledger.reject();
+      if (!valid && pages.find(key) === undefined) ledger.reject();
       pages.add(key, offset);
     });
     const [{ batch, first }, end] = [list, lists.at(-1)?.end ?? 0];
