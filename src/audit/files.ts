@@ -93,7 +93,11 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
   let unlock = async () => {};
 
   async function load(): Promise<void> {
-    await mkdir(own, { recursive: true, mode: 0o700 });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    // Not recursively, because Node.js then does not say why it failed.
+    await mkdir(own, { mode: 0o700 }).catch((error) => {
+      if (error.code !== "EEXIST") throw error;
+    });
     const message = `Another process has taken over the folder ${folder}.`;
     unlock = await shareLock(await realpath(folder), () => lost(new Trouble("locked", message)));
     const names = await readdir(own);

@@ -57,8 +57,8 @@ function check(folder: string): void {
 describe("an audit whose process is killed", function () {
   this.timeout(180_000);
 
-  for (const cut of ["", "and the power is cut"])
-    it(`requests no page twice and tells every row, at whichever side effect ${cut}`, async () => {
+  for (const cut of ["", ", and the power is cut"])
+    it(`requests no page twice and tells every row, at whichever side effect${cut}`, async () => {
       let next = 1;
       let ended = 0;
       async function work(): Promise<void> {
