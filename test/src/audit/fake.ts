@@ -38,7 +38,6 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   let inFlight = 0;
   let most = 0;
   let listed = 0;
-  let closed = new AbortController();
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, fake.latency));
   const answer = (report: Report | undefined, more = {}): Answer => ({ body: { data: report }, attempts: 1, ...more });
 
@@ -56,9 +55,13 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     return report;
   }
 
-  async function send(type: string, input: Record<string, string>, options: SendOptions = {}): Promise<Answer> {
+  async function send(
+    signal: AbortSignal,
+    type: string,
+    input: Record<string, string>,
+    options: SendOptions = {},
+  ): Promise<Answer> {
     const { intent, sending, lost } = options;
-    const { signal } = closed;
     if (type === "seo-report-show") {
       const report = reports.find(({ id }) => String(id) === input.reportId);
       if (!report) throw new SeoError("SEO_NOT_FOUND", "There is no such report.");
@@ -115,15 +118,13 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     }
   }
 
-  const requests: Requests = {
-    send,
-    pages,
-    cancel() {
-      closed.abort();
-      closed = new AbortController();
-    },
-  };
-  return Object.assign(fake, { requests, reports, carriedOut, most: () => most, listed: () => listed });
+  /** A client of the service. */
+  function connect(): Requests {
+    const closed = new AbortController();
+    return { send: (...parameters) => send(closed.signal, ...parameters), pages, cancel: () => closed.abort() };
+  }
+
+  return Object.assign(fake, { connect, reports, carriedOut, most: () => most, listed: () => listed });
 }
 
 export type FakeService = ReturnType<typeof createFake>;
@@ -142,7 +143,7 @@ export interface Bench {
   ): Promise<number>;
 }
 
-export interface BenchOptions extends Partial<Omit<AuditOptions, "requests">> {
+export interface BenchOptions extends Partial<AuditOptions> {
   share?: number;
   node?: string;
 }
@@ -155,7 +156,7 @@ export function createBench(folder: string, service: FakeService, options: Bench
   const waiting = new Set<() => void>();
   const audit = createAudit({
     open: (lost) => openFiles(folder, node, lost),
-    requests: service.requests,
+    requests: service.connect(),
     share,
     result: (result) => results.push(result),
     progress(now) {
