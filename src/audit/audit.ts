@@ -4,6 +4,7 @@ import { createEngine, type Engine, type Surroundings } from "./engine.js";
 import type { Settings } from "./list.js";
 import type { Progress } from "./progress.js";
 import { type Row, readRows } from "./rows.js";
+import type { Run } from "./run.js";
 import type { Store } from "./store.js";
 import type { Trouble } from "./trouble.js";
 
@@ -25,7 +26,6 @@ export interface NewList {
 interface Parts {
   store: Store;
   engine: Engine;
-  broken: Set<Store["broken"][number]>;
 }
 
 const MINUTE = 60_000;
@@ -50,11 +50,10 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
       throw cancelled;
     }
     const engine = createEngine({ ...surroundings, store, clock });
-    const broken = new Set(store.broken);
-    for (const { name, error } of broken) failed(error, name);
+    for (const { name, error } of store.broken) failed(error, name);
     for (const batch of store.batches) engine.add(batch);
     told = false;
-    parts = { store, engine, broken };
+    parts = { store, engine };
     return parts;
   }
 
@@ -111,6 +110,14 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
     }
   }
 
+  /** Changes each batch of a name, or all. Returns how many there are. */
+  const changeAll = (name: string | undefined, how: (run: Run, parts: Parts) => Promise<unknown>) =>
+    inTurn(async (parts) => {
+      const runs = runsOf(parts, name);
+      for (const run of runs) await parts.engine.change(run, () => how(run, parts));
+      return runs.length;
+    });
+
   return {
     /**
      * Adds a list: as a new batch, or the pages that are new to a batch that is not finished. Resolves when it is on disk,
@@ -118,95 +125,64 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
      */
     add: ({ batch: name, settings, pages, from }: NewList) =>
       inTurn(async (parts) => {
-        const { engine, store, broken } = parts;
-        for (const one of broken) if (one.name === name) throw one.error;
+        const { engine, store } = parts;
+        const trouble = engine.disk.trouble();
+        if (trouble) throw trouble;
+        for (const one of store.broken) if (one.name === name) throw one.error;
         const rows = untilClosed(readRows(pages, from));
         const [run] = runsOf(parts, name);
-        if (!run || run.over()) {
-          const batch = await store.create(name, settings, rows);
-          engine.add(batch);
-          if (run) engine.runs.delete(run);
-          // If that fails, it is removed when the jobs are opened again.
-          await run?.batch.remove().catch(() => {});
-          return batch.total;
-        }
-        const added = await engine.during(run, () => run.batch.join(settings, rows));
-        engine.reject(run);
-        run.changed();
-        return added;
+        if (run) return engine.change(run, () => run.batch.join(settings, rows));
+        await Promise.all(engine.endings);
+        const batch = await store.create(name, settings, rows);
+        engine.add(batch);
+        return batch.total;
       }),
 
-    /** Each returns the number of batches that were meant. Without a name, all are. */
-    pause: (name?: string) =>
-      inTurn(async (parts) => {
-        const runs = runsOf(parts, name).filter((run) => !run.over());
-        for (const run of runs) {
-          if (!run.batch.paused) await run.batch.pause(true);
-          run.changed();
-        }
-        return runs.length;
-      }),
+    /** These return how many batches were meant. Without a name, all are. */
+    pause: (name?: string) => changeAll(name, async ({ batch }) => batch.paused || batch.pause(true)),
 
-    resume: (name?: string) =>
-      inTurn(async (parts) => {
-        const runs = runsOf(parts, name).filter((run) => !run.over());
-        for (const run of runs) {
-          if (run.batch.paused) await run.batch.pause(false);
-          if (run.trouble) parts.engine.probe(run);
-          else run.measureAnew();
-          run.changed();
-        }
-        await parts.engine.disk.retry();
-        parts.engine.fill();
-        return runs.length;
-      }),
+    async resume(name?: string) {
+      const count = await changeAll(name, async (run) => {
+        if (run.batch.paused) await run.batch.pause(false);
+        if (!run.stopped()) run.goOn();
+        run.setDue();
+      });
+      await parts?.engine.disk.retry();
+      return count;
+    },
 
     /** Has failed and uncertain pages requested again. */
     retry: (name?: string) =>
       inTurn(async (parts) => {
         const runs = runsOf(parts, name);
-        for (const run of runs) {
-          if ((await parts.engine.during(run, run.batch.retry)) === 0) continue;
-          run.restart();
-          parts.engine.reject(run);
+        for (const run of runs) await parts.engine.change(run, run.batch.retry);
+        await Promise.all(parts.engine.endings);
+        const batches = await parts.store.reopen(name);
+        for (const batch of batches) {
+          await batch.retry();
+          parts.engine.add(batch);
         }
-        return runs.length;
+        return runs.length + batches.length;
       }),
 
     /** Drops what waits. What is in flight is told. */
     reset: (name?: string) =>
       inTurn(async (parts) => {
-        const { engine, broken } = parts;
-        const lost = [...broken].filter((one) => name === undefined || one.name === name);
-        for (const one of lost) {
-          await one.remove();
-          broken.delete(one);
-        }
         const runs = runsOf(parts, name);
-        for (const run of runs) {
-          await run.batch.reset();
-          if (run.over()) {
-            engine.runs.delete(run);
-            await run.batch.remove();
-          }
-        }
-        engine.fill();
-        return runs.length + lost.length;
+        for (const run of runs) await parts.engine.change(run, run.batch.reset);
+        await Promise.all(parts.engine.endings);
+        return runs.length + (await parts.store.forget(name));
       }),
 
     /** How far each batch is that is not finished. */
-    async progress(): Promise<Progress[]> {
-      return runsOf(await opened)
-        .filter((run) => !run.over())
-        .map((run) => run.progress());
-    },
+    progress: async (): Promise<Progress[]> => runsOf(await opened).map((run) => run.progress()),
 
     /** Ends everything at once. The next audit goes on. */
     close: () => shut("close"),
 
     /** Ends everything for good. Returns how many rows were not done. */
     async remove(): Promise<number> {
-      const runs = parts ? runsOf(parts).filter((run) => !run.over()) : [];
+      const runs = parts ? runsOf(parts) : [];
       await shut("remove");
       return runs.reduce((sum, run) => sum + run.progress().waiting, 0);
     },

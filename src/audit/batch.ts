@@ -10,8 +10,10 @@ import type { Batch } from "./store.js";
 import { damaged, fromDisk } from "./trouble.js";
 
 const LOG = "log.jsonl";
+/** Ends the name of the folder of a batch that has finished. */
+export const FINISHED = ".finished";
 const LIST = /^pages-(\d+)\.jsonl$/;
-const listName = (number: number) => `pages-${number}.jsonl`;
+export const listName = (number: number) => `pages-${number}.jsonl`;
 
 /** A new entry of a folder is on disk only when the folder is. Windows cannot sync folders, and does not need it. */
 export async function syncFolder(path: string): Promise<void> {
@@ -20,16 +22,23 @@ export async function syncFolder(path: string): Promise<void> {
   await folder.sync().finally(() => folder.close());
 }
 
-/** Removes a folder, which may be gone already. After its new name is on disk, it is no batch any more. */
+/** Renames a folder, which may have been renamed already. */
+export async function moveFolder(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+    await syncFolder(dirname(to));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw fromDisk(cause, from);
+  }
+}
+
+/** Removes a folder. Once its new name is on disk, it is no batch any more. */
 export async function removeFolder(path: string): Promise<void> {
   const removed = `${path}.removed`;
-  try {
-    await rename(path, removed);
-    await syncFolder(dirname(path));
-    await rm(removed, { recursive: true, force: true });
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw fromDisk(cause, path);
-  }
+  await moveFolder(path, removed);
+  await rm(removed, { recursive: true, force: true }).catch((cause) => {
+    throw fromDisk(cause, path);
+  });
 }
 
 /** Writes a batch's folder under another name, and then gives it its own. */
@@ -51,9 +60,12 @@ export async function writeBatch(folder: string, name: string, settings: Setting
 
 /**
  * Opens a batch in a folder: lists of pages, which are never changed, and a log of what was done. Rejects if they are damaged.
- * `removed` is called when the batch is.
+ * `left` is called when the batch was removed, or has finished.
  */
-export async function openBatch(folder: string, removed: () => void): Promise<Batch & { close(): Promise<void> }> {
+export async function openBatch(
+  folder: string,
+  left: (finished: boolean) => void,
+): Promise<Batch & { close(): Promise<void> }> {
   const pages = createPages();
   const ledger = createLedger(pages);
   const lists: List[] = [];
@@ -119,9 +131,6 @@ export async function openBatch(folder: string, removed: () => void): Promise<Ba
     },
     get paused() {
       return ledger.paused();
-    },
-    get finished() {
-      return ledger.finished();
     },
     get dropped() {
       return ledger.dropped();
@@ -219,12 +228,16 @@ export async function openBatch(folder: string, removed: () => void): Promise<Ba
       await write({ retry: true });
       return before - ledger.failed();
     },
-    finish: () => write({ finished: true }),
     reset: () => write({ reset: true }),
+    async finish() {
+      await log.close();
+      await moveFolder(folder, `${folder}${FINISHED}`);
+      left(true);
+    },
     async remove() {
-      removed();
       await log.close();
       await removeFolder(folder);
+      left(false);
     },
     close: log.close,
   };

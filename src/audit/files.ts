@@ -1,8 +1,9 @@
-import { mkdir, open, readdir, readFile, realpath, rm } from "node:fs/promises";
+import { mkdir, open, readdir, realpath, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { openBatch, removeFolder, writeBatch } from "./batch.js";
+import { FINISHED, listName, moveFolder, openBatch, removeFolder, writeBatch } from "./batch.js";
+import { readHeader } from "./list.js";
 import { type Lock, lockFolder } from "./lock.js";
-import type { Store } from "./store.js";
+import type { Batch, Store } from "./store.js";
 import { fromDisk, Trouble } from "./trouble.js";
 
 type Opened = Awaited<ReturnType<typeof openBatch>>;
@@ -20,7 +21,7 @@ const inUse = new Map<string, Promise<void>>();
 
 /** So much must fit on the disk before the work goes on. */
 const ROOM = 64 * 1024;
-const BATCH = /^(\d+)-[a-z0-9-]*$/;
+const BATCH = /^(\d+)-([a-z0-9-]*)(\.finished)?$/;
 
 const slug = (name: string) =>
   name
@@ -70,13 +71,13 @@ async function occupy(folder: string): Promise<() => void> {
   };
 }
 
-/** The name of a batch that cannot be read, as far as its list says it. */
+/** The name of a batch that is not opened, as far as its list says it. */
 async function nameOf(folder: string): Promise<string> {
   try {
-    const [header = ""] = (await readFile(join(folder, "pages-1.jsonl"), "utf8")).split("\n", 1);
-    return String(JSON.parse(header).batch);
+    const { batch } = await readHeader(join(folder, listName(1)));
+    return batch;
   } catch {
-    return basename(folder).replace(/^\d+-/, "");
+    return BATCH.exec(basename(folder))?.[2] ?? "";
   }
 }
 
@@ -88,7 +89,9 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
   const own = join(folder, node.replace(/[^\w.-]/g, "_"));
   const vacate = await occupy(own);
   const batches = new Set<Opened>();
-  const broken: Store["broken"][number][] = [];
+  /** Folders of batches that are not open, with their names: those that have finished, and those that cannot be read. */
+  const finished = new Map<string, string>();
+  const broken = new Map<string, { name: string; error: Trouble }>();
   let last = 0;
   let unlock = async () => {};
 
@@ -112,25 +115,54 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
   }
 
   async function loadBatch(path: string): Promise<void> {
-    try {
-      const batch: Opened = await openBatch(path, () => batches.delete(batch));
-      // The process died before it removed them.
-      for (const before of batches) if (before.name === batch.name) await before.remove();
-      if (batch.dropped) await batch.remove();
-      else batches.add(batch);
-    } catch (cause) {
-      if (!(cause instanceof Trouble && cause.kind === "damaged")) throw cause;
-      broken.push({ name: await nameOf(path), error: cause, remove: () => removeFolder(path) });
+    if (path.endsWith(FINISHED)) {
+      finished.set(path, await nameOf(path));
+      return;
     }
+    try {
+      const batch = await openOne(path);
+      // The process died before it removed the batches that this one replaces.
+      await forget(batch.name, finished);
+      for (const other of batches) if (other.name === batch.name && other !== batch) await other.remove();
+    } catch (cause) {
+      if (!broken.has(path)) throw cause;
+    }
+  }
+
+  async function openOne(path: string): Promise<Batch> {
+    try {
+      const batch: Opened = await openBatch(path, (hasFinished) => {
+        batches.delete(batch);
+        if (hasFinished) finished.set(path + FINISHED, batch.name);
+      });
+      batches.add(batch);
+      // The process died before it removed the batch.
+      if (batch.dropped) await batch.remove();
+      return batch;
+    } catch (cause) {
+      if (cause instanceof Trouble && cause.kind === "damaged")
+        broken.set(path, { name: await nameOf(path), error: cause });
+      throw cause;
+    }
+  }
+
+  /** Removes batches that are not open. */
+  async function forget(name: string | undefined, from: Map<string, string | { name: string }>): Promise<number> {
+    let count = 0;
+    for (const [path, batch] of from) {
+      if (name !== undefined && name !== (typeof batch === "string" ? batch : batch.name)) continue;
+      await removeFolder(path);
+      from.delete(path);
+      count++;
+    }
+    return count;
   }
 
   async function end(): Promise<void> {
     await Promise.allSettled(Array.from(batches, (batch) => batch.close()));
   }
 
-  async function leave(): Promise<void> {
-    await unlock().finally(vacate);
-  }
+  const leave = () => unlock().finally(vacate);
 
   try {
     await load();
@@ -142,22 +174,39 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
 
   return {
     batches: [...batches],
-    broken,
+    get broken() {
+      return [...broken.values()];
+    },
 
     async create(name, settings, rows) {
       const path = join(own, `${++last}-${slug(name)}`);
       await writeBatch(path, name, settings, rows);
-      const batch: Opened = await openBatch(path, () => batches.delete(batch));
-      batches.add(batch);
+      const batch = await openOne(path);
+      // If that fails, it is done when the jobs are opened again.
+      await forget(name, finished).catch(() => {});
       return batch;
     },
+
+    async reopen(name) {
+      const opened: Batch[] = [];
+      for (const [path, batch] of finished) {
+        if (name !== undefined && batch !== name) continue;
+        const open = path.slice(0, -FINISHED.length);
+        await moveFolder(path, open);
+        finished.delete(path);
+        opened.push(await openOne(open));
+      }
+      return opened;
+    },
+
+    forget: async (name) => (await forget(name, finished)) + (await forget(name, broken)),
 
     async probe() {
       const path = join(own, "probe.new");
       try {
         const file = await open(path, "w", 0o600);
         try {
-          await file.write(Buffer.alloc(ROOM, " "));
+          await file.appendFile(" ".repeat(ROOM));
           await file.sync();
         } finally {
           await file.close();

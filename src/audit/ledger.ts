@@ -9,7 +9,6 @@ export type Entry =
   | { row: number; again: true }
   | { retry: true }
   | { paused: boolean }
-  | { finished: true }
   | { reset: true };
 
 function takeFirst(rows: Set<number>): number | undefined {
@@ -18,7 +17,7 @@ function takeFirst(rows: Set<number>): number | undefined {
   return row;
 }
 
-/** So many failures with the same code in a row are the account's, not the pages'. */
+/** So many failures in a row with the same code are the account's, not the pages'. */
 export const STREAK = 5;
 
 /**
@@ -36,7 +35,6 @@ export function createLedger(pages: Pages) {
   const busy = new Set<number>();
   let held: number[] = [];
   let paused = false;
-  let finished = false;
   let dropped = false;
   let cursor = 0;
 
@@ -87,7 +85,6 @@ export function createLedger(pages: Pages) {
     drop(page);
     if (invalid.has(page)) rejected.add(page);
     cursor = Math.min(cursor, page);
-    finished = false;
   }
 
   const isTold = (row: number) => !["waiting", "sent", "ended"].includes(pages.state(row));
@@ -105,7 +102,6 @@ export function createLedger(pages: Pages) {
     letGo,
     held: () => held,
     paused: () => paused,
-    finished: () => finished,
     dropped: () => dropped,
 
     /** The row that is added next cannot be audited. */
@@ -132,7 +128,6 @@ export function createLedger(pages: Pages) {
         for (let row = 0; row < pages.count(); row++)
           if (isFailed(row) && pages.pageOf(row) === row && !ended.has(row)) wait(row);
       } else if ("paused" in entry) paused = entry.paused;
-      else if ("finished" in entry) finished = true;
       else if ("reset" in entry) dropped = true;
       else throw new Error("the line has an unknown meaning");
     },

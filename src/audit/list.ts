@@ -51,6 +51,21 @@ export async function writeList(path: string, header: Header, rows: Iterable<Row
   }
 }
 
+/** Reads the first line of a list's file. */
+export async function readHeader(path: string): Promise<Header> {
+  const file = await open(path, "r");
+  try {
+    for await (const text of file.readLines()) {
+      const header = JSON.parse(text);
+      if (typeof header.batch === "string") return header;
+      break;
+    }
+  } finally {
+    await file.close();
+  }
+  throw damaged(path, 1, "the line does not say which batch this is");
+}
+
 /** Reads a list's file. `take` gets each row. Throws if the file is damaged. */
 export async function readList(
   path: string,

@@ -1,38 +1,48 @@
 import { type Code, SeoError } from "../errors.js";
 import type { Clock } from "./clock.js";
+import { STREAK } from "./ledger.js";
 import { createPace, type Progress, progressOf } from "./progress.js";
 import type { Batch } from "./store.js";
 
+const PROBE = 15 * 60_000;
 const BETWEEN = 5000;
 
-/** Says that a batch is paused because of its last failures. */
-export function streakOf({ name, held, heldError }: Batch): SeoError {
-  const { code, message, ...details } = heldError ?? { code: "SEO_INPUT", message: "" };
-  const sentence = `The batch ${JSON.stringify(name)} is paused: ${held.length} pages in a row failed. ${message}`;
-  return new SeoError(code as Code, sentence, details);
+export interface Surroundings {
+  clock: Clock;
+  progress(progress: Progress): void;
+  failed(error: SeoError, batch: string): void;
+  /** Why no batch can go on. */
+  stalled(): SeoError | undefined;
+  /** A probe can be sent. */
+  due(): void;
 }
 
 /** What is in memory of a batch that is worked on, beside its pages. */
-export function createRun(
-  batch: Batch,
-  clock: Clock,
-  stalled: () => SeoError | undefined,
-  tell: (progress: Progress) => void,
-) {
+export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
   let pace = createPace(clock.now);
   let shown = Number.NEGATIVE_INFINITY;
-  let cancel: (() => void) | undefined;
-  let over = batch.finished;
+  let cancelShow: (() => void) | undefined;
+  let cancelProbe = () => {};
+  let ended = false;
+  let trouble = batch.held.length >= STREAK ? streak() : undefined;
+  let told = false;
+
+  /** Says that a batch is paused because of its last failures. */
+  function streak(): SeoError {
+    const { code, message, ...details } = batch.heldError ?? { code: "SEO_INPUT", message: "" };
+    const sentence = `The batch ${JSON.stringify(batch.name)} is paused: ${batch.held.length} pages in a row failed.`;
+    return new SeoError(code as Code, `${sentence} ${message}`, details);
+  }
 
   function progress(): Progress {
-    const reason = batch.paused ? "Paused by msg.pause." : (run.trouble ?? stalled())?.message;
-    return progressOf(batch, pace, over ? false : (reason ?? false), over);
+    const reason = batch.paused ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message;
+    return progressOf(batch, pace, ended ? false : (reason ?? false), ended);
   }
 
   function show(): void {
-    cancel = undefined;
+    cancelShow = undefined;
     shown = clock.now();
-    tell(progress());
+    out.progress(progress());
   }
 
   const run = {
@@ -40,48 +50,57 @@ export function createRun(
     /** Jobs in work. */
     active: 0,
     planning: false,
-    /** Why the account cannot go on, and whether that was told. */
-    trouble: undefined as SeoError | undefined,
-    told: false,
-    /** A probe can be sent. */
-    due: false,
+    /** The account could not go on, and a probe can be sent. At the beginning, because a deploy may have repaired it. */
+    due: trouble !== undefined,
     /** The page that is the probe. `again`: it is one of the failures, because no other page is left. */
     probe: undefined as { page: number; again: boolean } | undefined,
-    cancelProbe() {},
     progress,
-
-    /** Everything was told. */
-    over: () => over,
+    stopped: () => trouble !== undefined,
     requestEnded: () => pace.ended(),
-    measureAnew() {
+
+    /** Has the batch wait until its account can go on, which a probe finds out. The error is told once. */
+    stop(error: SeoError = streak()): void {
+      trouble = error;
+      if (!told) out.failed(error, batch.name);
+      told = true;
+      run.due = false;
+      cancelProbe();
+      cancelProbe = clock.later(PROBE, run.setDue);
+      run.changed();
+    },
+
+    setDue(): void {
+      run.due = trouble !== undefined;
+      if (run.due) out.due();
+    },
+
+    goOn(): void {
+      trouble = undefined;
+      told = false;
+      run.due = false;
+      cancelProbe();
       pace = createPace(clock.now);
+      run.changed();
     },
 
     /** Tells the progress, at most every 5 s. */
     changed(): void {
-      if (over || cancel) return;
+      if (ended || cancelShow) return;
       const wait = shown + BETWEEN - clock.now();
       if (wait <= 0) show();
-      else cancel = clock.later(wait, show);
+      else cancelShow = clock.later(wait, show);
     },
 
     /** Tells the final progress. */
     end(): void {
       run.close();
-      over = true;
+      ended = true;
       show();
     },
 
-    restart(): void {
-      over = false;
-      run.measureAnew();
-      run.changed();
-    },
-
     close(): void {
-      cancel?.();
-      cancel = undefined;
-      run.cancelProbe();
+      cancelShow?.();
+      cancelProbe();
     },
   };
   return run;

@@ -44,8 +44,6 @@ export interface Batch {
   readonly counts: Record<State, number>;
   readonly total: number;
   readonly paused: boolean;
-  /** Everything was told, and its final progress, too. */
-  readonly finished: boolean;
   /** It was reset: what waits is dropped. */
   readonly dropped: boolean;
   /** Failures in a row with the same code, which are not told yet. */
@@ -84,18 +82,25 @@ export interface Batch {
   pause(paused: boolean): Promise<void>;
   /** Failed and uncertain pages wait again. Returns how many rows that are. */
   retry(): Promise<number>;
-  finish(): Promise<void>;
+  /** What waits is dropped. */
   reset(): Promise<void>;
+  /** Closes the batch, and keeps it so that it can be opened again. */
+  finish(): Promise<void>;
   remove(): Promise<void>;
 }
 
 /** Where the jobs of one node are kept. */
 export interface Store {
-  /** The oldest first. */
+  /** Those that are not finished, the oldest first. */
   readonly batches: readonly Batch[];
   /** Batches that cannot be read. */
-  readonly broken: readonly { name: string; error: SeoError; remove(): Promise<void> }[];
+  readonly broken: readonly { name: string; error: SeoError }[];
+  /** Adds a batch. One of the same name that has finished is removed. */
   create(name: string, settings: Settings, rows: Iterable<Row>): Promise<Batch>;
+  /** Opens finished batches again: one, or all. */
+  reopen(name?: string): Promise<Batch[]>;
+  /** Removes finished batches, and those that cannot be read. Returns how many. */
+  forget(name?: string): Promise<number>;
   /** Rejects if nothing can be saved. */
   probe(): Promise<void>;
   close(): Promise<void>;

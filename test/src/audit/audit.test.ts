@@ -286,6 +286,53 @@ describe("an audit", () => {
     assert.deepEqual(await readdir(join(folder, "node")), []);
   });
 
+  it("sends nothing after a reset, also not what was lost", async () => {
+    const service = createFake({ latency: 30, fate: () => "resent" });
+    const { add, audit, finished, results } = open(folder, service, { share: 1 });
+    await add(urls(3));
+    await until(() => service.looking() > 0);
+    await audit.reset();
+    const { done, dropped } = await finished();
+    assert.deepEqual([done, dropped, results.length, service.carriedOut.length], [0, 3, 0, 0]);
+  });
+
+  it("does not look for more than ten lost responses for each request in flight", async () => {
+    const service = createFake({ latency: 100, fate: () => "resent" });
+    const { add, audit } = open(folder, service, { share: 2 });
+    await add(urls(100));
+    let most = 0;
+    const began = performance.now();
+    while (performance.now() - began < 300) {
+      most = Math.max(most, service.looking());
+      await sleep(2);
+    }
+    assert.ok(most > 2 && most <= 22, String(most));
+    await audit.reset();
+  });
+
+  it("tells failures in a row that are no streak, before it goes on and at the end", async () => {
+    const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+    const service = createFake({ fate: (page) => (/[1289]$/.test(page) ? refused : "answered") });
+    const { add, finished, results } = open(folder, service, { share: 1 });
+    await add(urls(9));
+    await finished();
+    assert.deepEqual(
+      results.map(({ index, outcome }) => `${index} ${outcome}`),
+      ["2 created", "0 failed", "1 failed", ...[3, 4, 5, 6].map((index) => `${index} created`), "7 failed", "8 failed"],
+    );
+  });
+
+  it("creates a report if the one to be regenerated was deleted", async () => {
+    const date = "2026-01-01T00:00:00.000Z";
+    const known = [{ id: 1, url: "example.org/page/1", created_at: date, generated_at: date }];
+    const service = createFake({}, known);
+    const { add, finished } = open(folder, service);
+    service.afterList = () => known.pop();
+    await add(urls(1), { existing: "regenerate" });
+    await finished();
+    assert.deepEqual(service.carriedOut, ["create example.org/page/1"]);
+  });
+
   it("goes on after a deploy, and is removed with its node", async () => {
     const service = createFake({ latency: 3 });
     const first = open(folder, service);

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { readAddress } from "../../../src/address.js";
 import { type Audit, type AuditOptions, createAudit } from "../../../src/audit/audit.js";
 import type { Clock } from "../../../src/audit/clock.js";
-import type { Result } from "../../../src/audit/engine.js";
 import { openFiles } from "../../../src/audit/files.js";
 import type { Progress } from "../../../src/audit/progress.js";
 import type { Answer, ListPage, Requests, SendOptions } from "../../../src/audit/requests.js";
+import type { Result } from "../../../src/audit/work.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 
 export interface Report {
@@ -17,8 +17,11 @@ export interface Report {
   generated_at: string;
 }
 
-/** How a request of a page goes. `lost`: it is carried out, and looking for it finds it. */
-export type Fate = "answered" | "lost" | SeoError;
+/**
+ * How a request of a page goes. `lost`: it is carried out, and looking for it finds it. `resent`: it is not carried out,
+ * and is sent again after that was found out.
+ */
+export type Fate = "answered" | "lost" | "resent" | SeoError;
 
 export interface Fake {
   /** How a page's requests go; by default all are answered. */
@@ -27,16 +30,19 @@ export interface Fake {
   latency: number;
   /** Called before and after a request is carried out. */
   step(what: string): void | Promise<void>;
+  /** Called after the list was read. */
+  afterList(): void;
 }
 
 export const key = (url: string) => readAddress(url).key;
 
 /** A stand-in for the service and the client in front of it: it counts what is carried out. */
 export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) {
-  const fake: Fake = { fate: () => "answered", latency: 0, step() {}, ...options };
+  const fake: Fake = { fate: () => "answered", latency: 0, step() {}, afterList() {}, ...options };
   const carriedOut: string[] = [];
   let inFlight = 0;
   let most = 0;
+  let looking = 0;
   let listed = 0;
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, fake.latency));
   const answer = (report: Report | undefined, more = {}): Answer => ({ body: { data: report }, attempts: 1, ...more });
@@ -81,11 +87,28 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
         : reports.find(({ id, url }) => url === page && id > Number(intent.watermark?.rank));
       if (found) return answer(found, { reconciled });
     }
-    await sending?.(
-      known ? { generatedAt: known.generated_at } : { watermark: { rank: reports.at(-1)?.id ?? 0, ids: [] } },
-    );
-    if (signal.aborted) throw cancelled;
-    most = Math.max(most, ++inFlight);
+    let flies = false;
+    const land = () => {
+      if (flies) inFlight--;
+      flies = false;
+    };
+    /** Looks for a lost response; meanwhile nothing is in flight. */
+    async function look(): Promise<void> {
+      land();
+      lost?.();
+      looking++;
+      await pause();
+      looking--;
+    }
+    async function fly(): Promise<void> {
+      await sending?.(
+        known ? { generatedAt: known.generated_at } : { watermark: { rank: reports.at(-1)?.id ?? 0, ids: [] } },
+      );
+      if (signal.aborted) throw cancelled;
+      most = Math.max(most, ++inFlight);
+      flies = true;
+    }
+    await fly();
     try {
       await fake.step(`request ${page}`);
       const fate = fake.fate(page);
@@ -93,28 +116,33 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
         await pause();
         throw fate;
       }
+      if (fate === "resent") {
+        await look();
+        await fly();
+      }
       const report = carryOut(type, input);
       await fake.step(`carried out ${page}`);
       await pause();
       if (signal.aborted) throw cancelled.with({ uncertain: true });
-      if (fate === "answered") return answer(report);
-      inFlight--;
-      lost?.();
-      await pause();
-      inFlight++;
+      if (fate !== "lost") return answer(report);
+      await look();
       return answer(report, { reconciled });
     } finally {
-      inFlight--;
+      land();
     }
   }
 
   async function* pages(_type: string, input: Record<string, string>): AsyncGenerator<ListPage> {
     const size = Number(input.per_page);
     const sorted = reports.toSorted((a, b) => b.generated_at.localeCompare(a.generated_at) || b.id - a.id);
-    for (let first = 0; first === 0 || first < sorted.length; first += size) {
-      listed++;
-      await pause();
-      yield { records: sorted.slice(first, first + size), response: { headers: { date: new Date().toUTCString() } } };
+    try {
+      for (let first = 0; first === 0 || first < sorted.length; first += size) {
+        listed++;
+        await pause();
+        yield { records: sorted.slice(first, first + size), response: { headers: { date: new Date().toUTCString() } } };
+      }
+    } finally {
+      fake.afterList();
     }
   }
 
@@ -124,7 +152,14 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     return { send: (...parameters) => send(closed.signal, ...parameters), pages, cancel: () => closed.abort() };
   }
 
-  return Object.assign(fake, { connect, reports, carriedOut, most: () => most, listed: () => listed });
+  return Object.assign(fake, {
+    connect,
+    reports,
+    carriedOut,
+    most: () => most,
+    looking: () => looking,
+    listed: () => listed,
+  });
 }
 
 export type FakeService = ReturnType<typeof createFake>;

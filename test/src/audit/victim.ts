@@ -12,12 +12,20 @@ import { createBench, createFake, type Report } from "./fake.js";
 const [folder = "", last = "0", text = "[]", cut = ""] = process.argv.slice(2);
 const [jobs, known, told, accepted] = ["jobs", "service", "told", "accepted"].map((name) => join(folder, name));
 let count = 0;
-/** The sizes of open files without what was not synced. */
+/** The sizes of files, by their inode, without what was not synced. */
 const unsynced = new Map<number, number>();
+
+function cutPower(): void {
+  for (const name of fs.readdirSync(String(jobs), { recursive: true })) {
+    const path = join(String(jobs), String(name));
+    const size = unsynced.get(fs.statSync(path).ino);
+    if (size !== undefined) fs.truncateSync(path, size);
+  }
+}
 
 function step(): void {
   if (++count !== Number(last)) return;
-  if (cut) for (const [fd, size] of unsynced) fs.ftruncateSync(fd, size);
+  if (cut) cutPower();
   process.kill(process.pid, "SIGKILL");
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }
@@ -39,7 +47,8 @@ await handle.close();
 
 /** Half of a write reaches the file. */
 function write({ fd }: FileHandle, data: Buffer, position: number): void {
-  if (!unsynced.has(fd)) unsynced.set(fd, position);
+  const { ino } = fs.fstatSync(fd);
+  if (!unsynced.has(ino)) unsynced.set(ino, position);
   step();
   if (count + 1 === Number(last)) fs.writeSync(fd, data, 0, data.length >> 1, position);
   step();
@@ -52,11 +61,11 @@ for (const name of ["sync", "datasync"]) {
   const methods = prototype as Record<string, Method>;
   const method = methods[name] as Method;
   methods[name] = async function () {
+    const { ino } = fs.fstatSync((this as FileHandle).fd);
     await method.call(this);
-    unsynced.delete((this as FileHandle).fd);
+    unsynced.delete(ino);
   };
 }
-wrap(prototype, "close", ({ fd }) => unsynced.delete(fd));
 for (const name of ["rename", "rm", "mkdir", "writeFile"]) wrap(fsp, name);
 syncBuiltinESMExports();
 
