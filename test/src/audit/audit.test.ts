@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { cpSync, existsSync, readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SeoError } from "../../../src/errors.js";
+import { cancelled, SeoError } from "../../../src/errors.js";
 import { createBench, createFake, createFolder, createManualClock, urls } from "./fake.js";
 
 const STREAK = 5;
@@ -147,16 +148,18 @@ describe("an audit", () => {
         };
       });
 
-    for (const [existing, maxAge] of [
+    for (const [existing, maxAge, unsorted = false] of [
       ["create", undefined],
       ["return", undefined],
       ["return", 30],
       ["regenerate", undefined],
       ["regenerate", 30],
+      ["regenerate", undefined, true],
+      ["return", 30, true],
     ] as const)
-      it(`plans ${existing} with a maximum age of ${maxAge}`, async () => {
+      it(`plans ${existing} with a maximum age of ${maxAge}${unsorted ? ", if the list is not sorted" : ""}`, async () => {
         const known = reports();
-        const service = createFake({}, structuredClone(known));
+        const service = createFake({ unsorted }, structuredClone(known));
         const { add, finished, results } = open(folder, service);
         await add(urls(220), { existing, ...(maxAge !== undefined && { maxAge }) });
         await finished();
@@ -178,7 +181,8 @@ describe("an audit", () => {
             assert.equal((record as { id: number }).id, newest?.id);
         }
         assert.equal(results.length, 220);
-        assert.equal(service.listed(), existing === "create" ? 0 : existing === "return" && maxAge ? 1 : 3);
+        if (!unsorted)
+          assert.equal(service.listed(), existing === "create" ? 0 : existing === "return" && maxAge ? 1 : 3);
       });
   });
 
@@ -231,6 +235,76 @@ describe("an audit", () => {
       clock.pass(QUARTER);
       const { created, failed } = await finished();
       assert.deepEqual([created, failed], [3, STREAK]);
+    });
+
+    it("stays paused in the next process, which probes at once", async () => {
+      let refuses = true;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const first = open(folder, service, { share: 1 });
+      await first.add(urls(20));
+      await until(() => first.errors.length === 1);
+      await first.audit.close();
+      const second = open(folder, service, { share: 1 });
+      await until(() => second.errors.length === 1);
+      assert.equal((await second.audit.progress())[0]?.waiting, 20);
+      await second.audit.close();
+      refuses = false;
+      const third = open(folder, service, { share: 1 });
+      const { created, failed } = await third.finished();
+      assert.deepEqual([created, failed, third.errors.length], [14, 6, 0]);
+    });
+
+    it("pauses if the list of reports cannot be read, and tries again", async () => {
+      const clock = createManualClock();
+      let refuses = true;
+      const service = createFake({
+        beforeList() {
+          if (refuses) throw refused;
+        },
+      });
+      const { add, errors, finished, audit } = open(folder, service, { clock });
+      await add(urls(3), { existing: "regenerate" });
+      await until(() => errors.length === 1);
+      assert.equal((await audit.progress())[0]?.paused, refused.message);
+      clock.pass(QUARTER);
+      await sleep(20);
+      refuses = false;
+      clock.pass(QUARTER);
+      assert.equal((await finished()).created, 3);
+      assert.equal(errors.length, 1);
+    });
+
+    it("pauses if a report cannot be shown again, and tries again", async () => {
+      const clock = createManualClock();
+      const service = createFake({ latency: 5 });
+      const first = open(folder, service, {
+        share: 1,
+        result() {
+          throw new Error("The flow is broken.");
+        },
+      });
+      await first.add(urls(3));
+      await until(() => first.errors.length === 1);
+      assert.match(String(first.errors[0]?.message), /The flow is broken/);
+      await first.audit.close();
+      let refuses = true;
+      service.beforeShow = () => {
+        if (refuses) throw refused;
+      };
+      const second = open(folder, service, { clock, share: 1 });
+      await until(() => second.errors.length === 1);
+      refuses = false;
+      clock.pass(QUARTER);
+      await second.finished();
+      assert.deepEqual(
+        second.results.map(({ index, repeated }) => [index, repeated]),
+        [
+          [0, true],
+          [1, undefined],
+          [2, undefined],
+        ],
+      );
+      assert.equal(service.carriedOut.length, 3);
     });
 
     it("retries failed pages, and remembers them in the next process", async () => {
@@ -331,6 +405,58 @@ describe("an audit", () => {
     await add(urls(1), { existing: "regenerate" });
     await finished();
     assert.deepEqual(service.carriedOut, ["create example.org/page/1"]);
+  });
+
+  it("waits for the next process if its service is closed", async () => {
+    let closes = false;
+    const service = createFake({ fate: () => (closes ? cancelled.with({ uncertain: true }) : "answered"), latency: 1 });
+    const first = open(folder, service);
+    await first.add(urls(10));
+    await until(() => first.results.length > 2);
+    closes = true;
+    await sleep(30);
+    assert.ok(first.results.every(({ outcome }) => outcome === "created"));
+    assert.equal(first.errors.length, 0);
+    await first.audit.close();
+    closes = false;
+    const second = open(folder, service);
+    assert.equal((await second.finished()).created, 10);
+  });
+
+  it("tells its progress at most every five seconds, and at the end", async () => {
+    const clock = createManualClock();
+    const service = createFake({ latency: 2 });
+    const { add, progress, results, finished } = open(folder, service, { clock, share: 1 });
+    await add(urls(20));
+    await until(() => results.length > 5);
+    assert.equal(progress.length, 1);
+    clock.pass(4999);
+    assert.equal(progress.length, 1);
+    clock.pass(1);
+    assert.equal(progress.length, 2);
+    const { perMinute = 0, secondsLeft = 0, waiting = 0 } = progress[1] ?? {};
+    assert.ok(perMinute >= 60 && perMinute <= 120, String(perMinute));
+    assert.ok(Math.abs(secondsLeft - (waiting * 60) / perMinute) <= 1, String(secondsLeft));
+    await finished();
+    assert.equal(progress.length, 3);
+  });
+
+  it("removes what a process left that died while it replaced a batch", async () => {
+    const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+    const service = createFake({ fate: (page) => (page.endsWith("1") ? refused : "answered"), latency: 5 });
+    const first = open(folder, service);
+    await first.add(urls(1));
+    const left = join(folder, "node/1-default.finished");
+    await until(() => existsSync(left));
+    cpSync(left, join(folder, "kept"), { recursive: true });
+    await first.add(urls(5, 2));
+    await first.audit.pause();
+    await first.audit.close();
+    assert.deepEqual(readdirSync(join(folder, "node")), ["2-default"]);
+    cpSync(join(folder, "kept"), left, { recursive: true });
+    const second = open(folder, service);
+    assert.equal((await second.audit.progress()).length, 1);
+    assert.deepEqual(readdirSync(join(folder, "node")), ["2-default"]);
   });
 
   it("goes on after a deploy, and is removed with its node", async () => {

@@ -30,15 +30,29 @@ export interface Fake {
   latency: number;
   /** Called before and after a request is carried out. */
   step(what: string): void | Promise<void>;
-  /** Called after the list was read. */
+  /** Called before each page of the list, and after all. Throws if the list cannot be read. */
+  beforeList(): void;
   afterList(): void;
+  /** Throws if a report cannot be shown. */
+  beforeShow(): void;
+  /** The list ignores the order that is requested. */
+  unsorted: boolean;
 }
 
 export const key = (url: string) => readAddress(url).key;
 
 /** A stand-in for the service and the client in front of it: it counts what is carried out. */
 export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) {
-  const fake: Fake = { fate: () => "answered", latency: 0, step() {}, afterList() {}, ...options };
+  const fake: Fake = {
+    fate: () => "answered",
+    latency: 0,
+    step() {},
+    beforeList() {},
+    afterList() {},
+    beforeShow() {},
+    unsorted: false,
+    ...options,
+  };
   const carriedOut: string[] = [];
   let inFlight = 0;
   let most = 0;
@@ -69,6 +83,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   ): Promise<Answer> {
     const { intent, sending, lost } = options;
     if (type === "seo-report-show") {
+      fake.beforeShow();
       const report = reports.find(({ id }) => String(id) === input.reportId);
       if (!report) throw new SeoError("SEO_NOT_FOUND", "There is no such report.");
       return answer(report);
@@ -134,11 +149,14 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
 
   async function* pages(_type: string, input: Record<string, string>): AsyncGenerator<ListPage> {
     const size = Number(input.per_page);
-    const sorted = reports.toSorted((a, b) => b.generated_at.localeCompare(a.generated_at) || b.id - a.id);
+    const sorted = fake.unsorted
+      ? reports.slice()
+      : reports.toSorted((a, b) => b.generated_at.localeCompare(a.generated_at) || b.id - a.id);
     try {
       for (let first = 0; first === 0 || first < sorted.length; first += size) {
         listed++;
         await pause();
+        fake.beforeList();
         yield { records: sorted.slice(first, first + size), response: { headers: { date: new Date().toUTCString() } } };
       }
     } finally {
