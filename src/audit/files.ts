@@ -142,7 +142,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
     } catch (cause) {
       if (cause instanceof Trouble && cause.kind === "damaged")
         broken.set(path, { name: await nameOf(path), error: cause });
-      throw cause;
+      throw fromDisk(cause, path);
     }
   }
 

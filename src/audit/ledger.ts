@@ -1,4 +1,4 @@
-import type { Pages } from "./pages.js";
+import { outcomes, type Pages, type State } from "./pages.js";
 import type { Ended, Sent } from "./store.js";
 
 /** A line of the log. */
@@ -37,6 +37,11 @@ export function createLedger(pages: Pages) {
   let paused = false;
   let dropped = false;
   let cursor = 0;
+
+  function check(row: number, repeats: boolean): void {
+    const known = Number.isInteger(row) && row >= 0 && row < pages.count();
+    if (!known || !(repeats || pages.pageOf(row) === row)) throw new Error("there is no such row");
+  }
 
   const drop = (page: number) => {
     held = held.filter((other) => other !== page);
@@ -87,7 +92,7 @@ export function createLedger(pages: Pages) {
     cursor = Math.min(cursor, page);
   }
 
-  const isTold = (row: number) => !["waiting", "sent", "ended"].includes(pages.state(row));
+  const isTold = (row: number) => (outcomes as readonly State[]).includes(pages.state(row));
   const untold = (page: number) => [...pages.rowsOf(page)].filter((row) => !isTold(row));
   const isFailed = (row: number) => pages.state(row) === "failed" || pages.state(row) === "uncertain";
 
@@ -113,13 +118,14 @@ export function createLedger(pages: Pages) {
 
     /** Throws if the entry cannot follow those before it. */
     apply(entry: Entry): void {
-      if ("row" in entry && !(entry.row >= 0 && entry.row < pages.count())) throw new Error("there is no such row");
+      if ("row" in entry) check(entry.row, "told" in entry);
       if ("sent" in entry) {
         const { row, sent: action, report, intent } = entry;
         sent.set(row, { sent: action, report, intent });
         pages.set(row, "sent");
       } else if ("ended" in entry) {
         const { row, ...rest } = entry;
+        if (!outcomes.includes(rest.ended)) throw new Error("the outcome is unknown");
         end(row, rest);
       } else if ("told" in entry) tell(entry.row);
       else if ("again" in entry) wait(entry.row);

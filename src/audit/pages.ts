@@ -1,12 +1,14 @@
 import { hash } from "node:crypto";
 
-/** What was done for a row, and what was told at the end. A row that repeats another waits until it is told. */
-export const states = ["waiting", "sent", "ended", "created", "regenerated", "fresh", "failed", "uncertain"] as const;
+/** How a page can end. */
+export const outcomes = ["created", "regenerated", "fresh", "failed", "uncertain"] as const;
+
+export type Outcome = (typeof outcomes)[number];
+
+/** How far a row is: its outcome, once that was told. A row that repeats another waits until then. */
+const states = ["waiting", "sent", "ended", ...outcomes] as const;
 
 export type State = (typeof states)[number];
-
-/** How a page ended. */
-export type Outcome = Exclude<State, "waiting" | "sent" | "ended">;
 
 /** 72 bits of a hash: of a million pages, two are confused in one list of ten billion. Texts this short are copied. */
 const digest = (key: string) => hash("sha256", key, "base64url").slice(0, 12);

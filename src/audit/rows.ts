@@ -27,7 +27,7 @@ const withoutPassword = (row: Json): Json =>
 export const urlOf = (input: unknown): string => String(isObject(input) ? input.url : input).trim();
 
 function show(value: unknown): string {
-  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
   const text = typeof value === "string" ? JSON.stringify(value) : String(value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }

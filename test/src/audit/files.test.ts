@@ -85,6 +85,8 @@ describe("the files of an audit", () => {
     }
     for (let line = 1; line <= lines(anyList); line++) damages.push(["list", line, (text) => text.slice(0, -1)]);
     damages.push(["log", 1, () => '{"row":99,"told":true}'], ["log", 1, () => '{"row":0,"told":true}']);
+    damages.push(["log", 1, () => '{"row":0.5,"again":true}'], ["log", 1, () => '{"row":6,"sent":"create"}']);
+    damages.push(["log", 1, () => '{"row":0,"ended":"toString","attempts":1}']);
     for (const [which, line, damage] of damages) {
       const made = copy();
       const path = which === "log" ? made.log : made.list;
