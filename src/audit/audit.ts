@@ -1,0 +1,192 @@
+import { cancelled, SeoError } from "../errors.js";
+import { type Clock, clock as realClock } from "./clock.js";
+import { createEngine, type Engine, type Surroundings } from "./engine.js";
+import type { Settings } from "./list.js";
+import type { Progress } from "./progress.js";
+import { type Row, readRows } from "./rows.js";
+import type { Run } from "./run.js";
+import type { Store } from "./store.js";
+import type { Trouble } from "./trouble.js";
+
+export interface AuditOptions extends Omit<Surroundings, "store" | "clock"> {
+  /** Opens the place where the jobs are kept. `lost` is called if another process takes it over. */
+  open(lost: (error: Trouble) => void): Promise<Store>;
+  clock?: Clock;
+}
+
+/** A list of pages, as a message brings it. */
+export interface NewList {
+  batch: string;
+  settings: Settings;
+  pages: unknown;
+  /** Where the pages came from, for error messages: `msg.payload`. */
+  from?: string;
+}
+
+interface Parts {
+  store: Store;
+  engine: Engine;
+}
+
+const MINUTE = 60_000;
+
+/** The batches of one node. If the place where they are kept cannot be opened, that is tried again every minute. */
+export function createAudit({ open, clock = realClock, ...surroundings }: AuditOptions) {
+  const { failed } = surroundings;
+  let closed: "close" | "remove" | undefined;
+  let cancel = () => {};
+  let told = false;
+  let parts: Parts | undefined;
+  let opened = start();
+  let turn: Promise<unknown> = Promise.resolve();
+
+  async function load(): Promise<Parts> {
+    const store = await open((error) => {
+      if (!closed) failed(error);
+      void end().finally(later);
+    });
+    if (closed) {
+      await store[closed]();
+      throw cancelled;
+    }
+    const engine = createEngine({ ...surroundings, store, clock });
+    for (const { name, error } of store.broken) failed(error, name);
+    for (const batch of store.batches) engine.add(batch);
+    told = false;
+    parts = { store, engine };
+    return parts;
+  }
+
+  function start(): Promise<Parts> {
+    const loading = load();
+    loading.catch((error) => {
+      if (closed) return;
+      if (!told) failed(error instanceof SeoError ? error : new SeoError("SEO_INPUT", String(error)));
+      told = true;
+      later();
+    });
+    return loading;
+  }
+
+  function later(): void {
+    if (closed) return;
+    cancel = clock.later(MINUTE, () => {
+      opened = start();
+    });
+  }
+
+  /** Does not wait for what is not open yet: that ends by itself. */
+  async function end(how: "close" | "remove" = "close"): Promise<void> {
+    const { engine, store } = parts ?? {};
+    parts = undefined;
+    await engine?.close();
+    await store?.[how]();
+  }
+
+  function shut(how: "close" | "remove"): Promise<unknown> {
+    closed = how;
+    cancel();
+    return Promise.all([parts && turn, end(how)]);
+  }
+
+  /** Messages change batches one after the other. */
+  function inTurn<Value>(work: (parts: Parts) => Promise<Value>): Promise<Value> {
+    const result = turn.then(async () => {
+      if (closed) throw cancelled;
+      return work(await opened);
+    });
+    turn = result.catch(() => {});
+    return result;
+  }
+
+  /** The batches of a name, or all. One that was reset has no name any more. */
+  const runsOf = ({ engine }: Parts, name?: string) =>
+    [...engine.runs].filter(({ batch }) => !batch.dropped && (name === undefined || batch.name === name));
+
+  function* untilClosed(rows: Iterable<Row>): Generator<Row> {
+    for (const row of rows) {
+      if (closed) throw cancelled;
+      yield row;
+    }
+  }
+
+  /** Changes each batch of a name, or all. Returns how many there are. */
+  const changeAll = (name: string | undefined, how: (run: Run, parts: Parts) => Promise<unknown>) =>
+    inTurn(async (parts) => {
+      const runs = runsOf(parts, name);
+      for (const run of runs) await parts.engine.change(run, () => how(run, parts));
+      return runs.length;
+    });
+
+  return {
+    /**
+     * Adds a list: as a new batch, or the pages that are new to a batch that is not finished. Resolves when it is on disk,
+     * with the number of rows. Rejects if it cannot be read or saved.
+     */
+    add: ({ batch: name, settings, pages, from }: NewList) =>
+      inTurn(async (parts) => {
+        const { engine, store } = parts;
+        const trouble = engine.disk.trouble();
+        if (trouble) throw trouble;
+        for (const one of store.broken) if (one.name === name) throw one.error;
+        const rows = untilClosed(readRows(pages, from));
+        const [run] = runsOf(parts, name);
+        if (run) return engine.change(run, () => run.batch.join(settings, rows));
+        await Promise.all(engine.endings);
+        const batch = await store.create(name, settings, rows);
+        engine.add(batch);
+        return batch.total;
+      }),
+
+    /** These return how many batches were meant. Without a name, all are. */
+    pause: (name?: string) => changeAll(name, async ({ batch }) => batch.paused || batch.pause(true)),
+
+    async resume(name?: string) {
+      const count = await changeAll(name, async (run) => {
+        if (run.batch.paused) await run.batch.pause(false);
+        if (!run.stopped()) run.goOn();
+        run.setDue();
+      });
+      await parts?.engine.disk.retry();
+      return count;
+    },
+
+    /** Has failed and uncertain pages requested again. */
+    retry: (name?: string) =>
+      inTurn(async (parts) => {
+        const runs = runsOf(parts, name);
+        for (const run of runs) await parts.engine.change(run, run.batch.retry);
+        await Promise.all(parts.engine.endings);
+        const batches = await parts.store.reopen(name);
+        for (const batch of batches) {
+          await batch.retry();
+          parts.engine.add(batch);
+        }
+        return runs.length + batches.length;
+      }),
+
+    /** Drops what waits. What is in flight is told. */
+    reset: (name?: string) =>
+      inTurn(async (parts) => {
+        const runs = runsOf(parts, name);
+        for (const run of runs) await parts.engine.change(run, run.batch.reset);
+        await Promise.all(parts.engine.endings);
+        return runs.length + (await parts.store.forget(name));
+      }),
+
+    /** How far each batch is that is not finished. */
+    progress: async (): Promise<Progress[]> => runsOf(await opened).map((run) => run.progress()),
+
+    /** Ends everything at once. The next audit goes on. */
+    close: () => shut("close"),
+
+    /** Ends everything for good. Returns how many rows were not done. */
+    async remove(): Promise<number> {
+      const runs = parts ? runsOf(parts) : [];
+      await shut("remove");
+      return runs.reduce((sum, run) => sum + run.progress().waiting, 0);
+    },
+  };
+}
+
+export type Audit = ReturnType<typeof createAudit>;

@@ -1,0 +1,244 @@
+import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createLedger, type Entry } from "./ledger.js";
+import { parseLine, readLines } from "./lines.js";
+import { type List, readList, readRow, type Settings, writeList } from "./list.js";
+import { type Log, openLog } from "./log.js";
+import { createPages } from "./pages.js";
+import { type Row, urlOf } from "./rows.js";
+import type { Batch } from "./store.js";
+import { damaged, fromDisk } from "./trouble.js";
+
+const LOG = "log.jsonl";
+/** Ends the name of the folder of a batch that has finished. */
+export const FINISHED = ".finished";
+const LIST = /^pages-(\d+)\.jsonl$/;
+export const listName = (number: number) => `pages-${number}.jsonl`;
+
+/** A new entry of a folder is on disk only when the folder is. Windows cannot sync folders, and does not need it. */
+export async function syncFolder(path: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const folder = await open(path, "r");
+  await folder.sync().finally(() => folder.close());
+}
+
+/** Renames a folder, which may have been renamed already. */
+export async function moveFolder(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+    await syncFolder(dirname(to));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw fromDisk(cause, from);
+  }
+}
+
+/** Removes a folder. Once its new name is on disk, it is no batch any more. */
+export async function removeFolder(path: string): Promise<void> {
+  const removed = `${path}.removed`;
+  await moveFolder(path, removed);
+  await rm(removed, { recursive: true, force: true }).catch((cause) => {
+    throw fromDisk(cause, path);
+  });
+}
+
+/** Writes a batch's folder under another name, and then gives it its own. */
+export async function writeBatch(folder: string, name: string, settings: Settings, rows: Iterable<Row>): Promise<void> {
+  const draft = `${folder}.new`;
+  try {
+    await mkdir(draft, { mode: 0o700 });
+    await writeList(join(draft, listName(1)), { batch: name, ...settings, first: 0 }, rows);
+    const log = await open(join(draft, LOG), "wx", 0o600);
+    await log.sync().finally(() => log.close());
+    await syncFolder(draft);
+    await rename(draft, folder);
+    await syncFolder(dirname(folder));
+  } catch (cause) {
+    await rm(draft, { recursive: true, force: true }).catch(() => {});
+    throw fromDisk(cause, folder);
+  }
+}
+
+/**
+ * Opens a batch in a folder: lists of pages, which are never changed, and a log of what was done. Rejects if they are damaged.
+ * `left` is called when the batch was removed, or has finished.
+ */
+export async function openBatch(
+  folder: string,
+  left: (finished: boolean) => void,
+): Promise<Batch & { close(): Promise<void> }> {
+  const pages = createPages();
+  const ledger = createLedger(pages);
+  const lists: List[] = [];
+  const reports = new Map<number, string>();
+  const logPath = join(folder, LOG);
+  let planEnd = 0;
+
+  async function addList(path: string): Promise<void> {
+    const list = await readList(path, (key, offset, valid) => {
+      if (!valid && pages.find(key) === undefined) ledger.reject();
+      pages.add(key, offset);
+    });
+    const [{ batch, first }, end] = [list, lists.at(-1)?.end ?? 0];
+    if (first !== end || batch !== (lists[0] ?? list).batch) throw damaged(path, 1, "the list does not belong here");
+    lists.push(list);
+  }
+
+  async function load(): Promise<Log> {
+    const names = await readdir(folder);
+    const numbers = names.flatMap((name) => LIST.exec(name)?.[1] ?? []).map(Number);
+    for (const number of numbers.sort((a, b) => a - b)) await addList(join(folder, listName(number)));
+    if (lists.length === 0) throw damaged(join(folder, listName(1)), 1, "the list is missing");
+    if (!names.includes(LOG)) throw damaged(logPath, 1, "the file is missing");
+    const size = await readLines(logPath, (line) => {
+      const entry = parseLine(line);
+      try {
+        ledger.apply(entry as unknown as Entry);
+      } catch (error) {
+        throw damaged(logPath, line.number, (error as Error).message);
+      }
+    });
+    for (const name of names) if (name.endsWith(".new")) await rm(join(folder, name), { force: true });
+    return openLog(logPath, size);
+  }
+
+  const log = await load();
+  ledger.restore();
+  const earlier = new Set(ledger.ended.keys());
+
+  /** Nothing counts before it is on disk. */
+  async function write(entry: Entry): Promise<void> {
+    await log.append(entry);
+    ledger.apply(entry);
+  }
+
+  const listOf = (row: number) => lists.findLast(({ first }) => first <= row) as List;
+
+  async function input(row: number): Promise<{ input: unknown; error?: string }> {
+    const list = listOf(row);
+    const end = row + 1 < list.end ? pages.offset(row + 1) : list.size;
+    return readRow(list.path, pages.offset(row), end).catch((cause) => {
+      throw fromDisk(cause, list.path);
+    });
+  }
+
+  const name = (lists[0] as List).batch;
+
+  return {
+    name,
+    counts: pages.counts,
+    get total() {
+      return pages.count();
+    },
+    get paused() {
+      return ledger.paused();
+    },
+    get dropped() {
+      return ledger.dropped();
+    },
+    get held() {
+      return ledger.held();
+    },
+    get heldError() {
+      return ledger.ended.get(ledger.held().at(-1) ?? -1)?.error;
+    },
+
+    async take(which) {
+      const page = which === "begun" ? ledger.takeBegun() : ledger.takeNew(planEnd);
+      if (page === undefined) return undefined;
+      const report = reports.get(page);
+      const planned = report === undefined ? { sent: "create" as const } : { sent: "regenerate" as const, report };
+      try {
+        return {
+          page,
+          url: urlOf((await input(page)).input),
+          settings: listOf(page),
+          request: ledger.sent.get(page) ?? planned,
+          ended: ledger.ended.get(page),
+          repeated: earlier.has(page),
+        };
+      } catch (cause) {
+        ledger.release(page);
+        throw cause;
+      }
+    },
+    takeInvalid: ledger.takeRejected,
+    release: ledger.release,
+
+    sent: (page, sent) => write({ row: page, at: new Date().toISOString(), ...sent }),
+    ended: (page, ended) => write({ row: page, ...ended }),
+    untold: ledger.untold,
+    input,
+    told(row) {
+      ledger.apply({ row, told: true });
+      // If this is lost, the row is told again.
+      log.append({ row, told: true }, false).catch(() => {});
+    },
+    async again(again) {
+      await Promise.all(again.map((row) => write({ row, again: true })));
+      for (const page of again) earlier.delete(page);
+    },
+    letGo: ledger.letGo,
+
+    unplanned() {
+      for (const list of lists) {
+        if (list.end <= planEnd) continue;
+        let count = 0;
+        if (list.existing !== "create")
+          for (let row = list.first; row < list.end; row++) if (ledger.isNew(row)) count++;
+        if (count > 0) return { list, pages: count };
+        planEnd = list.end;
+      }
+      return undefined;
+    },
+    find(list, key) {
+      const page = pages.find(key);
+      return page !== undefined && page >= list.first && page < list.end && ledger.isNew(page) ? page : undefined;
+    },
+    plan(page, report) {
+      reports.set(page, report);
+    },
+    planned(list) {
+      planEnd = list.end;
+    },
+
+    async join(settings, rows) {
+      const path = join(folder, listName(lists.length + 1));
+      const draft = `${path}.new`;
+      const first = pages.count();
+      function* added() {
+        for (const row of rows) if (pages.find(row.key) === undefined) yield row;
+      }
+      try {
+        const count = await writeList(draft, { batch: name, ...settings, first }, added());
+        if (count > 0) {
+          await rename(draft, path);
+          await syncFolder(folder);
+          await addList(path);
+        } else await rm(draft);
+        return count;
+      } catch (cause) {
+        await rm(draft, { force: true }).catch(() => {});
+        throw fromDisk(cause, path);
+      }
+    },
+    pause: (paused) => write({ paused }),
+    async retry() {
+      const before = ledger.failed();
+      if (before === 0) return 0;
+      await write({ retry: true });
+      return before - ledger.failed();
+    },
+    reset: () => write({ reset: true }),
+    async finish() {
+      await log.close();
+      await moveFolder(folder, `${folder}${FINISHED}`);
+      left(true);
+    },
+    async remove() {
+      await log.close();
+      await removeFolder(folder);
+      left(false);
+    },
+    close: log.close,
+  };
+}

@@ -1,0 +1,88 @@
+import { cancelled } from "../errors.js";
+import type { Clock } from "./clock.js";
+import { Trouble } from "./trouble.js";
+
+const MINUTE = 60_000;
+
+/** Holds everything up while nothing can be saved. `probe` rejects for as long as that is so. */
+export function createDisk(
+  clock: Clock,
+  probe: () => Promise<void>,
+  hooks: { failed(error: Trouble): void; recovered(): void },
+) {
+  let trouble: Trouble | undefined;
+  let waiting: { resolve(): void; reject(error: unknown): void }[] = [];
+  let cancel = () => {};
+  let closed = false;
+  let probing = false;
+  /** An error is told once, until something was saved. */
+  let told = false;
+
+  function settle(how: (waiter: (typeof waiting)[number]) => void): void {
+    const waiters = waiting;
+    waiting = [];
+    waiters.forEach(how);
+  }
+
+  async function retry(): Promise<void> {
+    if (!trouble || probing) return;
+    cancel();
+    probing = true;
+    const free = await probe().then(
+      () => true,
+      () => false,
+    );
+    probing = false;
+    if (closed) return;
+    if (!free) {
+      cancel = clock.later(MINUTE, retry);
+      return;
+    }
+    trouble = undefined;
+    hooks.recovered();
+    settle(({ resolve }) => resolve());
+  }
+
+  function stall(error: Trouble): void {
+    if (trouble || closed) return;
+    trouble = error;
+    cancel = clock.later(MINUTE, retry);
+    if (!told) hooks.failed(error);
+    told = true;
+  }
+
+  return {
+    trouble: () => trouble,
+    stall,
+
+    /** Something was saved. */
+    saved(): void {
+      told = false;
+    },
+
+    /** Reads or writes, again until it succeeds. Rejects with SEO_CANCELLED once this is closed. */
+    async keep<Value>(work: () => Promise<Value>): Promise<Value> {
+      for (;;) {
+        try {
+          return await work();
+        } catch (cause) {
+          if (!(cause instanceof Trouble)) throw cause;
+          if (closed) throw cancelled;
+          stall(cause);
+          await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
+        }
+      }
+    },
+
+    /** Probes now. */
+    retry,
+
+    close(): void {
+      closed = true;
+      cancel();
+      settle(({ reject }) => reject(cancelled));
+    },
+  };
+}
+
+export type Disk = ReturnType<typeof createDisk>;

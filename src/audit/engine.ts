@@ -1,0 +1,190 @@
+import { SeoError } from "../errors.js";
+import type { Clock } from "./clock.js";
+import { createDisk } from "./disk.js";
+import { STREAK } from "./ledger.js";
+import type { Progress } from "./progress.js";
+import { createRun, type Run } from "./run.js";
+import { createSlots, type Hold } from "./slots.js";
+import type { Batch, Claim, Store } from "./store.js";
+import { Trouble } from "./trouble.js";
+import { createWork, type Tools } from "./work.js";
+
+export interface Surroundings extends Omit<Tools, "disk" | "isClosed"> {
+  store: Store;
+  /** So many requests are in flight at most. */
+  share: number;
+  clock: Clock;
+  progress(progress: Progress): void;
+  /** Something that a person has to see; it is told once. */
+  failed(error: SeoError, batch?: string): void;
+}
+
+type Job = (hold: Hold) => Promise<void>;
+
+/** For each request in flight, so many whose response was lost can be looked for. */
+const MOST_LOST = 10;
+
+/** Works through batches, the oldest first. One request per page and batch, whatever happens. */
+export function createEngine({ store, share, clock, ...surroundings }: Surroundings) {
+  const runs = new Set<Run>();
+  const jobs = new Set<Promise<void>>();
+  /** Batches whose final progress was told, and that are not removed yet. */
+  const endings = new Set<Promise<void>>();
+  const slots = createSlots(share, fill);
+  /** Nothing is begun any more: this engine was closed, or its service. */
+  let closed = false;
+  let filling: Promise<void> | undefined;
+  let more = false;
+  const disk = createDisk(clock, store.probe, {
+    failed: surroundings.failed,
+    recovered() {
+      for (const run of runs) run.changed();
+      fill();
+    },
+  });
+  const work = createWork({ ...surroundings, disk, isClosed: () => closed });
+
+  function fail(run: Run, cause: unknown): void {
+    if (closed) return;
+    if (cause instanceof Trouble) disk.stall(cause);
+    else if (!(cause instanceof SeoError)) run.stop(new SeoError("SEO_INPUT", `The batch cannot go on: ${cause}`));
+    else if (cause.code !== "SEO_CANCELLED") run.stop(cause);
+    // The service was closed, and this engine will be.
+    else if (!run.batch.dropped) closed = true;
+  }
+
+  /** Does something for a batch, which is not finished before. */
+  function start(run: Run, job: () => Promise<void>): void {
+    run.active++;
+    const ended = job()
+      .catch((cause: unknown) => fail(run, cause))
+      .finally(() => {
+        run.active--;
+        jobs.delete(ended);
+        fill();
+      });
+    jobs.add(ended);
+  }
+
+  /** What is to be done next for a batch. */
+  async function next(run: Run): Promise<Job | undefined> {
+    const { batch } = run;
+    if (batch.paused || (run.stopped() && !run.due)) return undefined;
+    const streak = batch.held.length >= STREAK;
+    const begun = streak ? undefined : await batch.take("begun");
+    if (begun) return pageOf(run, begun, false);
+    const wanted = batch.unplanned();
+    if (wanted && !run.planning) {
+      run.planning = true;
+      run.due = false;
+      return () => work.plan(run, wanted);
+    }
+    if (slots.lost() >= share * MOST_LOST || (run.stopped() && run.planning)) return undefined;
+    const fresh = await batch.take("new");
+    if (fresh) return pageOf(run, fresh, false);
+    if (!streak || run.active > 0) return undefined;
+    await disk.keep(() => batch.again(batch.held.slice(0, 1)));
+    const again = await batch.take("new");
+    return again && pageOf(run, again, true);
+  }
+
+  /** The first page after a batch was stopped is the probe. */
+  function pageOf(run: Run, claim: Claim, again: boolean): Job {
+    if (run.stopped()) run.probe = { page: claim.page, again };
+    run.due = false;
+    return (hold) => work.page(run, claim, hold);
+  }
+
+  /** Nothing is in flight: tells the last failures if nothing else is left, and at the end that the batch is finished. */
+  async function settle(run: Run): Promise<void> {
+    const { batch } = run;
+    const { done, total } = run.progress();
+    if (batch.dropped || done === total) return finish(run);
+    if (run.stopped() || batch.paused) return;
+    const last = batch.held.reduce((sum, page) => sum + batch.untold(page).length, 0);
+    if (done + last === total) batch.letGo();
+  }
+
+  function finish(run: Run): Promise<void> {
+    const { batch } = run;
+    const { failed, uncertain } = batch.counts;
+    runs.delete(run);
+    run.end();
+    const complete = batch.dropped || failed + uncertain === 0;
+    const ending = disk.keep(complete ? batch.remove : batch.finish).finally(() => endings.delete(ending));
+    endings.add(ending);
+    return ending;
+  }
+
+  async function begin(run: Run): Promise<void> {
+    if (run.active === 0 && !disk.trouble()) await settle(run);
+    while (!closed && !disk.trouble() && runs.has(run)) {
+      const hold = slots.take();
+      if (!hold) return;
+      let job: Job | undefined;
+      try {
+        job = await next(run);
+      } finally {
+        if (!job) hold.end();
+      }
+      if (!job) return;
+      const chosen = job;
+      start(run, () => chosen(hold).finally(hold.end));
+    }
+  }
+
+  async function beginAll(): Promise<void> {
+    await Promise.resolve();
+    while (more && !closed) {
+      more = false;
+      for (const run of runs) await begin(run).catch((cause) => fail(run, cause));
+    }
+    filling = undefined;
+  }
+
+  /** Begins as much as can be in flight. */
+  function fill(): void {
+    more = true;
+    filling ??= beginAll();
+  }
+
+  return {
+    runs,
+    endings,
+    disk,
+    fill,
+
+    add(batch: Batch): Run {
+      const run = createRun(batch, { ...surroundings, clock, stalled: disk.trouble, due: fill });
+      runs.add(run);
+      start(run, () => work.reject(run));
+      run.changed();
+      return run;
+    },
+
+    /** Changes a batch, which is not finished before, and goes on with it. */
+    async change<Value>(run: Run, how: () => Promise<Value>): Promise<Value> {
+      run.active++;
+      try {
+        return await how();
+      } finally {
+        run.active--;
+        start(run, () => work.reject(run));
+        run.changed();
+      }
+    },
+
+    /** Ends what is in flight; its effects are looked for by the next engine. */
+    async close(): Promise<void> {
+      closed = true;
+      slots.close();
+      disk.close();
+      surroundings.requests.cancel();
+      await filling;
+      await Promise.all(jobs);
+      for (const run of runs) run.close();
+    },
+  };
+}
+
+export type Engine = ReturnType<typeof createEngine>;

@@ -1,0 +1,232 @@
+import { mkdir, open, readdir, realpath, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { FINISHED, listName, moveFolder, openBatch, removeFolder, writeBatch } from "./batch.js";
+import { readHeader } from "./list.js";
+import { type Lock, lockFolder } from "./lock.js";
+import type { Batch, Store } from "./store.js";
+import { fromDisk, Trouble } from "./trouble.js";
+
+type Opened = Awaited<ReturnType<typeof openBatch>>;
+
+/** All nodes of this process that use a folder share its lock. */
+interface Shared {
+  users: number;
+  lock: Promise<Lock>;
+  lost: Set<() => void>;
+}
+
+const locks = new Map<string, Shared>();
+/** Folders of nodes that are open. After a deploy the next node waits for the one before. */
+const inUse = new Map<string, Promise<void>>();
+
+/** So much must fit on the disk before the work goes on. */
+const ROOM = 64 * 1024;
+const BATCH = /^(\d+)-([a-z0-9-]*)(\.finished)?$/;
+
+const slug = (name: string) =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "")
+    .slice(0, 40);
+
+async function shareLock(folder: string, lost: () => void): Promise<() => Promise<void>> {
+  const shared = locks.get(folder) ?? {
+    users: 0,
+    lost: new Set(),
+    lock: lockFolder(folder, () => loseLock(folder)),
+  };
+  locks.set(folder, shared);
+  shared.users++;
+  shared.lost.add(lost);
+  const leave = async () => {
+    shared.lost.delete(lost);
+    if (--shared.users > 0) return;
+    locks.delete(folder);
+    await (await shared.lock).release();
+  };
+  await shared.lock.catch((error) => {
+    if (locks.get(folder) === shared) locks.delete(folder);
+    throw error;
+  });
+  return leave;
+}
+
+function loseLock(folder: string): void {
+  const { lost = [] } = locks.get(folder) ?? {};
+  for (const tell of lost) tell();
+}
+
+/** Waits until nobody has a node's folder, and takes it. Returns how to give it back. */
+async function occupy(folder: string): Promise<() => void> {
+  for (let before = inUse.get(folder); before; before = inUse.get(folder)) await before;
+  let leave = () => {};
+  const left = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  inUse.set(folder, left);
+  return () => {
+    if (inUse.get(folder) === left) inUse.delete(folder);
+    leave();
+  };
+}
+
+/** The name of a batch that is not opened, as far as its list says it. */
+async function nameOf(folder: string): Promise<string> {
+  try {
+    const { batch } = await readHeader(join(folder, listName(1)));
+    return batch;
+  } catch {
+    return BATCH.exec(basename(folder))?.[2] ?? "";
+  }
+}
+
+/**
+ * Opens the jobs of one node, in its own folder below `folder`. Rejects with a Trouble if another process uses the folder,
+ * or the disk cannot be used. `lost` is called if another process takes the folder over.
+ */
+export async function openFiles(folder: string, node: string, lost: (error: Trouble) => void): Promise<Store> {
+  const own = join(folder, node.replace(/[^\w.-]/g, "_"));
+  const vacate = await occupy(own);
+  const batches = new Set<Opened>();
+  /** Folders of batches that are not open, with their names: those that have finished, and those that cannot be read. */
+  const finished = new Map<string, string>();
+  const broken = new Map<string, { name: string; error: Trouble }>();
+  let last = 0;
+  let unlock = async () => {};
+
+  async function load(): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    // Not recursively, because Node.js then does not say why it failed.
+    await mkdir(own, { mode: 0o700 }).catch((error) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+    const message = `Another process has taken over the folder ${folder}.`;
+    unlock = await shareLock(await realpath(folder), () => lost(new Trouble("locked", message)));
+    const names = await readdir(own);
+    for (const name of names)
+      if (/\.(new|removed)$/.test(name)) await rm(join(own, name), { recursive: true, force: true });
+    const folders = names.flatMap((name) => ({ name, number: Number(BATCH.exec(name)?.[1]) }));
+    for (const { name, number } of folders.sort((a, b) => a.number - b.number)) {
+      if (Number.isNaN(number)) continue;
+      last = number;
+      await loadBatch(join(own, name));
+    }
+  }
+
+  async function loadBatch(path: string): Promise<void> {
+    if (path.endsWith(FINISHED)) {
+      finished.set(path, await nameOf(path));
+      return;
+    }
+    try {
+      const batch = await openOne(path);
+      // The process died before it removed the batches that this one replaces.
+      await forget(batch.name, finished);
+      for (const other of batches) if (other.name === batch.name && other !== batch) await other.remove();
+    } catch (cause) {
+      if (!broken.has(path)) throw cause;
+    }
+  }
+
+  async function openOne(path: string): Promise<Batch> {
+    try {
+      const batch: Opened = await openBatch(path, (hasFinished) => {
+        batches.delete(batch);
+        if (hasFinished) finished.set(path + FINISHED, batch.name);
+      });
+      batches.add(batch);
+      // The process died before it removed the batch.
+      if (batch.dropped) await batch.remove();
+      return batch;
+    } catch (cause) {
+      if (cause instanceof Trouble && cause.kind === "damaged")
+        broken.set(path, { name: await nameOf(path), error: cause });
+      throw fromDisk(cause, path);
+    }
+  }
+
+  /** Removes batches that are not open. */
+  async function forget(name: string | undefined, from: Map<string, string | { name: string }>): Promise<number> {
+    let count = 0;
+    for (const [path, batch] of from) {
+      if (name !== undefined && name !== (typeof batch === "string" ? batch : batch.name)) continue;
+      await removeFolder(path);
+      from.delete(path);
+      count++;
+    }
+    return count;
+  }
+
+  async function end(): Promise<void> {
+    await Promise.allSettled(Array.from(batches, (batch) => batch.close()));
+  }
+
+  const leave = () => unlock().finally(vacate);
+
+  try {
+    await load();
+  } catch (cause) {
+    await end();
+    await leave().catch(() => {});
+    throw fromDisk(cause, own);
+  }
+
+  return {
+    batches: [...batches],
+    get broken() {
+      return [...broken.values()];
+    },
+
+    async create(name, settings, rows) {
+      const path = join(own, `${++last}-${slug(name)}`);
+      await writeBatch(path, name, settings, rows);
+      const batch = await openOne(path);
+      // If that fails, it is done when the jobs are opened again.
+      await forget(name, finished).catch(() => {});
+      return batch;
+    },
+
+    async reopen(name) {
+      const opened: Batch[] = [];
+      for (const [path, batch] of finished) {
+        if (name !== undefined && batch !== name) continue;
+        const open = path.slice(0, -FINISHED.length);
+        await moveFolder(path, open);
+        finished.delete(path);
+        opened.push(await openOne(open));
+      }
+      return opened;
+    },
+
+    forget: async (name) => (await forget(name, finished)) + (await forget(name, broken)),
+
+    async probe() {
+      const path = join(own, "probe.new");
+      try {
+        const file = await open(path, "w", 0o600);
+        try {
+          await file.appendFile(" ".repeat(ROOM));
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+      } catch (cause) {
+        throw fromDisk(cause, own);
+      } finally {
+        await rm(path, { force: true }).catch(() => {});
+      }
+    },
+
+    async close() {
+      await end();
+      await leave();
+    },
+
+    async remove() {
+      await end();
+      await rm(own, { recursive: true, force: true });
+      await leave();
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { open } from "node:fs/promises";
+import { readAddress } from "../address.js";
+import type { Existing } from "../existing.js";
+import { type Json, parseLine, readLines } from "./lines.js";
+import { type Row, urlOf } from "./rows.js";
+import { damaged } from "./trouble.js";
+
+/** What is done with the pages of a list. */
+export interface Settings {
+  existing: Existing;
+  /** In days. */
+  maxAge?: number | undefined;
+  privacy?: string | undefined;
+}
+
+/** The first line of a list's file. The rows follow, and a last line that counts them. */
+export interface Header extends Settings {
+  batch: string;
+  /** The index of its first row. */
+  first: number;
+}
+
+/** A list that was read. Its rows are those from `first` to before `end`. */
+export interface List extends Header {
+  path: string;
+  end: number;
+  /** Where its last line begins. */
+  size: number;
+}
+
+const CHUNK = 256 * 1024;
+
+/** Writes a list to a new file, and syncs it. Returns the number of rows. */
+export async function writeList(path: string, header: Header, rows: Iterable<Row>): Promise<number> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    let text = `${JSON.stringify(header)}\n`;
+    let count = 0;
+    for (const row of rows) {
+      text += `${row.text}\n`;
+      count++;
+      if (text.length < CHUNK) continue;
+      await file.appendFile(text);
+      text = "";
+    }
+    await file.appendFile(`${text}${JSON.stringify({ rows: count })}\n`);
+    await file.sync();
+    return count;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads the first line of a list's file. */
+export async function readHeader(path: string): Promise<Header> {
+  const file = await open(path, "r");
+  try {
+    for await (const text of file.readLines()) {
+      const header = JSON.parse(text);
+      if (typeof header.batch === "string") return header;
+      break;
+    }
+  } finally {
+    await file.close();
+  }
+  throw damaged(path, 1, "the line does not say which batch this is");
+}
+
+/** Reads a list's file. `take` gets each row. Throws if the file is damaged. */
+export async function readList(
+  path: string,
+  take: (key: string, offset: number, valid: boolean) => void,
+): Promise<List> {
+  let header: Header | undefined;
+  let count = 0;
+  let end: Json | undefined;
+  let size = 0;
+  await readLines(path, (line) => {
+    const json = parseLine(line);
+    if (end) throw damaged(path, line.number, "the list goes on after its end");
+    if (!header) {
+      if (typeof json.batch !== "string" || typeof json.first !== "number")
+        throw damaged(path, line.number, "the line does not say which batch this is");
+      header = json as unknown as Header;
+    } else if ("rows" in json) {
+      end = json;
+      size = line.offset;
+    } else {
+      if (!("input" in json)) throw damaged(path, line.number, "the line is no row");
+      const valid = json.error === undefined;
+      take(valid ? readAddress(urlOf(json.input)).key : ` ${JSON.stringify(json.input)}`, line.offset, valid);
+      count++;
+    }
+  });
+  if (!header || end?.rows !== count) throw damaged(path, count + 2, "the list is not complete");
+  return { ...header, path, end: header.first + count, size };
+}
+
+/** Reads one row of a list again: its bytes from `start` to before `end`. */
+export async function readRow(path: string, start: number, end: number): Promise<{ input: unknown; error?: string }> {
+  const file = await open(path, "r");
+  try {
+    const { buffer } = await file.read(Buffer.alloc(end - start), 0, end - start, start);
+    return JSON.parse(buffer.toString());
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,126 @@
+import { randomBytes } from "node:crypto";
+import { readdir, readFile, readlink, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Trouble } from "./trouble.js";
+
+/** Which process this is. */
+interface Holder {
+  /** Processes of the same place can see each other: on Linux the same boot and PID namespace, elsewhere the same host. */
+  place: string;
+  pid: number;
+  /** Tells a process from an earlier one with the same ID; blank where that is not known. */
+  started: string;
+  host: string;
+}
+
+export interface Lock {
+  release(): Promise<void>;
+}
+
+/** How often a lock is refreshed, and how long one that is not refreshed stands. */
+const BEAT = 10_000;
+const STALE = 30_000;
+const TRIES = 4;
+const NAME = /^lock-.*\.json$/;
+
+/** When a process was started, in ticks since the boot. The name before it can contain spaces and parentheses. */
+async function startOf(pid: number | "self"): Promise<string> {
+  const text = await readFile(`/proc/${pid}/stat`, "utf8");
+  return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+}
+
+async function readSelf(): Promise<Holder> {
+  const self = { pid: process.pid, host: hostname() };
+  try {
+    const boot = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+    return { ...self, place: `${boot} ${await readlink("/proc/self/ns/pid")}`, started: await startOf("self") };
+  } catch {
+    return { ...self, place: self.host, started: "" };
+  }
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** Whether a process of the same place is alive; undefined if that cannot be known. */
+async function isAlive(holder: Holder, self: Holder): Promise<boolean | undefined> {
+  if (holder.place !== self.place) return undefined;
+  if (holder.started !== "") return (await startOf(holder.pid).catch(() => "")) === holder.started;
+  return holder.pid === self.pid || !exists(holder.pid) ? false : undefined;
+}
+
+const refreshed = async (path: string) => (await stat(path).catch(() => undefined))?.mtimeMs;
+
+/** Whether a lock is refreshed within 30 s. No two clocks are compared. */
+async function isRefreshed(path: string, stale: number): Promise<boolean> {
+  const before = await refreshed(path);
+  for (let waited = 0; waited < stale; waited += stale / 30) {
+    await sleep(stale / 30);
+    const now = await refreshed(path);
+    if (now === undefined) return false;
+    if (now !== before) return true;
+  }
+  return false;
+}
+
+/** The process that holds another lock of the folder. Locks of dead processes are removed. */
+async function findOther(folder: string, own: string, self: Holder, stale: number): Promise<Holder | undefined> {
+  for (const name of await readdir(folder)) {
+    if (!NAME.test(name) || name === own) continue;
+    const path = join(folder, name);
+    const holder: Holder = await readFile(path, "utf8")
+      .then(JSON.parse)
+      .catch(() => ({ place: "", pid: 0 }));
+    const alive = (await isAlive(holder, self)) ?? (await isRefreshed(path, stale));
+    if (alive) return holder;
+    await rm(path, { force: true });
+  }
+  return undefined;
+}
+
+/**
+ * Locks a folder for this process. Each process has a lock file of its own, so that removing a dead one's never removes a
+ * live one's. Rejects with a Trouble if another process is alive; `lost` is called if another one takes the folder over.
+ */
+export async function lockFolder(folder: string, lost: () => void, { stale = STALE, beat = BEAT } = {}): Promise<Lock> {
+  const self = await readSelf();
+  for (let tries = 1; ; tries++) {
+    const name = `lock-${self.pid}-${randomBytes(4).toString("hex")}.json`;
+    const path = join(folder, name);
+    const unlock = () => rm(path, { force: true });
+    await writeFile(path, JSON.stringify(self), { flag: "wx", mode: 0o600 });
+    const other = await findOther(folder, name, self, stale).catch(async (error) => {
+      await unlock();
+      throw error;
+    });
+    if (!other) {
+      const timer = setInterval(() => {
+        utimes(path, new Date(), new Date()).catch(({ code }) => {
+          if (code !== "ENOENT") return;
+          clearInterval(timer);
+          lost();
+        });
+      }, beat);
+      timer.unref();
+      return {
+        release() {
+          clearInterval(timer);
+          return unlock();
+        },
+      };
+    }
+    await unlock();
+    const holder = other.pid > 0 ? `process ${other.pid} on ${other.host}` : "another process";
+    if (tries === TRIES) throw new Trouble("locked", `The folder ${folder} is in use by ${holder}.`);
+    // Two that start at the same moment see each other.
+    await sleep(Math.random() * 300);
+  }
+}

@@ -1,0 +1,55 @@
+import { readAddress } from "../address.js";
+import { dateOf, decide, isNewer } from "../existing.js";
+import { reportsIn } from "../reconcile.js";
+import type { List } from "./list.js";
+import type { Requests } from "./requests.js";
+import type { Batch } from "./store.js";
+
+type Json = Record<string, unknown>;
+
+const LIST = "seo-report-list";
+const NEWEST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
+const DAY = 86_400_000;
+
+/**
+ * Finds out which of a list's pages have a report, by reading the account's list of reports until nothing more can change:
+ * each page was found, or only reports that are too old are left. `fresh` gets the pages that need no request.
+ */
+export async function makePlan(
+  batch: Batch,
+  { list, pages }: { list: List; pages: number },
+  requests: Requests,
+  fresh: (page: number, record: Json) => Promise<void>,
+): Promise<void> {
+  const { existing, maxAge } = list;
+  const found = new Map<number, Json>();
+  let ended = 0;
+  let sorted = true;
+  let last = Number.POSITIVE_INFINITY;
+  for await (const { records, response } of requests.pages(LIST, NEWEST)) {
+    const clock = Date.parse(String(response.headers.date));
+    const now = Number.isNaN(clock) ? Date.now() : clock;
+    const recent = new Map<number, Json>();
+    for (const record of reportsIn(records)) {
+      if (typeof record.generated_at === "string") {
+        sorted &&= dateOf(record) <= last;
+        last = dateOf(record);
+      }
+      const page = batch.find(list, readAddress(String(record.url)).key);
+      if (page === undefined) continue;
+      const known = recent.get(page) ?? found.get(page);
+      if (known && !isNewer(record, known)) continue;
+      const decision = decide(existing, maxAge, record, now);
+      if (decision === "fresh") recent.set(page, record);
+      if (decision === "regenerate") batch.plan(page, String(record.id));
+      const { id, generated_at, created_at } = record;
+      found.set(page, { id, generated_at, created_at });
+    }
+    await Promise.all(Array.from(recent, ([page, record]) => fresh(page, record)));
+    for (const page of recent.keys()) if (found.delete(page)) ended++;
+    if (!sorted) continue;
+    if (found.size + ended === pages) break;
+    if (existing === "return" && maxAge !== undefined && last < now - maxAge * DAY) break;
+  }
+  batch.planned(list);
+}

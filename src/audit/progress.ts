@@ -1,0 +1,68 @@
+import type { Batch } from "./store.js";
+
+/** How far a batch is, in rows. */
+export interface Progress {
+  batch: string;
+  total: number;
+  done: number;
+  created: number;
+  regenerated: number;
+  fresh: number;
+  failed: number;
+  uncertain: number;
+  waiting: number;
+  /** Rows that a reset dropped. */
+  dropped: number;
+  perMinute: number;
+  /** Undefined as long as it cannot be estimated. */
+  secondsLeft?: number | undefined;
+  /** Why it is paused, as a sentence. */
+  paused: string | false;
+  finished: boolean;
+}
+
+const REMEMBERED = 200;
+const MINUTE = 60_000;
+
+/** Measures how fast requests end: the last 200 of them, so that hours do not hide the last minutes. */
+export function createPace(now: () => number) {
+  const times = [now()];
+  return {
+    ended(): void {
+      times.push(now());
+      if (times.length > REMEMBERED) times.shift();
+    },
+    perMinute(): number {
+      const elapsed = now() - (times[0] as number);
+      return elapsed > 0 ? ((times.length - 1) * MINUTE) / elapsed : 0;
+    },
+  };
+}
+
+export type Pace = ReturnType<typeof createPace>;
+
+const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
+
+export function progressOf(batch: Batch, pace: Pace, paused: string | false, finished: boolean): Progress {
+  const { created, regenerated, fresh, failed, uncertain } = batch.counts;
+  const done = created + regenerated + fresh + failed + uncertain;
+  const rest = batch.total - done;
+  const perMinute = pace.perMinute();
+  const left = rest === 0 || batch.dropped ? 0 : Math.round((rest * 60) / perMinute);
+  return {
+    batch: batch.name,
+    total: batch.total,
+    done,
+    created,
+    regenerated,
+    fresh,
+    failed,
+    uncertain,
+    waiting: batch.dropped ? 0 : rest,
+    dropped: batch.dropped ? rest : 0,
+    perMinute: round(perMinute),
+    ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
+    paused,
+    finished,
+  };
+}

@@ -1,0 +1,97 @@
+import { readAddress } from "../address.js";
+import { SeoError } from "../errors.js";
+import { checkInput } from "../input.js";
+import { type Operation, operations } from "../operations.js";
+
+/** One row of a list of pages. */
+export interface Row {
+  /** Equal for rows that mean the same page. */
+  key: string;
+  /** JSON: `input`, the row as it was given but without a password; `error`, why it cannot be audited, if it cannot. */
+  text: string;
+}
+
+type Json = Record<string, unknown>;
+
+/** A row that is not valid is kept only if it is short. */
+const LONGEST_INVALID = 2000;
+const STORE = operations["seo-report-store"] as Operation;
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const withoutPassword = (row: Json): Json =>
+  Object.fromEntries(Object.entries(row).filter(([name]) => name.toLowerCase() !== "password"));
+
+/** The URL in the input of a valid row. */
+export const urlOf = (input: unknown): string => String(isObject(input) ? input.url : input).trim();
+
+function show(value: unknown): string {
+  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
+  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+/** Why a row cannot be audited, or undefined. */
+function problemOf(row: unknown): string | undefined {
+  const url = isObject(row) ? row.url : row;
+  if (isObject(row) && url === undefined) {
+    const names = Object.keys(row).join(", ");
+    return `The row has no url${names && `; it has ${show(names)}`}.`;
+  }
+  if (typeof url !== "string") return `The URL must be text; it is ${show(url)}.`;
+  try {
+    checkInput(STORE, { url }, { url: "the row's url" });
+  } catch (error) {
+    return (error as SeoError).message;
+  }
+  const [, scheme = "http"] = /^\s*([a-z][a-z0-9+.-]*):\/\//i.exec(url) ?? [];
+  const { host } = readAddress(url);
+  if (/^https?$/i.test(scheme) && host !== "" && URL.canParse(`http://${host}`)) return undefined;
+  return `The URL must be the address of a web page, such as https://example.org/page; it is ${show(url)}.`;
+}
+
+function readRow(given: unknown): Row {
+  try {
+    const input = isObject(given) ? withoutPassword(given) : given;
+    const error = problemOf(input);
+    if (error === undefined) return { key: readAddress(urlOf(input)).key, text: JSON.stringify({ input }) };
+    const text = JSON.stringify(input) ?? "null";
+    const short = text.length > LONGEST_INVALID ? JSON.stringify(`${text.slice(0, LONGEST_INVALID)}…`) : text;
+    // No page's key begins with a space.
+    return { key: ` ${short}`, text: `{"input":${short},"error":${JSON.stringify(error)}}` };
+  } catch {
+    return { key: " ", text: '{"input":null,"error":"The row cannot be saved: it is not plain data."}' };
+  }
+}
+
+/** The lines of a text that are not blank. It is not split, because that would copy it as a whole. */
+function* linesOf(text: string): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const end = text.indexOf("\n", start);
+    const line = text.slice(start, end < 0 ? text.length : end).trim();
+    if (line !== "") yield line;
+    start = end < 0 ? text.length : end + 1;
+  }
+}
+
+/** The pages in a value: text with one URL per line, an array, an object with `url`, or a response that wraps a list. */
+function given(value: unknown, from: string): Iterable<unknown> {
+  if (typeof value === "string") return linesOf(value);
+  if (Array.isArray(value)) return value;
+  if (isObject(value) && Array.isArray(value.data)) return value.data;
+  if (isObject(value) && value.url !== undefined) return [value];
+  const allowed = "a URL, text with one URL per line, an array of URLs or of objects with url, or an object with url";
+  const actual = isObject(value) ? "an object without url" : show(value);
+  throw new SeoError("SEO_INPUT", `pages must be ${allowed}; ${from} is ${actual}.`);
+}
+
+/** Reads a list of pages, a row at a time. Throws SEO_INPUT if it is none, or empty; `from` says where it came from. */
+export function* readRows(value: unknown, from = "pages"): Generator<Row> {
+  let empty = true;
+  for (const row of given(value, from)) {
+    empty = false;
+    yield readRow(row);
+  }
+  if (empty) throw new SeoError("SEO_INPUT", `The list of pages is empty: ${from} has no URL.`);
+}

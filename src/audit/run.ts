@@ -1,0 +1,109 @@
+import { type Code, SeoError } from "../errors.js";
+import type { Clock } from "./clock.js";
+import { STREAK } from "./ledger.js";
+import { createPace, type Progress, progressOf } from "./progress.js";
+import type { Batch } from "./store.js";
+
+const PROBE = 15 * 60_000;
+const BETWEEN = 5000;
+
+export interface Surroundings {
+  clock: Clock;
+  progress(progress: Progress): void;
+  failed(error: SeoError, batch: string): void;
+  /** Why no batch can go on. */
+  stalled(): SeoError | undefined;
+  /** A probe can be sent. */
+  due(): void;
+}
+
+/** What is in memory of a batch that is worked on, beside its pages. */
+export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
+  let pace = createPace(clock.now);
+  let shown = Number.NEGATIVE_INFINITY;
+  let cancelShow: (() => void) | undefined;
+  let cancelProbe = () => {};
+  let ended = false;
+  let trouble = batch.held.length >= STREAK ? streak() : undefined;
+  let told = false;
+
+  /** Says that a batch is paused because of its last failures. */
+  function streak(): SeoError {
+    const { code, message, ...details } = batch.heldError ?? { code: "SEO_INPUT", message: "" };
+    const sentence = `The batch ${JSON.stringify(batch.name)} is paused: ${batch.held.length} pages in a row failed.`;
+    return new SeoError(code as Code, `${sentence} ${message}`, details);
+  }
+
+  function progress(): Progress {
+    const reason = batch.paused ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message;
+    return progressOf(batch, pace, ended ? false : (reason ?? false), ended);
+  }
+
+  function show(): void {
+    cancelShow = undefined;
+    shown = clock.now();
+    out.progress(progress());
+  }
+
+  const run = {
+    batch,
+    /** Jobs in work. */
+    active: 0,
+    planning: false,
+    /** The account could not go on, and a probe can be sent. At the beginning, because a deploy may have repaired it. */
+    due: trouble !== undefined,
+    /** The page that is the probe. `again`: it is one of the failures, because no other page is left. */
+    probe: undefined as { page: number; again: boolean } | undefined,
+    progress,
+    stopped: () => trouble !== undefined,
+    requestEnded: () => pace.ended(),
+
+    /** Has the batch wait until its account can go on, which a probe finds out. The error is told once. */
+    stop(error: SeoError = streak()): void {
+      trouble = error;
+      if (!told) out.failed(error, batch.name);
+      told = true;
+      run.due = false;
+      cancelProbe();
+      cancelProbe = clock.later(PROBE, run.setDue);
+      run.changed();
+    },
+
+    setDue(): void {
+      run.due = trouble !== undefined;
+      if (run.due) out.due();
+    },
+
+    goOn(): void {
+      trouble = undefined;
+      told = false;
+      run.due = false;
+      cancelProbe();
+      pace = createPace(clock.now);
+      run.changed();
+    },
+
+    /** Tells the progress, at most every 5 s. */
+    changed(): void {
+      if (ended || cancelShow) return;
+      const wait = shown + BETWEEN - clock.now();
+      if (wait <= 0) show();
+      else cancelShow = clock.later(wait, show);
+    },
+
+    /** Tells the final progress. */
+    end(): void {
+      run.close();
+      ended = true;
+      show();
+    },
+
+    close(): void {
+      cancelShow?.();
+      cancelProbe();
+    },
+  };
+  return run;
+}
+
+export type Run = ReturnType<typeof createRun>;

@@ -1,0 +1,109 @@
+import type { SeoError } from "../errors.js";
+import type { Intent } from "../reconcile.js";
+import type { List, Settings } from "./list.js";
+import type { Outcome, State } from "./pages.js";
+import type { Row } from "./rows.js";
+
+/** A request is about to be sent. */
+export interface Sent {
+  sent: "create" | "regenerate";
+  /** The report to regenerate. */
+  report?: string | undefined;
+  /** What finds the request's effect, unless it is known to have none. */
+  intent?: Intent | undefined;
+}
+
+/** How a page ended. */
+export interface Ended {
+  ended: Outcome;
+  /** The report's ID. */
+  report?: string | undefined;
+  attempts: number;
+  reconciled?: { looks: number; after: number } | undefined;
+  /** `SeoError.toJSON()`, without the response's body. */
+  error?: { code: string; message: string } | undefined;
+}
+
+/** A page that is worked on. It is its first row. */
+export interface Claim {
+  page: number;
+  url: string;
+  settings: Settings;
+  /** What was sent before, or the plan. If it has an intent, its effect is looked for first. */
+  request: Sent;
+  /** How it ended, if it only has to be told. */
+  ended?: Ended | undefined;
+  /** It ended in an earlier process, so that it may have been told. */
+  repeated: boolean;
+}
+
+/** One batch. Whatever resolves is on disk, or where else the jobs are kept. Rejects with a Trouble. */
+export interface Batch {
+  readonly name: string;
+  /** Rows, by state; a row counts as done once it was told. */
+  readonly counts: Record<State, number>;
+  readonly total: number;
+  readonly paused: boolean;
+  /** It was reset: what waits is dropped. */
+  readonly dropped: boolean;
+  /** Failures in a row with the same code, which are not told yet. */
+  readonly held: readonly number[];
+  /** The error of the last of them. */
+  readonly heldError: Ended["error"];
+
+  /** The next page that was begun before or only has to be told (`begun`), or the next new one. */
+  take(which: "begun" | "new"): Promise<Claim | undefined>;
+  /** The next row that is invalid. */
+  takeInvalid(): number | undefined;
+  /** Nobody works on the page any more. If it is not done, it is taken again. */
+  release(page: number): void;
+
+  sent(page: number, sent: Sent): Promise<void>;
+  ended(page: number, ended: Ended): Promise<void>;
+  /** The rows of a page that were not told. */
+  untold(page: number): number[];
+  input(row: number): Promise<{ input: unknown; error?: string }>;
+  told(row: number): void;
+  /** The pages wait again. */
+  again(pages: readonly number[]): Promise<void>;
+  /** The failures in a row are told. */
+  letGo(): void;
+
+  /** The next list that has no plan, and its pages that need one. */
+  unplanned(): { list: List; pages: number } | undefined;
+  /** The page of a key, if it needs a plan. */
+  find(list: List, key: string): number | undefined;
+  /** The page's report is to be regenerated. */
+  plan(page: number, report: string): void;
+  planned(list: List): void;
+
+  /** Adds the pages that are new. Returns how many rows that are. */
+  join(settings: Settings, rows: Iterable<Row>): Promise<number>;
+  pause(paused: boolean): Promise<void>;
+  /** Failed and uncertain pages wait again. Returns how many rows that are. */
+  retry(): Promise<number>;
+  /** What waits is dropped. */
+  reset(): Promise<void>;
+  /** Closes the batch, and keeps it so that it can be opened again. */
+  finish(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** Where the jobs of one node are kept. */
+export interface Store {
+  /** Those that are not finished, the oldest first. */
+  readonly batches: readonly Batch[];
+  /** Batches that cannot be read. */
+  readonly broken: readonly { name: string; error: SeoError }[];
+  /** Adds a batch. One of the same name that has finished is removed. */
+  create(name: string, settings: Settings, rows: Iterable<Row>): Promise<Batch>;
+  /** Opens finished batches again: one, or all. */
+  reopen(name?: string): Promise<Batch[]>;
+  /** Removes finished batches, and those that cannot be read. Returns how many. */
+  forget(name?: string): Promise<number>;
+  /** Rejects if nothing can be saved. */
+  probe(): Promise<void>;
+  close(): Promise<void>;
+  /** Removes everything. */
+  remove(): Promise<void>;
+}

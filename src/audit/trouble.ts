@@ -1,0 +1,35 @@
+import { SeoError } from "../errors.js";
+
+/** Why the jobs cannot be kept: the disk, a damaged file, or another process that has the folder. */
+export type Kind = "disk" | "damaged" | "locked";
+
+/** The jobs cannot be kept at the moment. */
+export class Trouble extends SeoError {
+  constructor(
+    readonly kind: Kind,
+    message: string,
+  ) {
+    super("SEO_INPUT", message);
+  }
+}
+
+const reasons: Record<string, string> = {
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EFBIG: "the file is too large",
+  EROFS: "the folder is read-only",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  ENOENT: "it does not exist",
+  ENOTDIR: "it is not a folder",
+};
+
+/** What a file operation threw, as a Trouble that names the file or folder. Anything else stays what it is. */
+export function fromDisk(cause: unknown, path: string): unknown {
+  const { code, syscall } = Object(cause) as NodeJS.ErrnoException;
+  if (syscall === undefined) return cause;
+  return new Trouble("disk", `${path} could not be read or written: ${reasons[String(code)] ?? "error"} (${code}).`);
+}
+
+export const damaged = (path: string, line: number, what: string) =>
+  new Trouble("damaged", `${path}, line ${line}: ${what}. Nothing was changed. Repair the file, or send msg.reset.`);

@@ -1,0 +1,477 @@
+import assert from "node:assert/strict";
+import { cpSync, existsSync, readdirSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { cancelled, SeoError } from "../../../src/errors.js";
+import { createBench, createFake, createFolder, createManualClock, urls } from "./fake.js";
+
+const STREAK = 5;
+const QUARTER = 15 * 60_000;
+
+describe("an audit", () => {
+  let folder: string;
+  let remove: () => Promise<void>;
+  const opened: { close(): Promise<unknown> }[] = [];
+
+  /** An audit that is closed after the test. */
+  const open: typeof createBench = (...options) => {
+    const bench = createBench(...options);
+    opened.push(bench.audit);
+    return bench;
+  };
+  /** Waits until something holds. */
+  async function until(holds: () => boolean): Promise<void> {
+    while (!holds()) await sleep(2);
+  }
+
+  beforeEach(async () => {
+    ({ folder, remove } = await createFolder());
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((audit) => audit.close()));
+    await remove();
+  });
+
+  it("requests each page once, tells a result for each row, and leaves no files", async () => {
+    const service = createFake({ latency: 1 });
+    const { add, finished, results, progress } = open(folder, service);
+    const pages = [
+      ...urls(20),
+      "example.org/page/3",
+      { url: "https://www.example.org/page/4#top", row: 22, Password: "x" },
+    ];
+    assert.equal(await add(pages), 22);
+    const last = await finished();
+    assert.equal(service.carriedOut.length, 20);
+    assert.deepEqual(
+      results.map(({ index }) => index).sort((a, b) => a - b),
+      Array.from(pages.keys()),
+    );
+    assert.deepEqual(results.find(({ index }) => index === 21)?.input, {
+      url: "https://www.example.org/page/4#top",
+      row: 22,
+    });
+    const { perMinute: _, ...counts } = last;
+    assert.deepEqual(counts, {
+      batch: "default",
+      total: 22,
+      done: 22,
+      created: 22,
+      regenerated: 0,
+      fresh: 0,
+      failed: 0,
+      uncertain: 0,
+      waiting: 0,
+      dropped: 0,
+      secondsLeft: 0,
+      paused: false,
+      finished: true,
+    });
+    assert.equal(progress.filter(({ finished }) => finished).length, 1);
+    await until(() => service.most() <= 3);
+    await sleep(20);
+    assert.deepEqual(await readdir(join(folder, "node")), []);
+  });
+
+  it("rejects what is no list, and tells invalid rows at once", async () => {
+    const service = createFake();
+    const { add, finished, results } = open(folder, service);
+    for (const pages of ["", " \n", [], 7, null, {}, undefined])
+      await assert.rejects(add(pages), { name: "SeoError", code: "SEO_INPUT" }, String(pages));
+    const loop: unknown[] = [];
+    loop.push(loop);
+    const rows = [null, "hello world", { name: "x" }, "x".repeat(2e6), "mailto://a", loop, 5, { url: 5n }, "a.example"];
+    assert.equal(await add(rows), 9);
+    const { failed, created } = await finished();
+    assert.deepEqual([failed, created], [8, 1]);
+    for (const { outcome, error, index } of results)
+      if (index < 8) assert.match(`${outcome} ${error?.code} ${error?.message}`, /^failed SEO_INPUT .*\.$/);
+    assert.deepEqual(service.carriedOut, ["create a.example"]);
+    assert.ok(JSON.stringify(results).length < 10_000);
+  });
+
+  it("reads text line by line", async () => {
+    const service = createFake();
+    const { add, finished } = open(folder, service);
+    await add("\uFEFFhttps://a.example/1\r\n\r\n  a.example/2\n");
+    await finished();
+    assert.deepEqual(service.carriedOut, ["create a.example/1", "create a.example/2"]);
+  });
+
+  it("continues with the same list, and joins pages that are new", async () => {
+    const service = createFake({ latency: 20 });
+    const { add, finished, results } = open(folder, service, { share: 1 });
+    await add(urls(3));
+    assert.equal(await add(urls(3).reverse()), 0);
+    assert.equal(await add([...urls(5, 2), "bad url", "example.org/page/6"]), 5);
+    const { total, created, failed } = await finished();
+    assert.deepEqual([total, created, failed], [8, 7, 1]);
+    assert.equal(new Set(results.map(({ index }) => index)).size, 8);
+    assert.equal(service.carriedOut.length, 6);
+  });
+
+  it("begins a new round once a batch has finished", async () => {
+    const service = createFake();
+    const { add, finished, progress } = open(folder, service);
+    await add(urls(2));
+    await finished();
+    progress.length = 0;
+    assert.equal(await add(urls(2)), 2);
+    await finished();
+    assert.equal(service.carriedOut.length, 4);
+  });
+
+  it("works through the oldest batch first, with at most its share in flight", async () => {
+    const service = createFake({ latency: 5, fate: (page) => (page.endsWith("5") ? "lost" : "answered") });
+    const { add, finished, results } = open(folder, service, { share: 2 });
+    await add(urls(30), { batch: "first" });
+    await add(urls(10, 100), { batch: "second" });
+    await finished("second");
+    assert.equal(service.most(), 2);
+    const order = results.map(({ batch }) => batch);
+    assert.ok(order.indexOf("second") > 25, order.join());
+    assert.equal(results.length, 40);
+    assert.equal(results.filter(({ reconciled }) => reconciled).length, 4);
+  });
+
+  describe("with existing reports", () => {
+    const day = (age: number) => new Date(Date.now() - (age + 0.5) * 86_400_000).toISOString();
+    const reports = () =>
+      Array.from({ length: 250 }, (_, index) => {
+        const generated = day((index * 7) % 250);
+        return {
+          id: index + 1,
+          url: `example.org/page/${(index % 200) + 1}`,
+          created_at: day(400),
+          generated_at: generated,
+        };
+      });
+
+    for (const [existing, maxAge, unsorted = false] of [
+      ["create", undefined],
+      ["return", undefined],
+      ["return", 30],
+      ["regenerate", undefined],
+      ["regenerate", 30],
+      ["regenerate", undefined, true],
+      ["return", 30, true],
+    ] as const)
+      it(`plans ${existing} with a maximum age of ${maxAge}${unsorted ? ", if the list is not sorted" : ""}`, async () => {
+        const known = reports();
+        const service = createFake({ unsorted }, structuredClone(known));
+        const { add, finished, results } = open(folder, service);
+        await add(urls(220), { existing, ...(maxAge !== undefined && { maxAge }) });
+        await finished();
+        const age = (at: string) => (Date.now() - Date.parse(at)) / 86_400_000;
+        for (const { index, outcome, record } of results) {
+          const own = known.filter(({ url }) => url === `example.org/page/${index + 1}`);
+          const newest = own.sort((a, b) => b.generated_at.localeCompare(a.generated_at))[0];
+          const recent = newest && (maxAge === undefined ? existing === "return" : age(newest.generated_at) <= maxAge);
+          const expected =
+            existing === "create" || !newest
+              ? "created"
+              : recent
+                ? "fresh"
+                : existing === "regenerate"
+                  ? "regenerated"
+                  : "created";
+          assert.equal(outcome, expected, `${index} ${newest?.generated_at}`);
+          if (expected === "fresh" || expected === "regenerated")
+            assert.equal((record as { id: number }).id, newest?.id);
+        }
+        assert.equal(results.length, 220);
+        if (!unsorted)
+          assert.equal(service.listed(), existing === "create" ? 0 : existing === "return" && maxAge ? 1 : 3);
+      });
+  });
+
+  describe("of an account that cannot go on", () => {
+    const refused = new SeoError("SEO_UNAUTHORIZED", "The service rejected the API key (401).", { attempts: 1 });
+
+    it("pauses after five failures in a row, and probes with another page", async () => {
+      const clock = createManualClock();
+      let refuses = true;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const { add, results, errors, audit, finished } = open(folder, service, { clock, share: 1 });
+      await add(urls(20));
+      await until(() => errors.length === 1);
+      await sleep(20);
+      const [progress] = await audit.progress();
+      assert.match(
+        String(progress?.paused),
+        /^The batch "default" is paused: 5 pages in a row failed\. The service rej/,
+      );
+      assert.deepEqual([progress?.waiting, progress?.failed], [20, 0]);
+      assert.equal(errors[0]?.code, "SEO_UNAUTHORIZED");
+      clock.pass(QUARTER);
+      await sleep(20);
+      assert.equal((await audit.progress())[0]?.waiting, 20);
+      assert.equal(errors.length, 1);
+      refuses = false;
+      await audit.resume("default");
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed], [14, 6]);
+      assert.equal(results.length, 20);
+      assert.equal(errors.length, 1);
+      assert.deepEqual(service.carriedOut.length, new Set(service.carriedOut).size);
+    });
+
+    it("tells failures that are the pages'", async () => {
+      const bad = (page: string) => Number(page.split("/").at(-1)) % 3 > 0;
+      const service = createFake({ fate: (page) => (bad(page) ? refused : "answered") });
+      const { add, finished, errors } = open(folder, service, { share: 1 });
+      await add(urls(30));
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed, errors.length], [10, 20, 0]);
+    });
+
+    it("finishes although its last pages fail", async () => {
+      const clock = createManualClock();
+      const service = createFake({ fate: (page) => (Number(page.split("/").at(-1)) > 3 ? refused : "answered") });
+      const { add, finished, errors } = open(folder, service, { share: 1, clock });
+      await add(urls(3 + STREAK));
+      await until(() => errors.length === 1);
+      clock.pass(QUARTER);
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed], [3, STREAK]);
+    });
+
+    it("stays paused in the next process, which probes at once", async () => {
+      let refuses = true;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const first = open(folder, service, { share: 1 });
+      await first.add(urls(20));
+      await until(() => first.errors.length === 1);
+      await first.audit.close();
+      const second = open(folder, service, { share: 1 });
+      await until(() => second.errors.length === 1);
+      assert.equal((await second.audit.progress())[0]?.waiting, 20);
+      await second.audit.close();
+      refuses = false;
+      const third = open(folder, service, { share: 1 });
+      const { created, failed } = await third.finished();
+      assert.deepEqual([created, failed, third.errors.length], [14, 6, 0]);
+    });
+
+    it("pauses if the list of reports cannot be read, and tries again", async () => {
+      const clock = createManualClock();
+      let refuses = true;
+      const service = createFake({
+        beforeList() {
+          if (refuses) throw refused;
+        },
+      });
+      const { add, errors, finished, audit } = open(folder, service, { clock });
+      await add(urls(3), { existing: "regenerate" });
+      await until(() => errors.length === 1);
+      assert.equal((await audit.progress())[0]?.paused, refused.message);
+      clock.pass(QUARTER);
+      await sleep(20);
+      refuses = false;
+      clock.pass(QUARTER);
+      assert.equal((await finished()).created, 3);
+      assert.equal(errors.length, 1);
+    });
+
+    it("pauses if a report cannot be shown again, and tries again", async () => {
+      const clock = createManualClock();
+      const service = createFake({ latency: 5 });
+      const first = open(folder, service, {
+        share: 1,
+        result() {
+          throw new Error("The flow is broken.");
+        },
+      });
+      await first.add(urls(3));
+      await until(() => first.errors.length === 1);
+      assert.match(String(first.errors[0]?.message), /The flow is broken/);
+      await first.audit.close();
+      let refuses = true;
+      service.beforeShow = () => {
+        if (refuses) throw refused;
+      };
+      const second = open(folder, service, { clock, share: 1 });
+      await until(() => second.errors.length === 1);
+      refuses = false;
+      clock.pass(QUARTER);
+      await second.finished();
+      assert.deepEqual(
+        second.results.map(({ index, repeated }) => [index, repeated]),
+        [
+          [0, true],
+          [1, undefined],
+          [2, undefined],
+        ],
+      );
+      assert.equal(service.carriedOut.length, 3);
+    });
+
+    it("retries failed pages, and remembers them in the next process", async () => {
+      let refuses = true;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const first = open(folder, service);
+      await first.add(urls(4));
+      assert.equal((await first.finished()).failed, 4);
+      await first.audit.close();
+      refuses = false;
+      const second = open(folder, service);
+      assert.deepEqual(await second.audit.progress(), []);
+      assert.equal(await second.audit.retry(), 1);
+      assert.equal((await second.finished()).created, 4);
+      assert.deepEqual(
+        second.results.map(({ repeated }) => repeated),
+        [undefined, undefined, undefined, undefined],
+      );
+    });
+  });
+
+  it("pauses, also across processes, and resumes", async () => {
+    const service = createFake({ latency: 5 });
+    const first = open(folder, service);
+    await first.add(urls(20));
+    assert.equal(await first.audit.pause(), 1);
+    await first.audit.close();
+    const done = service.carriedOut.length;
+    const second = open(folder, service);
+    await sleep(50);
+    assert.match(String((await second.audit.progress())[0]?.paused), /msg\.pause/);
+    assert.equal(service.carriedOut.length, done);
+    await second.audit.resume();
+    await second.finished();
+    assert.equal(new Set(service.carriedOut).size, 20);
+    assert.equal(service.carriedOut.length, 20);
+  });
+
+  it("drops what waits on a reset, and begins afresh", async () => {
+    const service = createFake({ latency: 5 });
+    const { add, audit, finished, results, progress } = open(folder, service);
+    await add(urls(50));
+    await until(() => results.length > 5);
+    assert.equal(await audit.reset("default"), 1);
+    const { dropped, done, waiting, total } = await finished();
+    assert.equal(done + dropped, total);
+    assert.equal(waiting, 0);
+    assert.equal(results.length, done);
+    progress.length = 0;
+    assert.equal(await add(urls(50)), 50);
+    await finished();
+    await audit.close();
+    assert.deepEqual(await readdir(join(folder, "node")), []);
+  });
+
+  it("sends nothing after a reset, also not what was lost", async () => {
+    const service = createFake({ latency: 30, fate: () => "resent" });
+    const { add, audit, finished, results } = open(folder, service, { share: 1 });
+    await add(urls(3));
+    await until(() => service.looking() > 0);
+    await audit.reset();
+    const { done, dropped } = await finished();
+    assert.deepEqual([done, dropped, results.length, service.carriedOut.length], [0, 3, 0, 0]);
+  });
+
+  it("does not look for more than ten lost responses for each request in flight", async () => {
+    const service = createFake({ latency: 100, fate: () => "resent" });
+    const { add, audit } = open(folder, service, { share: 2 });
+    await add(urls(100));
+    let most = 0;
+    const began = performance.now();
+    while (performance.now() - began < 300) {
+      most = Math.max(most, service.looking());
+      await sleep(2);
+    }
+    assert.ok(most > 2 && most <= 22, String(most));
+    await audit.reset();
+  });
+
+  it("tells failures in a row that are no streak, before it goes on and at the end", async () => {
+    const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+    const service = createFake({ fate: (page) => (/[1289]$/.test(page) ? refused : "answered") });
+    const { add, finished, results } = open(folder, service, { share: 1 });
+    await add(urls(9));
+    await finished();
+    assert.deepEqual(
+      results.map(({ index, outcome }) => `${index} ${outcome}`),
+      ["2 created", "0 failed", "1 failed", ...[3, 4, 5, 6].map((index) => `${index} created`), "7 failed", "8 failed"],
+    );
+  });
+
+  it("creates a report if the one to be regenerated was deleted", async () => {
+    const date = "2026-01-01T00:00:00.000Z";
+    const known = [{ id: 1, url: "example.org/page/1", created_at: date, generated_at: date }];
+    const service = createFake({}, known);
+    const { add, finished } = open(folder, service);
+    service.afterList = () => known.pop();
+    await add(urls(1), { existing: "regenerate" });
+    await finished();
+    assert.deepEqual(service.carriedOut, ["create example.org/page/1"]);
+  });
+
+  it("waits for the next process if its service is closed", async () => {
+    let closes = false;
+    const service = createFake({ fate: () => (closes ? cancelled.with({ uncertain: true }) : "answered"), latency: 1 });
+    const first = open(folder, service);
+    await first.add(urls(10));
+    await until(() => first.results.length > 2);
+    closes = true;
+    await sleep(30);
+    assert.ok(first.results.every(({ outcome }) => outcome === "created"));
+    assert.equal(first.errors.length, 0);
+    await first.audit.close();
+    closes = false;
+    const second = open(folder, service);
+    assert.equal((await second.finished()).created, 10);
+  });
+
+  it("tells its progress at most every five seconds, and at the end", async () => {
+    const clock = createManualClock();
+    const service = createFake({ latency: 2 });
+    const { add, progress, results, finished } = open(folder, service, { clock, share: 1 });
+    await add(urls(20));
+    await until(() => results.length > 5);
+    assert.equal(progress.length, 1);
+    clock.pass(4999);
+    assert.equal(progress.length, 1);
+    clock.pass(1);
+    assert.equal(progress.length, 2);
+    const { perMinute = 0, secondsLeft = 0, waiting = 0 } = progress[1] ?? {};
+    assert.ok(perMinute >= 60 && perMinute <= 120, String(perMinute));
+    assert.ok(Math.abs(secondsLeft - (waiting * 60) / perMinute) <= 1, String(secondsLeft));
+    await finished();
+    assert.equal(progress.length, 3);
+  });
+
+  it("removes what a process left that died while it replaced a batch", async () => {
+    const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+    const service = createFake({ fate: (page) => (page.endsWith("1") ? refused : "answered"), latency: 5 });
+    const first = open(folder, service);
+    await first.add(urls(1));
+    const left = join(folder, "node/1-default.finished");
+    await until(() => existsSync(left));
+    cpSync(left, join(folder, "kept"), { recursive: true });
+    await first.add(urls(5, 2));
+    await first.audit.pause();
+    await first.audit.close();
+    assert.deepEqual(readdirSync(join(folder, "node")), ["2-default"]);
+    cpSync(join(folder, "kept"), left, { recursive: true });
+    const second = open(folder, service);
+    assert.equal((await second.audit.progress()).length, 1);
+    assert.deepEqual(readdirSync(join(folder, "node")), ["2-default"]);
+  });
+
+  it("goes on after a deploy, and is removed with its node", async () => {
+    const service = createFake({ latency: 3 });
+    const first = open(folder, service);
+    await first.add(urls(30));
+    await until(() => first.results.length > 4);
+    await first.audit.close();
+    const second = open(folder, service);
+    await until(() => second.results.length > 4);
+    const waiting = await second.audit.remove();
+    assert.ok(waiting > 0 && waiting < 25, String(waiting));
+    assert.deepEqual(await readdir(folder), []);
+    assert.equal(service.carriedOut.length, new Set(service.carriedOut).size);
+    const indexes = [...first.results, ...second.results].map(({ index }) => index);
+    assert.ok(indexes.length >= new Set(indexes).size);
+  });
+});

@@ -1,0 +1,41 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { createFolder } from "./fake.js";
+
+const script = (name: string) => fileURLToPath(new URL(`${name}.js`, import.meta.url));
+/** Mounts a file system of 1 MB that only one process and its children see. */
+const mounted = (folder: string) => [
+  "-rm",
+  "sh",
+  "-c",
+  `mount -t tmpfs -o size=1m audit '${folder}' && exec "$0" "$@"`,
+];
+const canMount = spawnSync("unshare", ["-rm", "true"]).status === 0;
+
+describe("an audit whose disk cannot be used", function () {
+  this.timeout(60_000);
+  let folder: string;
+  let remove: () => Promise<void>;
+
+  beforeEach(async () => {
+    ({ folder, remove } = await createFolder());
+  });
+  afterEach(() => remove());
+
+  const run = (command: string, ...parameters: string[]) =>
+    execFileSync(command, parameters, { stdio: ["ignore", "inherit", "inherit"] });
+
+  it("sends nothing while files cannot grow, says so once, and goes on by itself", () => {
+    run(process.execPath, script("full"), folder, "limit");
+  });
+
+  if (canMount) {
+    it("sends nothing while the disk is full, says so once, and goes on by itself", () => {
+      run("unshare", ...mounted(folder), process.execPath, script("full"), folder, "tmpfs");
+    });
+
+    it("begins once a read-only folder can be written", () => {
+      run("unshare", ...mounted(folder), process.execPath, script("readonly"), folder);
+    });
+  }
+});

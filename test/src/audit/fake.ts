@@ -1,0 +1,274 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readAddress } from "../../../src/address.js";
+import { type Audit, type AuditOptions, createAudit } from "../../../src/audit/audit.js";
+import type { Clock } from "../../../src/audit/clock.js";
+import { openFiles } from "../../../src/audit/files.js";
+import type { Progress } from "../../../src/audit/progress.js";
+import type { Answer, ListPage, Requests, SendOptions } from "../../../src/audit/requests.js";
+import type { Result } from "../../../src/audit/work.js";
+import { cancelled, SeoError } from "../../../src/errors.js";
+
+export interface Report {
+  id: number;
+  url: string;
+  created_at: string;
+  generated_at: string;
+}
+
+/**
+ * How a request of a page goes. `lost`: it is carried out, and looking for it finds it. `resent`: it is not carried out,
+ * and is sent again after that was found out.
+ */
+export type Fate = "answered" | "lost" | "resent" | SeoError;
+
+export interface Fake {
+  /** How a page's requests go; by default all are answered. */
+  fate(page: string): Fate;
+  /** Milliseconds that a request takes. */
+  latency: number;
+  /** Called before and after a request is carried out. */
+  step(what: string): void | Promise<void>;
+  /** Called before each page of the list, and after all. Throws if the list cannot be read. */
+  beforeList(): void;
+  afterList(): void;
+  /** Throws if a report cannot be shown. */
+  beforeShow(): void;
+  /** The list ignores the order that is requested. */
+  unsorted: boolean;
+}
+
+export const key = (url: string) => readAddress(url).key;
+
+/** A stand-in for the service and the client in front of it: it counts what is carried out. */
+export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) {
+  const fake: Fake = {
+    fate: () => "answered",
+    latency: 0,
+    step() {},
+    beforeList() {},
+    afterList() {},
+    beforeShow() {},
+    unsorted: false,
+    ...options,
+  };
+  const carriedOut: string[] = [];
+  let inFlight = 0;
+  let most = 0;
+  let looking = 0;
+  let listed = 0;
+  const pause = () => new Promise<void>((resolve) => setTimeout(resolve, fake.latency));
+  const answer = (report: Report | undefined, more = {}): Answer => ({ body: { data: report }, attempts: 1, ...more });
+
+  function carryOut(type: string, input: Record<string, string>): Report {
+    const date = new Date().toISOString();
+    const known = reports.find(({ id }) => String(id) === input.reportId);
+    const url = known?.url ?? key(String(input.url));
+    carriedOut.push(`${type === "seo-report-store" ? "create" : "regenerate"} ${url}`);
+    if (known) {
+      known.generated_at = date;
+      return known;
+    }
+    const report = { id: (reports.at(-1)?.id ?? 0) + 1, url, created_at: date, generated_at: date };
+    reports.push(report);
+    return report;
+  }
+
+  async function send(
+    signal: AbortSignal,
+    type: string,
+    input: Record<string, string>,
+    options: SendOptions = {},
+  ): Promise<Answer> {
+    const { intent, sending, lost } = options;
+    if (type === "seo-report-show") {
+      fake.beforeShow();
+      const report = reports.find(({ id }) => String(id) === input.reportId);
+      if (!report) throw new SeoError("SEO_NOT_FOUND", "There is no such report.");
+      return answer(report);
+    }
+    const known = reports.find(({ id }) => String(id) === input.reportId);
+    if (input.reportId !== undefined && !known) throw new SeoError("SEO_NOT_FOUND", "There is no such report.");
+    const page = known?.url ?? key(String(input.url));
+    const reconciled = { looks: 1, after: 1 };
+    if (intent) {
+      await pause();
+      if (signal.aborted) throw cancelled.with({ uncertain: true });
+      const found = known
+        ? known.generated_at !== intent.generatedAt
+          ? known
+          : undefined
+        : reports.find(({ id, url }) => url === page && id > Number(intent.watermark?.rank));
+      if (found) return answer(found, { reconciled });
+    }
+    let flies = false;
+    const land = () => {
+      if (flies) inFlight--;
+      flies = false;
+    };
+    /** Looks for a lost response; meanwhile nothing is in flight. */
+    async function look(): Promise<void> {
+      land();
+      lost?.();
+      looking++;
+      await pause();
+      looking--;
+    }
+    async function fly(): Promise<void> {
+      await sending?.(
+        known ? { generatedAt: known.generated_at } : { watermark: { rank: reports.at(-1)?.id ?? 0, ids: [] } },
+      );
+      if (signal.aborted) throw cancelled;
+      most = Math.max(most, ++inFlight);
+      flies = true;
+    }
+    await fly();
+    try {
+      await fake.step(`request ${page}`);
+      const fate = fake.fate(page);
+      if (fate instanceof SeoError) {
+        await pause();
+        throw fate;
+      }
+      if (fate === "resent") {
+        await look();
+        await fly();
+      }
+      const report = carryOut(type, input);
+      await fake.step(`carried out ${page}`);
+      await pause();
+      if (signal.aborted) throw cancelled.with({ uncertain: true });
+      if (fate !== "lost") return answer(report);
+      await look();
+      return answer(report, { reconciled });
+    } finally {
+      land();
+    }
+  }
+
+  async function* pages(_type: string, input: Record<string, string>): AsyncGenerator<ListPage> {
+    const size = Number(input.per_page);
+    const sorted = fake.unsorted
+      ? reports.slice()
+      : reports.toSorted((a, b) => b.generated_at.localeCompare(a.generated_at) || b.id - a.id);
+    try {
+      for (let first = 0; first === 0 || first < sorted.length; first += size) {
+        listed++;
+        await pause();
+        fake.beforeList();
+        yield { records: sorted.slice(first, first + size), response: { headers: { date: new Date().toUTCString() } } };
+      }
+    } finally {
+      fake.afterList();
+    }
+  }
+
+  /** A client of the service. */
+  function connect(): Requests {
+    const closed = new AbortController();
+    return { send: (...parameters) => send(closed.signal, ...parameters), pages, cancel: () => closed.abort() };
+  }
+
+  return Object.assign(fake, {
+    connect,
+    reports,
+    carriedOut,
+    most: () => most,
+    looking: () => looking,
+    listed: () => listed,
+  });
+}
+
+export type FakeService = ReturnType<typeof createFake>;
+
+/** An audit with its results, and what it told. */
+export interface Bench {
+  audit: Audit;
+  results: Result[];
+  progress: Progress[];
+  errors: SeoError[];
+  /** Resolves when a batch has finished, with its final progress. */
+  finished(batch?: string): Promise<Progress>;
+  add(
+    pages: unknown,
+    more?: { batch?: string; existing?: "create" | "regenerate" | "return"; maxAge?: number },
+  ): Promise<number>;
+}
+
+export interface BenchOptions extends Partial<AuditOptions> {
+  share?: number;
+  node?: string;
+}
+
+export function createBench(folder: string, service: FakeService, options: BenchOptions = {}): Bench {
+  const { share = 3, node = "node", ...rest } = options;
+  const results: Result[] = [];
+  const progress: Progress[] = [];
+  const errors: SeoError[] = [];
+  const waiting = new Set<() => void>();
+  const audit = createAudit({
+    open: (lost) => openFiles(folder, node, lost),
+    requests: service.connect(),
+    share,
+    result: (result) => results.push(result),
+    progress(now) {
+      progress.push(now);
+      for (const check of waiting) check();
+    },
+    failed: (error) => errors.push(error),
+    ...rest,
+  });
+  return {
+    audit,
+    results,
+    progress,
+    errors,
+    finished: (batch = "default") =>
+      new Promise((resolve) => {
+        const check = () => {
+          const last = progress.findLast((one) => one.batch === batch && one.finished);
+          if (!last) return;
+          waiting.delete(check);
+          resolve(last);
+        };
+        waiting.add(check);
+        check();
+      }),
+    add: (pages, { batch = "default", existing = "create", maxAge } = {}) =>
+      audit.add({ batch, settings: { existing, maxAge }, pages, from: "msg.payload" }),
+  };
+}
+
+export const urls = (count: number, from = 1) =>
+  Array.from({ length: count }, (_, index) => `https://example.org/page/${from + index}`);
+
+export async function createFolder(): Promise<{ folder: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), "audit-"));
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** A clock whose hours a test lets pass. */
+export function createManualClock(): Clock & { pass(ms: number): void } {
+  let time = 0;
+  const timers = new Set<{ at: number; run(): void }>();
+  return {
+    now: () => time,
+    later(ms, run) {
+      const timer = { at: time + ms, run };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    pass(ms) {
+      const end = time + ms;
+      for (;;) {
+        const [next] = [...timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+        if (!next) break;
+        timers.delete(next);
+        time = next.at;
+        next.run();
+      }
+      time = end;
+    },
+  };
+}

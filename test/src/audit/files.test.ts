@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { cpSync, readdirSync, readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openBatch } from "../../../src/audit/batch.js";
+import { openFiles } from "../../../src/audit/files.js";
+import type { Trouble } from "../../../src/audit/trouble.js";
+import { SeoError } from "../../../src/errors.js";
+import { createBench, createFake, createFolder, urls } from "./fake.js";
+
+const never = () => assert.fail("The folder was taken over.");
+const refused = new SeoError("SEO_REJECTED", "No: \u2028 ü.", { attempts: 1, body: "secret of a response" });
+/** What is on disk below a folder. */
+const contents = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.startsWith("lock-"))
+    .map((entry) => [entry.name, readFileSync(join(entry.parentPath, entry.name), "utf8")]);
+
+describe("the files of an audit", () => {
+  let folder: string;
+  let remove: () => Promise<void>;
+  let log: string;
+
+  /** A batch of eight rows that ended in several ways, two of which wait. */
+  before(async () => {
+    ({ folder, remove } = await createFolder());
+    const service = createFake({
+      fate: (page) => (/[24]$/.test(page) ? refused : page.endsWith("5") ? "lost" : "answered"),
+    });
+    const bench = createBench(join(folder, "jobs"), service);
+    await bench.add([...urls(5), "not a page", { url: "example.org/page/1", password: "hunter2" }]);
+    await bench.finished();
+    await bench.audit.retry();
+    await bench.audit.pause();
+    await bench.audit.close();
+    log = join(folder, "jobs/node/1-default/log.jsonl");
+  });
+  after(() => remove());
+
+  let copies = 0;
+  const copy = () => {
+    const to = join(folder, `copy${++copies}`);
+    cpSync(join(folder, "jobs"), to, { recursive: true });
+    return { to, log: join(to, "node/1-default/log.jsonl"), list: join(to, "node/1-default/pages-1.jsonl") };
+  };
+
+  it("are readable, private, and hold neither secrets nor responses", () => {
+    const batch = join(folder, "jobs/node/1-default");
+    for (const name of readdirSync(batch)) {
+      const path = join(batch, name);
+      assert.equal(statSync(path).mode & 0o777, 0o600, name);
+      const text = readFileSync(path, "utf8");
+      for (const line of text.trim().split("\n")) assert.equal(typeof JSON.parse(line), "object");
+      assert.ok(!/hunter2|secret/.test(text), text);
+    }
+    assert.equal(statSync(batch).mode & 0o777, 0o700);
+    assert.equal(statSync(join(folder, "jobs")).mode & 0o777, 0o700);
+  });
+
+  it("continue before a last line that was not written completely, at every byte", async () => {
+    const whole = readFileSync(log);
+    const states = new Map<number, object>();
+    const { to, log: cut } = copy();
+    for (let size = 0; size <= whole.length; size++) {
+      writeFileSync(cut, whole);
+      truncateSync(cut, size);
+      const batch = await openBatch(join(to, "node/1-default"), () => {});
+      const lines = whole.subarray(0, size).toString().split("\n").length;
+      assert.deepEqual(batch.counts, states.get(lines) ?? batch.counts, `${size} bytes`);
+      states.set(lines, { ...batch.counts });
+      if (size % 7 === 0) await batch.pause(true);
+      await batch.close();
+      if (size % 7 === 0) assert.match(readFileSync(cut, "utf8"), /^(\{[^\n]*\}\n)*\{"paused":true\}\n$/);
+    }
+    assert.ok(states.size > 20);
+  });
+
+  it("name file and line of damage, and do not change anything", async () => {
+    const lines = (path: string) => readFileSync(path, "utf8").trim().split("\n").length;
+    const { log: anyLog, list: anyList } = copy();
+    const damages: [string, number, (line: string) => string][] = [];
+    for (let line = 1; line < lines(anyLog); line++) {
+      damages.push(["log", line, (text) => text.slice(1)]);
+      damages.push(["log", line, () => "{}"]);
+    }
+    for (let line = 1; line <= lines(anyList); line++) damages.push(["list", line, (text) => text.slice(0, -1)]);
+    damages.push(["log", 1, () => '{"row":99,"told":true}'], ["log", 1, () => '{"row":0,"told":true}']);
+    damages.push(["log", 1, () => '{"row":0.5,"again":true}'], ["log", 1, () => '{"row":6,"sent":"create"}']);
+    damages.push(["log", 1, () => '{"row":0,"ended":"toString","attempts":1}']);
+    for (const [which, line, damage] of damages) {
+      const made = copy();
+      const path = which === "log" ? made.log : made.list;
+      const text = readFileSync(path, "utf8").split("\n");
+      text[line - 1] = damage(text[line - 1] ?? "");
+      writeFileSync(path, text.join("\n"));
+      const before = contents(made.to);
+      const service = createFake();
+      const { audit, errors, add } = createBench(made.to, service);
+      await assert.rejects(add(urls(3)), (error: Trouble) => error.kind === "damaged");
+      assert.ok(errors[0]?.message.includes(`${path}, line ${line}: `), errors[0]?.message);
+      await add(urls(3), { batch: "another" });
+      await audit.pause();
+      assert.deepEqual(
+        contents(made.to).filter(([name, text]) => before.some((b) => b[0] === name && b[1] === text)).length,
+        before.length,
+      );
+      assert.equal(await audit.reset("default"), 1);
+      assert.equal(await add(urls(3)), 3);
+      await audit.close();
+    }
+  });
+
+  it("notice that a file is missing, or does not belong there", async () => {
+    for (const [name, from] of [["log.jsonl"], ["pages-1.jsonl"], ["pages-2.jsonl", "pages-1.jsonl"]] as const) {
+      const { to } = copy();
+      const path = join(to, "node/1-default", name);
+      if (from) cpSync(join(to, "node/1-default", from), path);
+      else execFileSync("rm", [path]);
+      const store = await openFiles(to, "node", never);
+      assert.ok(store.broken[0]?.error.message.startsWith(path), store.broken[0]?.error.message);
+      await store.close();
+    }
+  });
+
+  it("do not depend on the clock", async () => {
+    const { to } = copy();
+    const past = new Date("1999-01-01");
+    for (const entry of readdirSync(to, { recursive: true })) utimesSync(join(to, String(entry)), past, past);
+    const service = createFake();
+    const { audit, finished } = createBench(to, service);
+    const now = Date.now;
+    Date.now = () => now() - 10 * 365 * 86_400_000;
+    try {
+      await audit.resume();
+      assert.equal((await finished()).done, 7);
+    } finally {
+      Date.now = now;
+      await audit.close();
+    }
+  });
+});

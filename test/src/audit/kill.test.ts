@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createFolder, type Report } from "./fake.js";
+
+const VICTIM = fileURLToPath(new URL("victim.js", import.meta.url));
+const date = "2026-01-01T00:00:00.000Z";
+const KNOWN: Report[] = [{ id: 7, url: "a.example/old", created_at: date, generated_at: date }];
+const PAGES = ["a.example/1", "a.example/old", "no page", "a.example/2", "https://a.example/1", "a.example/3"];
+const OUTCOMES = ["created", "regenerated", "failed", "created", "created", "created"];
+const REQUESTS = ["create a.example/1", "create a.example/2", "create a.example/3", "regenerate a.example/old"];
+
+/** Runs the process until it ends; it kills itself at the n-th side effect. Returns whether it did. */
+async function run(folder: string, n: number, cut = ""): Promise<boolean> {
+  const parameters = [VICTIM, folder, String(n), JSON.stringify(PAGES), cut];
+  const child = spawn(process.execPath, parameters, { stdio: ["ignore", "ignore", "inherit"] });
+  const [code, signal] = await once(child, "exit");
+  assert.ok(code === 0 || signal === "SIGKILL", `${code} ${signal}`);
+  return signal === "SIGKILL";
+}
+
+async function prepare() {
+  const made = await createFolder();
+  await mkdir(join(made.folder, "jobs"));
+  writeFileSync(join(made.folder, "service"), JSON.stringify({ reports: KNOWN }));
+  return made;
+}
+
+function check(folder: string): void {
+  const { carriedOut } = JSON.parse(readFileSync(join(folder, "service"), "utf8"));
+  assert.deepEqual(carriedOut.sort(), REQUESTS);
+  const told = readFileSync(join(folder, "told"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const rows = new Map<number, { outcome: string; record: object | null }>();
+  for (const { index, outcome, repeated, record } of told) {
+    assert.ok(repeated || !rows.has(index), `row ${index} was told again, and the message does not say so`);
+    rows.set(index, { outcome, record });
+  }
+  assert.deepEqual(
+    OUTCOMES.map((_, index) => rows.get(index)?.outcome),
+    OUTCOMES,
+  );
+  for (const { outcome, record } of rows.values()) assert.equal(record === null, outcome === "failed");
+  // One page failed, so that the batch stays for a retry; nothing else is left behind.
+  const [batch = "", ...others] = readdirSync(join(folder, "jobs/node"));
+  assert.deepEqual(others, []);
+  assert.deepEqual(readdirSync(join(folder, "jobs/node", batch)).sort(), ["log.jsonl", "pages-1.jsonl"]);
+  assert.deepEqual(readdirSync(join(folder, "jobs")), ["node"]);
+}
+
+describe("an audit whose process is killed", function () {
+  this.timeout(180_000);
+
+  for (const cut of ["", ", and the power is cut"])
+    it(`requests no page twice and tells every row, at whichever side effect${cut}`, async () => {
+      let next = 1;
+      let ended = 0;
+      async function work(): Promise<void> {
+        while (ended === 0) {
+          const n = next++;
+          const { folder, remove } = await prepare();
+          try {
+            const killed = await run(folder, n, cut);
+            if (!killed) ended ||= n;
+            else await run(folder, 0);
+            check(folder);
+          } catch (error) {
+            ended ||= n;
+            throw new Error(`Killed at side effect ${n}: ${(error as Error).message}`);
+          } finally {
+            await remove();
+          }
+        }
+      }
+      await Promise.all([work(), work()]);
+      assert.ok(ended > 50, String(ended));
+    });
+
+  it("requests no page twice and tells every row when it is killed again and again", async () => {
+    for (let round = 0; round < 5; round++) {
+      const { folder, remove } = await prepare();
+      let kills = 0;
+      while (await run(folder, 12 + ((round * 31 + kills * 17) % 40))) kills++;
+      check(folder);
+      await remove();
+    }
+  });
+});
