@@ -200,7 +200,7 @@ const existing: Param = {
   values: { create: "Create a new one", regenerate: "Regenerate it", return: "Return it" },
   default: "create",
   initial: "create",
-  help: "What to do if the page already has a report. If it has none, one is created.",
+  help: "Action if the page already has a report. If it has none, a report is created.",
 };
 const maxAge: Param = {
   kind: "count",
@@ -209,7 +209,7 @@ const maxAge: Param = {
   initial: "",
   example: "7",
   shown: { existing: ["regenerate", "return"] },
-  help: "Days. An older report is regenerated or replaced by a new one; one that is not older is returned. Blank: any age is returned, and every report is regenerated.",
+  help: "Age up to which the existing report is returned, in days. If it is older, it is regenerated (Regenerate it) or a new one is created (Return it). Blank: the age is ignored.",
 };
 
 const output: Field = {
@@ -237,7 +237,7 @@ const target: Field = {
   label: "Target",
   fold: true,
   default: "payload",
-  help: "Property of msg that receives the result. The payload is kept if this is another property.",
+  help: "Property of msg for the result. If it is not payload, msg.payload is unchanged.",
 };
 const single = { output, target };
 const listing: Record<string, Field> = {
@@ -296,8 +296,8 @@ export const operations = {
   }),
   "seo-report-store": define({
     title: "store report",
-    help: "Creates an SEO report for a web page.",
-    returns: "The new report.",
+    help: "Creates an SEO report for a web page, or regenerates or returns the existing one.",
+    returns: "The page's report: new, regenerated or existing.",
     record: "report",
     color: REPORT,
     method: "POST",
