@@ -42,7 +42,7 @@ export type Config = NodeDef & Record<string, unknown>;
  * What Catch nodes get is the same as of an Error: its text and its `code`. But the debug sidebar cuts an Error, and a text,
  * after 80 characters; it shows only a regular expression whole, which it knows by its constructor's name.
  */
-const forNodeRed = ({ code, message }: SeoError) =>
+export const forNodeRed = ({ code, message }: SeoError) =>
   Object.assign(new String(message), { code, constructor: RegExp }) as unknown as Error;
 
 /**

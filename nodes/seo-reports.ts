@@ -1,6 +1,7 @@
 import type { NodeAPI } from "node-red";
 import { operations } from "../src/operations.js";
 import { registerAdmin } from "./admin.js";
+import { registerAudit } from "./audit.js";
 import { registerChanges } from "./changes.js";
 import { registerOperation } from "./operation.js";
 import { registerService } from "./service.js";
@@ -10,5 +11,6 @@ export default function register(RED: NodeAPI): void {
   registerService(RED);
   registerAdmin(RED);
   registerChanges(RED);
+  registerAudit(RED);
   for (const [type, row] of Object.entries(operations)) registerOperation(RED, type, row);
 }

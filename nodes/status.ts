@@ -9,7 +9,7 @@ const SECOND = 1000;
 const UNCHANGED = "seo-reports.status.unchanged";
 
 /** A span of time as a status shows it. The symbols are the same in every language. */
-function span(ms: number): string {
+export function span(ms: number): string {
   const seconds = Math.ceil(ms / SECOND);
   if (seconds < 120) return `${seconds} s`;
   const minutes = Math.round(seconds / 60);

@@ -49,7 +49,7 @@ export interface SendOptions {
   /** Called when the response was lost. Until `sending` is called again, the request is not in flight. */
   lost?: () => void;
   /** A request that another process was sending: it is looked for first. */
-  intent?: Intent;
+  intent?: Intent | undefined;
   /** Query parameters that are not in the interface's document: the page, the cursor. */
   extra?: Record<string, string> | undefined;
 }
@@ -229,6 +229,9 @@ export function createClient(options: ClientOptions) {
 
     /** How many requests can be in flight. */
     concurrency,
+
+    /** Milliseconds for which a lost response is looked for; 0 is never. */
+    horizon: reconcile,
 
     /** Milliseconds that a lane has to wait because of a pause, the rate, or a failed attempt. */
     waitingFor: (lane: Lane) => Math.max(queue.blockedFor(), lane.until - performance.now()),

@@ -22,7 +22,7 @@ const records = {
 };
 
 /** The properties of `msg.seo` that a node can send. Only the changes node has no path. */
-const metadata = ({ path, list, deletes, lookup, metadata }: Form) =>
+const metadata = ({ path, list, deletes, lookup, params, metadata }: Form) =>
   metadata ?? [
     "operation",
     "statusCode",
@@ -33,6 +33,7 @@ const metadata = ({ path, list, deletes, lookup, metadata }: Form) =>
     ...(list || !path ? ["page", "pages", "total", "truncated"] : []),
     ...(deletes ? ["alreadyDeleted"] : []),
     ...(lookup ? ["reconciled"] : []),
+    ...(params?.existing ? ["outcome"] : []),
     ...(path ? [] : ["change", "previous", "fields"]),
   ];
 

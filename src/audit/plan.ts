@@ -1,6 +1,6 @@
 import { readAddress } from "../address.js";
 import { dateOf, decide, isNewer } from "../existing.js";
-import { reportsIn } from "../reconcile.js";
+import { reportsIn } from "../reconcile/account.js";
 import type { List } from "./list.js";
 import type { Requests } from "./requests.js";
 import type { Batch } from "./store.js";

@@ -1,5 +1,5 @@
 import { SeoError } from "../errors.js";
-import { reportsIn } from "../reconcile.js";
+import { reportsIn } from "../reconcile/account.js";
 import { type Requests, toJSON } from "./requests.js";
 import type { Claim, Ended, Sent } from "./store.js";
 

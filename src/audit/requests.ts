@@ -1,5 +1,5 @@
 import type { SeoError } from "../errors.js";
-import type { Intent } from "../reconcile.js";
+import type { Intent } from "../reconcile/look.js";
 
 /** A response, and what it took to get it. */
 export interface Answer {

@@ -1,6 +1,6 @@
 import { readAddress } from "../address.js";
 import { SeoError } from "../errors.js";
-import { checkInput } from "../input.js";
+import { validateInput } from "../input.js";
 import { type Operation, operations } from "../operations.js";
 
 /** One row of a list of pages. */
@@ -41,7 +41,7 @@ function problemOf(row: unknown): string | undefined {
   }
   if (typeof url !== "string") return `The URL must be text; it is ${show(url)}.`;
   try {
-    checkInput(STORE, { url }, { url: "the row's url" });
+    validateInput(STORE, { url }, { url: "the row's url" });
   } catch (error) {
     return (error as SeoError).message;
   }

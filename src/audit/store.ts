@@ -1,5 +1,5 @@
 import type { SeoError } from "../errors.js";
-import type { Intent } from "../reconcile.js";
+import type { Intent } from "../reconcile/look.js";
 import type { List, Settings } from "./list.js";
 import type { Outcome, State } from "./pages.js";
 import type { Row } from "./rows.js";
