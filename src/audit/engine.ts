@@ -21,8 +21,8 @@ export interface Surroundings extends Omit<Tools, "disk" | "isClosed"> {
 
 type Job = (hold: Hold) => Promise<void>;
 
-/** For each request in flight, so many whose response was lost can be looked for. */
-const MOST_LOST = 10;
+/** For each slot, so many pages can be in work without a request in flight: most of them look for a response that was lost. */
+const MOST_ASIDE = 10;
 
 /** Works through batches, the oldest first. One request per page and batch, whatever happens. */
 export function createEngine({ store, share, clock, ...surroundings }: Surroundings) {
@@ -79,7 +79,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
       run.due = false;
       return () => work.plan(run, wanted);
     }
-    if (slots.lost() >= share * MOST_LOST || (run.stopped() && run.planning)) return undefined;
+    if (slots.aside() >= share * MOST_ASIDE || (run.stopped() && run.planning)) return undefined;
     const fresh = await batch.take("new");
     if (fresh) return pageOf(run, fresh, false);
     if (!streak || run.active > 0) return undefined;

@@ -1,14 +1,16 @@
-/** What a job holds: a slot, except while its response is lost and looked for. */
+/** A job's slot. It has one while its request is in flight. */
 export interface Hold {
-  lose(): void;
+  /** Nothing is in flight any more, and the job goes on. */
+  leave(): void;
+  /** Waits for a slot again. */
   regain(): Promise<void>;
   end(): void;
 }
 
-/** So many requests can be in flight. `freed` is called when a job gives its slot up before it ends. */
+/** So many requests can be in flight. `freed` is called when a job leaves its slot before it ends. */
 export function createSlots(count: number, freed: () => void) {
   let free = count;
-  let lost = 0;
+  let aside = 0;
   const waiting: (() => void)[] = [];
 
   function give(): void {
@@ -18,18 +20,18 @@ export function createSlots(count: number, freed: () => void) {
   }
 
   return {
-    /** How many jobs look for their response. */
-    lost: () => lost,
+    /** How many jobs have left their slot. */
+    aside: () => aside,
 
     take(): Hold | undefined {
       if (free === 0) return undefined;
       free--;
       let inFlight = true;
       return {
-        lose() {
+        leave() {
           if (!inFlight) return;
           inFlight = false;
-          lost++;
+          aside++;
           give();
           freed();
         },
@@ -40,12 +42,12 @@ export function createSlots(count: number, freed: () => void) {
           if (free > 0) free--;
           else await new Promise<void>((resolve) => waiting.push(resolve));
           inFlight = true;
-          lost--;
+          aside--;
         },
 
         end() {
           if (inFlight) give();
-          else lost--;
+          else aside--;
         },
       };
     },

@@ -53,9 +53,9 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
 
   async function request({ batch }: Run, claim: Claim, hold: Hold): Promise<End> {
     // What is looked for is not in flight.
-    if (claim.request.intent) hold.lose();
+    if (claim.request.intent) hold.leave();
     return sendRequest(requests, claim, {
-      lost: hold.lose,
+      lost: hold.leave,
       async sending(sent) {
         await hold.regain();
         if (isClosed() || batch.dropped) throw cancelled;
@@ -82,6 +82,8 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     const result = await request(run, claim, hold);
     const { error } = result.ended;
     if (error?.code === "SEO_CANCELLED") throw cancelled;
+    // The next request need not wait for the disk. After a failure it does, because it may be the one that stops the batch.
+    if (!error) hold.leave();
     await end(run, page, result.ended);
     run.requestEnded();
     if (!error || batch.dropped) await tell(run, page, result);
