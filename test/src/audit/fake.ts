@@ -117,7 +117,9 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     }
     async function fly(): Promise<void> {
       await sending?.(
-        known ? { generatedAt: known.generated_at } : { watermark: { rank: reports.at(-1)?.id ?? 0, ids: [] } },
+        known
+          ? { generatedAt: known.generated_at }
+          : { watermark: { of: "id", rank: reports.at(-1)?.id ?? 0, ids: [] } },
       );
       if (signal.aborted) throw cancelled;
       most = Math.max(most, ++inFlight);
