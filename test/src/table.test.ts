@@ -68,11 +68,11 @@ describe("The table of operations", () => {
       response.end('{"data":[{"id":1}]}');
     });
     before((done) => {
-      Object.assign(operations, { [TYPE]: added });
+      for (const list of [operations, nodeTypes]) Object.assign(list, { [TYPE]: added });
       server.listen(0, "127.0.0.1", done);
     });
     after(() => {
-      Reflect.deleteProperty(operations, TYPE);
+      for (const list of [operations, nodeTypes]) Reflect.deleteProperty(list, TYPE);
       server.close();
     });
 
