@@ -16,7 +16,7 @@ export interface ServiceNode extends Node<{ apiKey?: unknown }> {
 }
 
 /** Where a key is sent. */
-export interface Place {
+interface Place {
   baseUrl?: unknown;
   tls?: string;
   proxy?: string;

@@ -1,8 +1,8 @@
 /** Why a text is not allowed; the editor has a sentence for each. */
-export type Fault = "long" | "control" | "segment" | "choice" | "count";
+type Fault = "long" | "control" | "segment" | "choice" | "count";
 
 /** The limits of a field. */
-export interface Limits {
+interface Limits {
   /** The allowed values, each with its label. */
   values?: Record<string, string>;
   /** The minimum of a whole number. */
@@ -51,7 +51,7 @@ export const named = (value: string, label = value) =>
 const words: Record<string, string> = { true: "1", false: "0" };
 
 /** What each kind of value accepts. The schemas of the runtime and the validation in the editor both use it. */
-export const kinds = {
+const kinds = {
   text: {
     types: scalar,
     longest: LONGEST,
