@@ -5,11 +5,11 @@ import { variableIn } from "../src/kinds.js";
 import { rowOf } from "../src/operations.js";
 import { impatient, openClient, type ServiceNode } from "./service.js";
 
-/** What the editor shows, and sends, in place of a key that is stored. */
+/** The editor shows and sends this instead of a stored key. */
 const PLACEHOLDER = "__PWRD__";
 const SUGGESTIONS = 25;
 
-/** A service as the editor has it, deployed or not. */
+/** The settings of a service in the editor, deployed or not. */
 interface Draft {
   id?: string;
   baseUrl?: string;
@@ -26,8 +26,8 @@ function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
 }
 
 /**
- * A client for what the dialog shows. The stored key goes nowhere but where it was stored for: with another
- * base URL, proxy or TLS configuration it has to be typed again.
+ * A client for the settings in the edit dialog. The stored key is used only with the base URL, proxy and TLS configuration
+ * that were deployed with it.
  */
 async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
   const node = RED.nodes.getNode(String(draft.id ?? "")) as ServiceNode | null;

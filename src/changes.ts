@@ -1,6 +1,6 @@
 import { idOf } from "./pages.js";
 
-/** What is kept of a report between two looks at the list: what may change, and its address for when it is gone. */
+/** The saved values of a report: those that can change, and its URL for when it is deleted. */
 export interface Figures {
   id: unknown;
   url: string | null;
@@ -12,15 +12,15 @@ export interface Figures {
   updated_at: string | null;
 }
 
-/** The reports by id, as text. */
+/** The saved reports by ID, as text. */
 export type Snapshot = Record<string, Figures>;
 
 export interface Change {
   change: "created" | "changed" | "deleted";
-  /** The report as it is listed now, or what was kept of one that is gone. */
+  /** The report as listed now, or the saved values of a deleted one. */
   record: unknown;
   previous?: Figures;
-  /** The names of the figures that differ. */
+  /** The names of the values that differ. */
   fields?: string[];
 }
 
@@ -30,7 +30,7 @@ const text = (value: unknown) => (typeof value === "string" && value !== "" ? va
 const number = (value: unknown) =>
   value === null || value === "" || !Number.isFinite(Number(value)) ? null : Number(value);
 
-/** Older installations give the score as a number in `result`, and no word; types differ between answers ("2" and 2). */
+/** Older services return the score as a number in `result`. Types differ between responses ("2" and 2). */
 function figures(record: unknown): Figures {
   const { id, url, score, result, privacy, created_at, generated_at, updated_at } = Object(record) as Json;
   const points = number(result);
@@ -46,20 +46,20 @@ function figures(record: unknown): Figures {
   };
 }
 
-/** What counts when a threshold says how far a score must move: a report that was made again is then no change by itself. */
+/** The values that count if a threshold is set: a regenerated report alone is then no change. */
 const decisive = ["score", "result", "privacy"];
 
 /**
- * Compares the list with what was seen before, record by record; `seen` then holds what to keep.
- * `threshold`: points by which a score must have moved; a score that moved less is kept as it was, so that
- * small steps add up. A figure that the answer leaves out is kept as it was, too.
+ * Compares a list with the saved state, record by record; `seen` is the new state to save.
+ * `threshold`: the minimum score difference. The saved score is kept if the difference is smaller, so that small
+ * differences add up. A saved value is also kept if the response lacks it.
  */
 export function createComparison(before: Snapshot, threshold = 0) {
   const seen: Snapshot = Object.create(null);
   return {
     seen,
 
-    /** The change that a listed record shows, if any. Throws SEO_RESPONSE for a record without an id. */
+    /** The change of a record, if any. Throws SEO_RESPONSE for a record without an ID. */
     compare(record: unknown): Change | undefined {
       const id = idOf(record, "id");
       const now = figures(record);
@@ -68,7 +68,7 @@ export function createComparison(before: Snapshot, threshold = 0) {
       if (!previous) return { change: "created", record };
       const names = Object.keys(now) as (keyof Figures)[];
       for (const name of names) if (now[name] === null || name === "id") Object.assign(now, { [name]: previous[name] });
-      // A score that was not known has not moved by so many points: it is news.
+      // A first score counts, whatever the threshold.
       const moved = previous.score === null ? threshold : Math.abs(Number(now.score) - previous.score);
       if (moved < threshold) now.score = previous.score;
       const fields = names.filter((name) => now[name] !== previous[name]);
@@ -76,7 +76,7 @@ export function createComparison(before: Snapshot, threshold = 0) {
       return counts ? { change: "changed", record, previous, fields } : undefined;
     },
 
-    /** The reports that were not listed any more. To be asked only after a whole list. */
+    /** The reports that are no longer listed. Correct only after a complete list. */
     deleted(): Change[] {
       const gone = Object.keys(before).filter((id) => !Object.hasOwn(seen, id));
       return gone.map((id) => ({ change: "deleted", record: before[id], previous: before[id] as Figures }));

@@ -56,7 +56,7 @@ export const codes = {
 
 export type Code = keyof typeof codes;
 
-/** Where a request can stop, each with what to do about it. */
+/** The stages at which a request can fail, each with its remedy. */
 export const stages = {
   config: "Check the settings of the SEO service node.",
   variable: "Set it in the environment of the Node-RED process, then restart Node-RED.",
@@ -78,30 +78,30 @@ export const stages = {
 
 export type Stage = keyof typeof stages;
 
-/** What is known of a failure beside its code and message. */
+/** The details of an error. */
 export interface Details {
-  /** The HTTP status, where there was an answer. */
+  /** The HTTP status, if there was a response. */
   statusCode?: number | undefined;
   /** The service's messages by field (both shapes of a 422). */
   fields?: Record<string, string[]> | undefined;
-  /** Seconds that the service asked to wait. */
+  /** Seconds to wait, as the service requires. */
   retryAfter?: number | undefined;
-  /** Requests that were sent for it. */
+  /** The number of requests that were sent. */
   attempts?: number | undefined;
-  /** The service may have done what was asked although it failed. */
+  /** The request may have taken effect. */
   uncertain?: boolean | undefined;
   /** The reports that may be the one that was requested, if that is uncertain. */
   candidates?: { id: unknown; url: unknown; created_at: unknown }[] | undefined;
-  /** The service's answer: JSON, or the beginning of a text. */
+  /** The body of the response: JSON, or the beginning of a text. */
   body?: unknown;
   /** Another attempt may succeed. */
   transient?: boolean | undefined;
   stage?: Stage | undefined;
-  /** What the editor's sentence about the stage mentions: a variable's name, where a redirect points. */
+  /** The placeholders of the editor's sentence about the stage: a variable's name, the target of a redirect. */
   values?: Record<string, string> | undefined;
 }
 
-/** The one error of this package. Built fresh: it has no cause, no headers and no address with a query. */
+/** The only error of this package. It has no cause, no headers and no URL with a query, because these can hold secrets. */
 export class SeoError extends Error {
   override readonly name = "SeoError";
   readonly code: Code;
@@ -113,7 +113,7 @@ export class SeoError extends Error {
     this.details = details;
   }
 
-  /** Node-RED shows `String(error)`; the class's name would only stand in the way. */
+  /** Node-RED shows `String(error)`: the message without the name of the class. */
   override toString(): string {
     return this.message;
   }
@@ -122,7 +122,7 @@ export class SeoError extends Error {
     return new SeoError(this.code, this.message, { ...this.details, ...details });
   }
 
-  /** What a flow reads as `msg.seo.error`. */
+  /** The value of `msg.seo.error`. */
   toJSON() {
     const { statusCode, fields, retryAfter, attempts = 0, uncertain = false, candidates, body } = this.details;
     const { code, message } = this;
@@ -145,7 +145,7 @@ const connectTimeout: Fault = ["SEO_TIMEOUT", "timed out while connecting", { st
 const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", ...notSent }];
 const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
 
-/** What undici and Node call a fault, and what it means: whether it was sent, and whether to try again. */
+/** The codes of undici and Node, each with its meaning: whether the request was sent, and whether a retry may succeed. */
 const faults = new Map<unknown, Fault>(
   Object.entries({
     ECONNREFUSED: ["SEO_NETWORK", "connection refused", { stage: "connect", ...notSent }],
@@ -172,7 +172,7 @@ const faults = new Map<unknown, Fault>(
   } satisfies Record<string, Fault>),
 );
 
-/** The same where there are more names than can be listed: by the error's name and code. */
+/** The same for families of codes, by the error's name and code. */
 const patterns: [pattern: RegExp, fault: Fault][] = [
   [/^HTTPParserError/, malformed("the response is not valid HTTP")],
   [/\b(Z_|ERR__|ERR_BROTLI)/, malformed("the response could not be decompressed")],
@@ -182,19 +182,19 @@ const patterns: [pattern: RegExp, fault: Fault][] = [
   ],
 ];
 
-/** Turns whatever was thrown while asking `origin` into a SeoError. Never quotes the cause, which may hold secrets. */
+/** Turns anything thrown by a request to `origin` into an SeoError. Never quotes the cause, which can hold secrets. */
 export function fromCause(cause: unknown, origin: string): SeoError {
   if (cause instanceof SeoError) return cause;
   const { code, name, syscall, errors } = Object(cause) as Record<string, unknown>;
   const said = [name, code].filter((part) => typeof part === "string").join(" ");
-  // Of a host with several addresses, Node reports the errors together, without the system call.
+  // If a host has several addresses, Node collects their errors and omits the system call.
   const connecting = syscall === "connect" || Array.isArray(errors);
   const known =
     code === "ETIMEDOUT" && connecting
       ? connectTimeout
       : (faults.get(code) ?? patterns.find(([pattern]) => pattern.test(said))?.[1]);
   const [seoCode, sentence, details] = known ?? broken;
-  // undici's and Node's own codes say nothing that the sentence does not.
+  // Known codes of undici and Node add nothing to the sentence; those of the system and of TLS do.
   const isCode =
     typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) && !(faults.has(code) && /^(UND|ERR)_/.test(code));
   const reason = isCode ? ` (${code})` : "";

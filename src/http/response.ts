@@ -8,7 +8,7 @@ import type { Redact } from "./redact.js";
 
 export type Headers = Record<string, string | string[] | undefined>;
 
-/** A response as it came over the wire. */
+/** A response as received. */
 export interface Received {
   statusCode: number;
   headers: Headers;
@@ -16,11 +16,11 @@ export interface Received {
 }
 
 const MAX_DECODED = 64 << 20;
-/** Node-RED ends when it clones a message that is nested some 1 900 levels deep; a report has five. */
+/** Node-RED crashes when it clones a message that is nested about 1,900 levels deep; a report has five levels. */
 const MAX_DEPTH = 64;
 /** How much of a text that is not JSON is searched for secrets. */
 const MAX_SEARCHED = 1 << 16;
-/** How much of a text an error quotes: enough to recognize whose it is. */
+/** How much of a text an error quotes: enough to recognize its server. */
 const MAX_QUOTED = 1000;
 
 /** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */
@@ -156,8 +156,8 @@ function redirected(status: number, headers: Headers, redact: Redact): SeoError 
 }
 
 /**
- * Turns an error response into an error. The service's words are redacted before anything is made of them; status,
- * wait and certainty are the client's own, and no secret can change them.
+ * Turns an error response into an error. The service's texts are redacted before they are used. Status, wait and certainty
+ * are the client's own, so no secret can change them.
  */
 function toError(status: number, headers: Headers, text: string, redact: Redact, subject?: string): SeoError {
   const parsed = parseJson(text);
@@ -183,20 +183,20 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
   return new SeoError(code, sentence(status, said, subject).slice(0, MAX_QUOTED) + tooLong, details);
 }
 
-/** The beginning of a text that is not JSON. It is cut last: half of a secret would not be found. */
+/** The beginning of a text that is not JSON. It is shortened last, because half a secret would not be found. */
 const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHED)).slice(0, MAX_QUOTED);
 
-/** What must not be in a response that reaches a flow, and how an error names its request. */
+/** Removes secrets from a response, and names the record in an error. */
 export interface Context {
   /** Redacts the API key in a success; `text` is what it was read from. */
   redactKey<T>(value: T, text: string): T;
-  /** Redacts all secrets of the request in an error. Made only when it is needed. */
+  /** Creates the function that redacts all secrets of the request in an error. */
   redactor(): Redact;
   /** The record that the path names: `report ID 27`. */
   subject(): string | undefined;
 }
 
-/** Reads a response: the body of a success, or null where a delete returns none. Throws an SeoError for any other. */
+/** Reads a response: the body of a success, or null if a delete returns none. Throws an SeoError for any other. */
 export async function readResponse(row: Operation, received: Received, context: Context): Promise<unknown> {
   const { statusCode, headers } = received;
   if (statusCode < 200 || statusCode > 299) {
