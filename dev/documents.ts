@@ -49,8 +49,14 @@ function section([type, form]: [string, Form]): string {
       const described = [row.help, ...(values.length ? [`One of: ${values.join(", ")}.`] : [])].join(" ");
       const unset = row.required
         ? "required"
-        : code(row.default) && `${row.source ? "service: " : ""}${code(row.default)}`;
-      return [code(name), row.label, ...(params ? [row.source ? code(`msg.${row.value}`) : ""] : []), described, unset];
+        : code(row.default) && `${row.source === "msg" ? "service: " : ""}${code(row.default)}`;
+      return [
+        code(name),
+        row.label,
+        ...(params ? [row.source === "msg" ? code(`msg.${row.value}`) : row.source ? "a fixed value" : ""] : []),
+        described,
+        unset,
+      ];
     });
   const head = ["Property", "Label", ...(params ? ["A new node reads"] : []), "Description", "Default"];
   return [

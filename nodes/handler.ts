@@ -63,7 +63,7 @@ export function handleInput(
   const read = createSources(RED, node, row, config);
   const status = createStatus(RED, node);
   const lane = createLane(maxActive);
-  const { method = "GET", path = "" } = row as Partial<Operation>;
+  const { method = "GET" } = row as Partial<Operation>;
   let client: Client | undefined;
   let tools: Promise<Tools> | undefined;
   let unanswered = 0;
@@ -81,7 +81,7 @@ export function handleInput(
     readonly lane = lane;
     readonly since = performance.now();
     pending = 0;
-    ended = false;
+    closed = false;
     constructor(
       readonly tools: Tools,
       readonly input: Record<string, string>,
@@ -138,8 +138,7 @@ export function handleInput(
     if (lane.closed && error.details.attempts === 0) return;
     const seo = { operation: type, error: error.toJSON() };
     report({ _msgid: msg._msgid, seo }, () => {
-      // Where the path names no record, only the base URL can be wrong.
-      status.failed(error.code === "SEO_NOT_FOUND" && !path.includes("{") ? "SEO_RESPONSE" : error.code);
+      status.failed(error.code);
       msg.seo = seo;
       done(forNodeRed(error));
     });

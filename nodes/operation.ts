@@ -1,10 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 import type { NodeAPI } from "node-red";
+import { SeoError } from "../src/errors.js";
 import { isIdle } from "../src/kinds.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readShape } from "../src/pages.js";
+import { type Outcome, submit } from "../src/submit.js";
 import { type Config, handleInput, type Job, type StatusText } from "./handler.js";
 import { metadata, readAllPages } from "./pages.js";
+import type { Message } from "./sources.js";
 
 /** Sends a row's request and what comes of it; resolves with the status of the success. */
 type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<StatusText>;
@@ -14,25 +17,61 @@ const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =
     ? RED._("seo-reports.status.records", { count })
     : RED._("seo-reports.status.of", { count, total });
 
+/** Where a message gets the result. */
+interface Target {
+  set(msg: Message, result: unknown): void;
+  /** The message without what `set` replaces. */
+  rest(msg: Message): Message;
+}
+
+/** Reads the option `target`. Throws SEO_INPUT if the message has a value there that cannot have properties. */
+function targetOf(RED: NodeAPI, { settings: { target = "payload" }, msg }: Job): Target {
+  const path = RED.util.normalisePropertyExpression(target) as string[];
+  let holder: unknown = msg;
+  for (const [i, key] of path.slice(0, -1).entries()) {
+    holder = (holder as Message)[key];
+    if (holder === undefined) break;
+    if (typeof holder !== "object" || holder === null) {
+      const place = path.slice(0, i + 1).join(".");
+      throw new SeoError("SEO_INPUT", `The result cannot be set in msg.${target}: msg.${place} is not an object.`);
+    }
+  }
+  const top = String(path[0]);
+  return {
+    set: (msg, result) => RED.util.setMessageProperty(msg, target, result, true),
+    rest({ [top]: old, ...rest }) {
+      return path.length > 1 && old !== undefined ? { ...rest, [top]: old } : rest;
+    },
+  };
+}
+
 /** One request, one message. */
 const single =
   (payload: (body: unknown) => unknown): Output =>
-  async (RED, { client, task, settings, input, msg, queued, elapsed, send }, type, row) => {
-    const answer = await client.send(type, input, { task, method: settings.method });
+  async (RED, job, type, row) => {
+    const { client, task, settings, input, msg, queued, elapsed, send } = job;
+    const target = targetOf(RED, job);
+    const options = { task, method: settings.method };
+    const answer = await (row.params.existing
+      ? submit(client, type, input, options)
+      : client.send(type, input, options));
     const shape = row.list ? readShape(answer.body) : undefined;
-    msg.payload = payload(answer.body);
+    target.set(msg, payload(answer.body));
     msg.seo = metadata(type, { ...answer, duration: elapsed(), waited: queued + answer.waited }, shape);
     send(msg);
     if (shape) return figures(RED, shape.records.length, shape.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
-    return () => `seo-reports.status.${idle ? "unchanged" : row.done}`;
+    const { outcome = "created" } = answer as { outcome?: Outcome };
+    const done = outcome === "created" ? row.done : outcome;
+    return () => `seo-reports.status.${idle ? "unchanged" : done}`;
   };
 
 /** Reads all pages, and sends a message for each part of a page. */
 const stream =
   (cut: (page: Page) => unknown[]): Output =>
   async (RED, job, type, row) => {
-    const { payload: _, parts, ...rest } = job.msg;
+    const target = targetOf(RED, job);
+    const { parts, ...rest } = target.rest(job.msg);
     // A length above one makes the join node combine parts that are arrays into one array.
     const group = {
       id: RED.util.generateId(),
@@ -47,7 +86,9 @@ const stream =
       if (!held) return;
       const place = { ...group, index, ...(last && { count: index + 1 }) };
       index++;
-      job.send({ ...RED.util.cloneMessage({ ...rest, seo: held.seo, parts: place }), payload: held.payload });
+      const msg = RED.util.cloneMessage({ ...rest, seo: held.seo, parts: place });
+      target.set(msg, held.payload);
+      job.send(msg);
       held = undefined;
     };
     let count = 0;
@@ -77,6 +118,7 @@ const outputs: Record<string, Output> = {
   body: single((body) => body),
   data: single((body) => (Object.hasOwn(Object(body), "data") ? (body as { data: unknown }).data : body)),
   async all(RED, job, type, row) {
+    const target = targetOf(RED, job);
     const payload: unknown[] = [];
     let seo = {};
     let total: number | undefined;
@@ -84,7 +126,8 @@ const outputs: Record<string, Output> = {
       for (const record of page.records) payload.push(record);
       ({ seo, total } = page);
     }
-    job.send(Object.assign(job.msg, { payload, seo }));
+    target.set(job.msg, payload);
+    job.send(Object.assign(job.msg, { seo }));
     return figures(RED, payload.length, total);
   },
   pages: stream(wholePage),

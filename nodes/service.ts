@@ -1,6 +1,6 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
-import type { ProxyOptions, TlsOptions } from "../src/config.js";
+import type { ClientOptions, ProxyOptions, TlsOptions } from "../src/config.js";
 import { type Details, SeoError } from "../src/errors.js";
 import { variableIn } from "../src/kinds.js";
 
@@ -15,21 +15,14 @@ export interface ServiceNode extends Node<{ apiKey?: unknown }> {
   probe(draft: Place): Promise<Client>;
 }
 
-/** Where a key is sent. */
-interface Place {
-  baseUrl?: unknown;
+/** What the editor knows of a service, deployed or not. */
+export interface ServiceConfig extends Omit<ClientOptions, "apiKey" | "tls" | "proxy"> {
   tls?: string;
   proxy?: string;
 }
 
-/** What the editor knows of a service, deployed or not. */
-export interface ServiceConfig extends Place {
-  timeout?: unknown;
-  concurrency?: unknown;
-  rate?: unknown;
-  queue?: unknown;
-  retries?: unknown;
-}
+/** Where a key is sent. */
+export type Place = Pick<ServiceConfig, "baseUrl" | "tls" | "proxy">;
 
 /** How long somebody waits at a dialog: seconds, and no retry. */
 export const impatient = { timeout: "10", retries: "0" };

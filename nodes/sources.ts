@@ -30,9 +30,14 @@ const names: Record<string, (value: string) => string> = {
   jsonata: () => "the JSONata expression",
 };
 
-/** Where a new node reads a parameter: the main one from the payload, the others from its property of that name. */
-const preset = ({ main, params }: NodeType, param: string) =>
-  param === main ? "payload" : `payload.${params[param]?.wire ?? param}`;
+/**
+ * Where a node reads a parameter that its flow does not mention: the main one from the payload, the others from its property of
+ * that name. One that is not sent came with a later version: it is blank.
+ */
+function preset({ main, params }: NodeType, param: string): string {
+  const { place, wire = param } = params[param] ?? {};
+  return place === undefined ? "" : param === main ? "payload" : `payload.${wire}`;
+}
 
 /** Reads `msg.a.b`, undefined where `a` is missing. The methods of a text or an array (`"x".search`) are no values. */
 function readMessage(RED: NodeAPI, expression: string): Read {

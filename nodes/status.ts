@@ -51,15 +51,20 @@ export function createStatus(RED: NodeAPI, node: Node) {
 
   function current(): NodeStatus {
     if (!lane || (lane.running + lane.waiting === 0 && progress === undefined)) return ended();
+    const { running, reconciling } = lane;
+    const queued = lane.waiting - reconciling;
     const wait = client?.waitingFor(lane) ?? 0;
-    if (lane.running === 0 && wait > 0) {
+    if (running === 0 && wait > 0 && queued > 0) {
       stale = true;
-      return waiting(wait, lane.waiting);
+      return waiting(wait, queued);
     }
-    const figures = { running: lane.running, queued: lane.waiting };
-    const alone = lane.running + lane.waiting === 1;
+    const alone = running + lane.waiting === 1;
+    const parts = [
+      running + queued > 0 && RED._("seo-reports.status.running", { running, queued }),
+      reconciling > 0 && RED._("seo-reports.status.reconciling", { count: reconciling }),
+    ];
     const text =
-      progress?.() ?? (alone ? "seo-reports.status.requesting" : RED._("seo-reports.status.running", figures));
+      progress?.() ?? (alone && reconciling === 0 ? "seo-reports.status.requesting" : parts.filter(Boolean).join(", "));
     return { fill: "blue", shape: "dot", text };
   }
 

@@ -1,6 +1,6 @@
 import { idOf } from "./pages.js";
 
-/** The saved values of a report: those that can change, and its URL for when it is deleted. */
+/** What is saved of a report between two runs: what can change, and its URL for when it is deleted. */
 export interface Figures {
   id: unknown;
   url: string | null;
@@ -12,12 +12,12 @@ export interface Figures {
   updated_at: string | null;
 }
 
-/** The saved reports by ID, as text. */
+/** The reports by ID, as text. */
 export type Snapshot = Record<string, Figures>;
 
 export interface Change {
   change: "created" | "changed" | "deleted";
-  /** The report as listed now, or the saved values of a deleted one. */
+  /** The report as it is listed now, or what was saved of a deleted one. */
   record: unknown;
   previous?: Figures;
   /** The names of the values that differ. */
@@ -30,7 +30,7 @@ const text = (value: unknown) => (typeof value === "string" && value !== "" ? va
 const number = (value: unknown) =>
   value === null || value === "" || !Number.isFinite(Number(value)) ? null : Number(value);
 
-/** Older services return the score as a number in `result`. Types differ between responses ("2" and 2). */
+/** Older installations return the score as a number in `result`, and no word; types differ between responses ("2" and 2). */
 function figures(record: unknown): Figures {
   const { id, url, score, result, privacy, created_at, generated_at, updated_at } = Object(record) as Json;
   const points = number(result);
@@ -46,20 +46,20 @@ function figures(record: unknown): Figures {
   };
 }
 
-/** The values that count if a threshold is set: a regenerated report alone is then no change. */
+/** What counts as a change if there is a threshold for the score: a regenerated report alone does not. */
 const decisive = ["score", "result", "privacy"];
 
 /**
- * Compares a list with the saved state, record by record; `seen` is the new state to save.
- * `threshold`: the minimum score difference. The saved score is kept if the difference is smaller, so that small
- * differences add up. A saved value is also kept if the response lacks it.
+ * Compares the list with the state of the last run, record by record; `seen` then holds the new state.
+ * `threshold`: points by which a score must have moved; a score that moved less is saved as it was, so that
+ * small steps add up. A figure that the response lacks is saved as it was, too.
  */
 export function createComparison(before: Snapshot, threshold = 0) {
   const seen: Snapshot = Object.create(null);
   return {
     seen,
 
-    /** The change of a record, if any. Throws SEO_RESPONSE for a record without an ID. */
+    /** The change that a listed record shows, if any. Throws SEO_RESPONSE for a record without an ID. */
     compare(record: unknown): Change | undefined {
       const id = idOf(record, "id");
       const now = figures(record);
@@ -68,7 +68,7 @@ export function createComparison(before: Snapshot, threshold = 0) {
       if (!previous) return { change: "created", record };
       const names = Object.keys(now) as (keyof Figures)[];
       for (const name of names) if (now[name] === null || name === "id") Object.assign(now, { [name]: previous[name] });
-      // A first score counts, whatever the threshold.
+      // A score that was unknown counts as moved, whatever the threshold.
       const moved = previous.score === null ? threshold : Math.abs(Number(now.score) - previous.score);
       if (moved < threshold) now.score = previous.score;
       const fields = names.filter((name) => now[name] !== previous[name]);
@@ -76,7 +76,7 @@ export function createComparison(before: Snapshot, threshold = 0) {
       return counts ? { change: "changed", record, previous, fields } : undefined;
     },
 
-    /** The reports that are no longer listed. Correct only after a complete list. */
+    /** The reports that are not listed any more. Only correct after a whole list. */
     deleted(): Change[] {
       const gone = Object.keys(before).filter((id) => !Object.hasOwn(seen, id));
       return gone.map((id) => ({ change: "deleted", record: before[id], previous: before[id] as Figures }));

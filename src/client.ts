@@ -23,6 +23,7 @@ import { createLane, createQueue, createTask, type Lane, type Message, type Task
 import type { Intent } from "./reconcile/look.js";
 import { createReconciler } from "./reconcile/reconcile.js";
 import { decide } from "./retry.js";
+import { createTurns, deferred } from "./turns.js";
 
 /** A response, and what it took to get it. */
 export interface Answer extends Response {
@@ -45,6 +46,8 @@ export interface SendOptions {
   horizon?: number;
   /** Called before each attempt, with a slot. If it rejects, nothing is sent. */
   sending?: (intent: Intent) => Promise<void>;
+  /** Called when the response was lost. Until `sending` is called again, the request is not in flight. */
+  lost?: () => void;
   /** A request that another process was sending: it is looked for first. */
   intent?: Intent;
   /** Query parameters that are not in the interface's document: the page, the cursor. */
@@ -80,9 +83,10 @@ export function createClient(options: ClientOptions) {
           yield { records, total, response: answer };
       },
     },
-    { now: () => performance.now(), date: Date.now, sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
+    { now: () => performance.now(), sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
   );
   let reconciles = reconcile > 0;
+  const turns = createTurns();
 
   /**
    * Sends a validated input, and tries again where that cannot take effect twice. Rejects with an SeoError, or as
@@ -91,15 +95,11 @@ export function createClient(options: ClientOptions) {
   async function send(
     type: string,
     input: Record<string, string>,
-    { task = createTask(common), method, extra, horizon = reconcile, sending, intent }: SendOptions = {},
+    { task = createTask(common), method, extra, horizon = reconcile, sending, lost, intent }: SendOptions = {},
   ): Promise<Answer> {
     const row = rowOf(type);
-    const request = {
-      row,
-      input,
-      request: buildRequest(row, input, base, { method, extra }),
-      timeout: Math.min((timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000, LONGEST_TIMER),
-    };
+    const request = buildRequest(row, input, base, { method, extra });
+    const ms = Math.min((timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000, LONGEST_TIMER);
     const idempotent = row.idempotent?.(input) ?? true;
     const ticket = !idempotent && row.lookup && horizon > 0 ? reconciler.open(row.lookup, input, intent) : undefined;
     if (ticket) reconciles = true;
@@ -121,17 +121,15 @@ export function createClient(options: ClientOptions) {
         await sending?.(sent ?? {});
         attempts++;
         const started = performance.now();
-        const result = await transport.send(request, task).catch((error: SeoError) => error);
+        const result = await transport.send(row, input, request, ms, task).catch((error: SeoError) => error);
         busy += performance.now() - started;
         // Before the slot is released, or it would start the next request of a service that asked for a pause.
         if (result instanceof SeoError) {
           const { pause } = decide(result, { attempts, retries, idempotent });
           if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
           else if (pause !== undefined) queue.pause(pause);
-        } else {
-          if (reconciles) reconciler.observe(result);
-          ticket?.succeeded(result);
-        }
+        } else if (reconciles) reconciler.observe(result);
+        ticket?.received(result);
         return result;
       } finally {
         queue.release(task);
@@ -141,12 +139,18 @@ export function createClient(options: ClientOptions) {
     /** Finds out what became of an attempt: the response, or the error with what is certain now. */
     async function findOut(result: Response | SeoError): Promise<Response | SeoError> {
       if (!ticket || !(result instanceof SeoError) || !result.details.uncertain) return result;
+      // Until it is found out; a cancellation can come first.
+      uncertain = true;
+      lost?.();
       const { lane } = task;
       lane.reconciling++;
-      const outcome = await queue.wait(task, ticket.lost(result, horizon)).finally(() => {
-        lane.reconciling--;
-      });
+      const outcome = await queue
+        .wait(task, () => ticket.lost(result, horizon))
+        .finally(() => {
+          lane.reconciling--;
+        });
       if (outcome.was === "undecided") return result.with({ candidates: outcome.candidates });
+      uncertain = false;
       if (outcome.was === "not carried out")
         return result.with({ uncertain: false, transient: outcome.again && result.details.transient });
       ({ reconciled } = outcome);
@@ -156,9 +160,9 @@ export function createClient(options: ClientOptions) {
     task.pending++;
     try {
       const turn = ticket?.turn();
-      if (turn) await queue.wait(task, turn);
+      if (turn) await queue.wait(task, () => turn);
       const newest = ticket?.newest();
-      if (newest) await queue.hold(newest);
+      if (newest) await queue.hold(task, newest);
       let before = intent && ticket ? interrupted : undefined;
       for (;;) {
         const result = await findOut(before ?? (await attempt()));
@@ -180,6 +184,7 @@ export function createClient(options: ClientOptions) {
   }
 
   function cancel(scope: Lane | Task): void {
+    scope.closed = true;
     queue.cancel(cancelled, scope);
     transport.abort(cancelled, scope);
   }
@@ -197,13 +202,25 @@ export function createClient(options: ClientOptions) {
       return send(type, validateInput(rowOf(type), input, from), options);
     },
 
+    /** Does `work` after all earlier work of the same name. Without a slot while it waits. */
+    async inTurn<Value>(name: string, task: Task = createTask(common), work: () => Promise<Value>): Promise<Value> {
+      const { promise, resolve } = deferred();
+      try {
+        const before = turns.take(name, promise);
+        if (before) await queue.wait(task, () => before);
+        return await work();
+      } finally {
+        resolve();
+      }
+    },
+
     /** Has a message wait for admission: it is started, and `end` must follow, or refused. */
     admit: queue.admit,
 
     /** Ends a message that was started, and cancels its requests that nobody waits for any more. */
     end(message: Message): void {
-      message.ended = true;
       if (message.pending > 0) cancel(message);
+      message.closed = true;
       queue.end(message);
     },
 
@@ -216,11 +233,8 @@ export function createClient(options: ClientOptions) {
     /** Milliseconds that a lane has to wait because of a pause, the rate, or a failed attempt. */
     waitingFor: (lane: Lane) => Math.max(queue.blockedFor(), lane.until - performance.now()),
 
-    /** Ends what a lane has in flight and what of it waits, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
-    cancel(lane: Lane): void {
-      lane.closed = true;
-      cancel(lane);
-    },
+    /** Ends what a lane or a task has in flight or waiting, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
+    cancel,
 
     /** Ends everything, and the connections. */
     async close(): Promise<void> {

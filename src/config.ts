@@ -74,22 +74,22 @@ export function parseProxy(text: string, source = ""): URL {
 }
 
 /** Reads a client's options. Throws SEO_CONFIG. */
-export function readConfig({ baseUrl, apiKey, tls, proxy, ...settings }: ClientOptions) {
+export function readConfig({ apiKey, tls, proxy, ...settings }: ClientOptions) {
   const key = parseKey(apiKey);
-  const texts = readSettings(service, { baseUrl, ...settings }, "SEO_CONFIG");
-  const number = (name: string, blank: number) => (texts[name] === undefined ? blank : Number(texts[name]));
+  const texts = readSettings(service, settings, "SEO_CONFIG");
+  const { timeout, concurrency = 1, rate = Number.POSITIVE_INFINITY, queue = 0, retries = 0, reconcile = 0 } = texts;
   return {
     base: parseBase(String(texts.baseUrl)),
     apiKey: key,
     tls,
     proxy,
     /** Seconds; undefined is the row's own, or the usual. */
-    timeout: texts.timeout === undefined ? undefined : Number(texts.timeout),
-    concurrency: number("concurrency", 1),
-    rate: number("rate", Number.POSITIVE_INFINITY),
-    size: number("queue", 0),
-    retries: number("retries", 0),
+    timeout: timeout === undefined ? undefined : Number(timeout),
+    concurrency: Number(concurrency),
+    rate: Number(rate),
+    size: Number(queue),
+    retries: Number(retries),
     /** Milliseconds; 0 is never. */
-    reconcile: number("reconcile", 0) * 1000,
+    reconcile: Number(reconcile) * 1000,
   };
 }

@@ -78,30 +78,38 @@ export const stages = {
 
 export type Stage = keyof typeof stages;
 
-/** The details of an error. */
-export interface Details {
+/** The client's own facts about an error. They decide what happens next, and are never redacted. */
+interface Facts {
   /** The HTTP status, if there was a response. */
   statusCode?: number | undefined;
-  /** The service's messages by field (both shapes of a 422). */
-  fields?: Record<string, string[]> | undefined;
-  /** Seconds to wait, as the service requires. */
+  /** Seconds that the service asked to wait. */
   retryAfter?: number | undefined;
-  /** The number of requests that were sent. */
+  /** Requests that were sent. */
   attempts?: number | undefined;
-  /** The request may have taken effect. */
+  /** The request may have taken effect although it failed. */
   uncertain?: boolean | undefined;
   /** The reports that may be the one that was requested, if that is uncertain. */
   candidates?: { id: unknown; url: unknown; created_at: unknown }[] | undefined;
-  /** The body of the response: JSON, or the beginning of a text. */
+  /** The service's response: JSON, or the beginning of a text. */
   body?: unknown;
-  /** Another attempt may succeed. */
+  /** Another attempt can succeed. */
   transient?: boolean | undefined;
   stage?: Stage | undefined;
   /** The placeholders of the editor's sentence about the stage: a variable's name, the target of a redirect. */
   values?: Record<string, string> | undefined;
 }
 
-/** The only error of this package. It has no cause, no headers and no URL with a query, because these can hold secrets. */
+/** The service's words, as is the message of its errors: redacted once, where they enter (http/response.ts). */
+interface Words {
+  /** Its messages by field (both shapes of a 422). */
+  fields?: Record<string, string[]> | undefined;
+  /** The response: JSON, or the beginning of a text. */
+  body?: unknown;
+}
+
+export interface Details extends Facts, Words {}
+
+/** The one error of this package. It is built anew: without a cause, headers, or a URL with a query. */
 export class SeoError extends Error {
   override readonly name = "SeoError";
   readonly code: Code;
@@ -113,7 +121,7 @@ export class SeoError extends Error {
     this.details = details;
   }
 
-  /** Node-RED shows `String(error)`: the message without the name of the class. */
+  /** Node-RED shows `String(error)`, which would begin with the class's name. */
   override toString(): string {
     return this.message;
   }
@@ -145,7 +153,7 @@ const connectTimeout: Fault = ["SEO_TIMEOUT", "timed out while connecting", { st
 const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", ...notSent }];
 const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
 
-/** The codes of undici and Node, each with its meaning: whether the request was sent, and whether a retry may succeed. */
+/** The error codes of undici and Node, and what each means: whether the request was sent, and whether to try again. */
 const faults = new Map<unknown, Fault>(
   Object.entries({
     ECONNREFUSED: ["SEO_NETWORK", "connection refused", { stage: "connect", ...notSent }],
@@ -172,7 +180,7 @@ const faults = new Map<unknown, Fault>(
   } satisfies Record<string, Fault>),
 );
 
-/** The same for families of codes, by the error's name and code. */
+/** The same for codes that are too many to list: by the error's name and code. */
 const patterns: [pattern: RegExp, fault: Fault][] = [
   [/^HTTPParserError/, malformed("the response is not valid HTTP")],
   [/\b(Z_|ERR__|ERR_BROTLI)/, malformed("the response could not be decompressed")],
@@ -182,7 +190,7 @@ const patterns: [pattern: RegExp, fault: Fault][] = [
   ],
 ];
 
-/** Turns anything thrown by a request to `origin` into an SeoError. Never quotes the cause, which can hold secrets. */
+/** Turns whatever was thrown by a request to `origin` into an SeoError. Never quotes the cause, which can hold secrets. */
 export function fromCause(cause: unknown, origin: string): SeoError {
   if (cause instanceof SeoError) return cause;
   const { code, name, syscall, errors } = Object(cause) as Record<string, unknown>;

@@ -1,5 +1,5 @@
 /** Why a text is not allowed; the editor has a sentence for each. */
-type Fault = "long" | "control" | "segment" | "choice" | "count";
+export type Fault = "long" | "control" | "segment" | "choice" | "count" | "property";
 
 /** The limits of a field. */
 interface Limits {
@@ -48,6 +48,10 @@ const unknown = (text: string, { values = {} }: Limits) => (Object.hasOwn(values
 /** A value with its label, if that differs. */
 export const named = (value: string, label = value) =>
   value.toLowerCase() === label.toLowerCase() ? value : `${value} (${label})`;
+/** A property of a message, as Node-RED writes it: `report`, `row.report`, `reports[0]`, `row["a b"]`. */
+const PROPERTY = /^(?!.*(?:__proto__|prototype|constructor))[\w$]+(?:\.[\w$]+|\[\d+\]|\["[^"]+"\]|\['[^']+'\])*$/;
+/** Properties that Node-RED or these nodes use themselves. */
+const reserved = ["_msgid", "parts", "req", "res", "seo"];
 const words: Record<string, string> = { true: "1", false: "0" };
 
 /** What each kind of value accepts. The schemas of the runtime and the validation in the editor both use it. */
@@ -97,6 +101,13 @@ const kinds = {
     expected: ({ min = 0 }) => `a whole number, ${min} or greater`,
   },
   node: { types: ["string"], clean: trim, fault: () => undefined, expected: () => "a node ID" },
+  property: {
+    types: ["string"],
+    clean: (text) => text.trim().replace(/^msg\./, ""),
+    fault: (text) =>
+      !PROPERTY.test(text) || reserved.includes(text.split(/[.[]/, 1)[0] ?? "") ? "property" : undefined,
+    expected: () => `a property of msg other than ${reserved.join(", ")}`,
+  },
   // Only the editor adds values, because the context stores depend on Node-RED's settings.
   store: {
     types: ["string"],

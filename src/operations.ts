@@ -9,6 +9,8 @@ export interface Field extends Omit<Dependent, "when"> {
   required?: true;
   /** For a parameter, the default of the service (shown, never sent). For an option or setting, the value in a new node. */
   default?: string;
+  /** The value in a new node; a node that lacks the property has none. */
+  initial?: string;
   /** Blank means no limit, not the default. */
   unlimited?: true;
   /** The edit dialog shows it under "Advanced". */
@@ -17,14 +19,17 @@ export interface Field extends Omit<Dependent, "when"> {
   pattern?: string;
   /** The edit dialog shows this field only if these options have one of these values. */
   shown?: Record<string, string[]>;
+  /** The edit dialog warns if the value is less than that of these fields; if such a field is blank, than the number here. */
+  least?: Record<string, string>;
   /** The config node that a field of kind "node" refers to. */
   node?: string;
   example?: string;
 }
 
-/** A parameter of an operation: a field that is sent. */
+/** A parameter of an operation: a field that a message can set. */
 export interface Param extends Field, Pick<Dependent, "when"> {
-  place: "path" | "query" | "form";
+  /** Where it is sent. Absent: the node uses it, and it has a fixed value at first. */
+  place?: "path" | "query" | "form";
   /** The service's name for it, if the node's property has another name. */
   wire?: string;
   /** The operation whose records the editor suggests. */
@@ -76,6 +81,9 @@ export interface Operation<P extends string = string> extends NodeType<P> {
   /** The parameters that change something. If all are blank or have their defaults, there is nothing to change. */
   effects?: NoInfer<P>[];
 }
+
+/** Seconds that creating or regenerating a report can take. */
+const REPORT_TIMEOUT = 120;
 
 const REPORT = "#3FADB5";
 const PROJECT = "#AAAA66";
@@ -180,6 +188,24 @@ const url: Param = {
   help: "URL of the web page to analyze.",
 };
 
+const existing: Param = {
+  kind: "choice",
+  label: "Existing report",
+  values: { create: "Create a new one", regenerate: "Regenerate it", return: "Return it" },
+  default: "create",
+  initial: "create",
+  help: "Action if the page already has a report. If it has none, a report is created.",
+};
+const maxAge: Param = {
+  kind: "count",
+  label: "Maximum age",
+  min: 0,
+  initial: "",
+  example: "7",
+  shown: { existing: ["regenerate", "return"] },
+  help: "Age up to which the existing report is returned, in days. If it is older, it is regenerated (Regenerate it) or a new one is created (Return it). Blank: the age is ignored.",
+};
+
 const output: Field = {
   kind: "choice",
   label: "Output",
@@ -200,10 +226,18 @@ const collected = {
   pages: "All pages: one message per page",
   records: "All pages: one message per record",
 };
-const single = { output };
+const target: Field = {
+  kind: "property",
+  label: "Target",
+  fold: true,
+  default: "payload",
+  help: "Property of msg for the result. If it is not payload, msg.payload is unchanged.",
+};
+const single = { output, target };
 const listing: Record<string, Field> = {
   output: { ...output, values: { ...output.values, ...collected } },
   limit: { ...limit, shown: { output: Object.keys(collected) } },
+  target,
 };
 const method: Field = {
   kind: "choice",
@@ -256,15 +290,15 @@ export const operations = {
   }),
   "seo-report-store": define({
     title: "store report",
-    help: "Creates an SEO report for a web page.",
-    returns: "The new report.",
+    help: "Creates an SEO report for a web page, or regenerates or returns the existing one.",
+    returns: "The page's report: new, regenerated or existing.",
     record: "report",
     color: REPORT,
     method: "POST",
     path: "/api/v1/reports",
     idempotent: () => false,
     lookup: { list: "seo-report-list", show: "seo-report-show", change: "seo-report-update" },
-    timeout: 120,
+    timeout: REPORT_TIMEOUT,
     main: "url",
     done: "stored",
     options: single,
@@ -272,6 +306,8 @@ export const operations = {
       url,
       privacy: { ...privacy, default: "0" },
       password,
+      existing,
+      maxAge,
     },
   }),
   "seo-report-update": define({
@@ -285,7 +321,7 @@ export const operations = {
     idempotent: (input) => input.update !== "1",
     lookup: { show: "seo-report-show" },
     effects: ["privacy", "password", "update"],
-    timeout: 120,
+    timeout: REPORT_TIMEOUT,
     main: "reportId",
     done: "updated",
     options: { method, ...single },
@@ -435,6 +471,15 @@ export const service: Record<string, Field> = {
     min: 0,
     default: "3",
     help: "Maximum number of further attempts after a failed one, if resending is safe.",
+  },
+  reconcile: {
+    fold: true,
+    kind: "count",
+    label: "Reconcile",
+    min: 0,
+    initial: "300",
+    least: { timeout: String(REPORT_TIMEOUT) },
+    help: "Maximum time that the service works on a request, in seconds. Until then, the nodes look up the outcome of a request whose response was lost. If the time is too short, a report can be created twice. Blank: a lost response is an error.",
   },
   tls: {
     fold: true,

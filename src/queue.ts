@@ -27,8 +27,8 @@ export interface Task {
   readonly lane: Lane;
   /** Its requests that wait or are in flight. */
   pending: number;
-  /** It has failed, succeeded or been cancelled: nothing more is sent for it. */
-  ended: boolean;
+  /** It has ended or was cancelled: nothing more is sent for it. */
+  closed: boolean;
 }
 
 /** A message that waits for admission. */
@@ -83,7 +83,7 @@ export const createLane = (maxActive = Number.POSITIVE_INFINITY): Lane => ({
   fresh: createFifo(),
 });
 
-export const createTask = (lane: Lane): Task => ({ lane, pending: 0, ended: false });
+export const createTask = (lane: Lane): Task => ({ lane, pending: 0, closed: false });
 
 /**
  * Decides who is next. Two gates: a message is admitted once a request could start, and each of its requests then
@@ -147,7 +147,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     }
   }
 
-  const isOver = (task: Task) => closed || task.lane.closed || task.ended;
+  const isOver = (task: Task) => closed || task.lane.closed || task.closed;
 
   function cancel(error: SeoError, scope?: Lane | Task): void {
     const matches = (task: Task) => scope === undefined || task === scope || task.lane === scope;
@@ -177,7 +177,9 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
         message.refuse(cancelled);
         return;
       }
-      const waits = !lane.fresh.isEmpty() || lane.active >= lane.maxActive || budget.wait() > 0;
+      // A message that waits for something other than a slot keeps none from others, but its memory.
+      const crowded = sleepers.size >= Math.max(size, limits.concurrency);
+      const waits = crowded || !lane.fresh.isEmpty() || lane.active >= lane.maxActive || budget.wait() > 0;
       if (waits && waiting >= size) {
         const sentence = `The queue is full: ${waiting} messages are waiting (limit ${size}).`;
         message.refuse(new SeoError("SEO_QUEUE_FULL", sentence));
@@ -195,16 +197,16 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
       pump();
     },
 
-    /** Gate 2. Waits for a slot to send a request; `release` must follow. Rejects as `cancel` says. */
-    async acquire(task: Task): Promise<void> {
+    /** Gate 2. Waits for a slot to send a request, if none is free; `release` must follow. Throws as `cancel` says. */
+    acquire(task: Task): Promise<void> | undefined {
       const { lane } = task;
       if (isOver(task)) throw cancelled;
       if (budget.wait() === 0) {
         take(lane);
         lane.changed();
-        return;
+        return undefined;
       }
-      await new Promise<void>((start, refuse) => {
+      return new Promise<void>((start, refuse) => {
         lane.continuing.push({ task, start, refuse });
         lanes.add(lane);
         count(lane, 1);
@@ -220,7 +222,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     },
 
     /** Waits for something other than a slot, and lets others go on. Rejects as `cancel` says, after `stop`. */
-    async wait<Value>(task: Task, work: Promise<Value>, stop = () => {}): Promise<Value> {
+    async wait<Value>(task: Task, work: () => Promise<Value>, stop = () => {}): Promise<Value> {
       if (isOver(task)) throw cancelled;
       return new Promise((resolve, reject) => {
         const refuse = (error: SeoError) => {
@@ -233,14 +235,14 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
         const over = () => {
           if (sleepers.delete(sleeper)) count(task.lane, -1);
         };
-        work.finally(over).then(resolve, reject);
+        work().finally(over).then(resolve, reject);
       });
     },
 
     /** Waits for something that is needed for a slot to be of use: each that does holds back a new message. */
-    async hold(work: Promise<void>): Promise<void> {
+    async hold(task: Task, work: Promise<void>): Promise<void> {
       held++;
-      await work.finally(() => {
+      await this.wait(task, () => work).finally(() => {
         held--;
         // After those that waited have acquired their slots.
         setImmediate(pump);
@@ -252,9 +254,10 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
       const { lane } = task;
       lane.until = Math.max(lane.until, performance.now() + ms);
       let alarm: NodeJS.Timeout;
-      const rest = new Promise<void>((resolve) => {
-        alarm = setTimeout(resolve, ms);
-      });
+      const rest = () =>
+        new Promise<void>((resolve) => {
+          alarm = setTimeout(resolve, ms);
+        });
       return this.wait(task, rest, () => clearTimeout(alarm));
     },
 

@@ -58,7 +58,7 @@ export function build(
     if (row.done) status[row.done] = row.done;
     const rows = Object.entries(Object.assign({}, ...parts) as (typeof parts)[number]).map(([name, field]) => [
       name,
-      { value: field.default ?? "", ...field, key: keep(type, name, field) },
+      { value: field.initial ?? field.default ?? "", ...field, key: keep(type, name, field) },
     ]);
     return [type, { ...row, rows: Object.fromEntries(rows) }];
   };
@@ -74,10 +74,11 @@ export function build(
         type,
         row,
         { name, service: account },
-        mark(row.params, ({ wire }, name) => ({
-          source: true,
-          value: name === row.main ? "payload" : `payload.${wire ?? name}`,
-        })),
+        mark(row.params, ({ place, initial, wire }, name) =>
+          place === undefined
+            ? { source: "str", value: initial ?? "" }
+            : { source: "msg", value: name === row.main ? "payload" : `payload.${wire ?? name}` },
+        ),
         row.options,
       ),
     ),

@@ -22,7 +22,7 @@ const records = {
 };
 
 /** The properties of `msg.seo` that a node can send. Only the changes node has no path. */
-const metadata = ({ path, list, deletes }: Form) => [
+const metadata = ({ path, list, deletes, lookup }: Form) => [
   "operation",
   "statusCode",
   "headers",
@@ -31,6 +31,7 @@ const metadata = ({ path, list, deletes }: Form) => [
   "waited",
   ...(list || !path ? ["page", "pages", "total", "truncated"] : []),
   ...(deletes ? ["alreadyDeleted"] : []),
+  ...(lookup ? ["reconciled"] : []),
   ...(path ? [] : ["change", "previous", "fields"]),
 ];
 
@@ -78,12 +79,13 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
       const prose = [
         `${text(`${row.key}.label`)}: ${text(`${row.key}.help`)}`,
         row.values && text("help.choices", { values: Object.keys(row.values).map(value).join(", ") }),
-        said && text(row.source ? "help.unsent" : "help.default", { value: said }),
+        said && text(row.source === "msg" ? "help.unsent" : "help.default", { value: said }),
+        row.initial && !row.default && text("help.initial", { value: `\`${row.initial}\`` }),
         name === form.main && row.source && text("help.main"),
         row.kind === "secret" && row.source && text("help.secret"),
       ];
       return term(
-        row.source ? row.value : name,
+        row.source === "msg" ? row.value : name,
         widgets[row.kind].type,
         prose.filter(Boolean).join(" "),
         !row.required,

@@ -29,6 +29,7 @@ export const widgets: Record<Kind, { icon: string; type: string; html: typeof se
   flag: { icon: "check-square-o", type: "boolean", html: select },
   count: { icon: "hashtag", type: "number", html: input("text") },
   node: { icon: "cog", type: "node", html: input("text") },
+  property: { icon: "envelope-o", type: "string", html: input("text") },
   store: { icon: "database", type: "string", html: select },
 };
 
@@ -52,6 +53,7 @@ const STYLE = `<style>
 /** The edit dialog of a node type, as static HTML. */
 function template(type: string, { rows, effects }: Form): string {
   const config = Object.values(rows).some(({ credential }) => credential);
+  const tips = effects || Object.values(rows).some(({ least }) => least);
   const line = ([name, row]: [string, Form["rows"][string]]) => {
     const id = `node-${config ? "config-" : ""}input-${name}`;
     return `<div class="form-row">
@@ -68,7 +70,7 @@ ${widgets[row.kind].html(id, row)}
   const folded = lines(true);
   return `<script type="text/html" data-template-name="${type}">
 <div class="seo-form">
-${lines(false)}${effects ? '\n<div class="form-tips" role="status"></div>' : ""}${config ? `\n${TEST}` : ""}
+${lines(false)}${tips ? '\n<div class="form-tips" role="status"></div>' : ""}${config ? `\n${TEST}` : ""}
 ${folded && `<details>\n<summary data-i18n="${KEYS}dialog.advanced"></summary>\n${folded}\n</details>`}
 </div>
 </script>`;
@@ -85,7 +87,7 @@ function definition(type: string, { color, rows }: Form, icon: string): string {
           : kind === "node"
             ? `value: "", type: ${literal(node)}, required: ${Boolean(required)}, label: seo.text("${key}.label")`
             : `value: ${literal(value)}, validate: seo.validate("${name}")`;
-        return `    ${name}: { ${facts} },${source ? `\n    ${name}Type: { value: "msg" },` : ""}`;
+        return `    ${name}: { ${facts} },${source ? `\n    ${name}Type: { value: "${source}" },` : ""}`;
       })
       .join("\n");
   const credentials = entries(true);

@@ -6,6 +6,8 @@ export interface Request {
   method: string;
   path: string;
   body: string | undefined;
+  /** The record that the path names: `report ID 27`. */
+  subject?: string;
 }
 
 /**
@@ -21,16 +23,20 @@ export function buildRequest(
   const query = new URLSearchParams();
   const form = new URLSearchParams();
   let path = row.path;
-  for (const [name, { place, wire = name }] of Object.entries(row.params)) {
+  let subject: string | undefined;
+  for (const [name, { place, label, wire = name }] of Object.entries(row.params)) {
     const value = input[name];
-    if (value === undefined) continue;
-    if (place === "path") path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
-    else (place === "query" ? query : form).append(wire, value);
+    if (value === undefined || place === undefined) continue;
+    if (place === "path") {
+      path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
+      subject = `${label.charAt(0).toLowerCase()}${label.slice(1)} ${value}`;
+    } else (place === "query" ? query : form).append(wire, value);
   }
   for (const [name, value] of Object.entries(extra)) query.append(name, value);
   return {
     method,
     path: `${prefix}${path}${query.size > 0 ? `?${query}` : ""}`,
     body: form.size > 0 ? form.toString() : undefined,
+    ...(subject !== undefined && { subject }),
   };
 }

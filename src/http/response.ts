@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import { parse } from "secure-json-parse";
-import { type Code, type Details, SeoError, type Stage } from "../errors.js";
+import { type Code, SeoError, type Stage } from "../errors.js";
 import type { Operation } from "../operations.js";
 import { LONGEST_WAIT } from "../retry.js";
 import type { Redact } from "./redact.js";
@@ -134,44 +134,36 @@ const kinds: Record<number, [Code, Stage]> = {
 /** Statuses after which another attempt may succeed. */
 const transient = new Set([408, 429, 500, 502, 503, 504]);
 
-/** The sentence of an error response; `subject` is the record that the request names. */
-function sentence(status: number, said: string, subject: string | undefined): string {
-  if (status === 422) return `The service rejected the request (422): ${said}`;
-  return `The service returned ${status}${status === 404 && subject ? ` for ${subject}` : ""}: ${said}`;
-}
-
-/** The redirect of a request, which is not followed. */
-function redirected(status: number, headers: Headers, redact: Redact): SeoError {
-  const target = String(headers.location);
-  const to = URL.canParse(target) ? ` to ${redact(new URL(target).origin)}` : "";
-  return new SeoError(
-    "SEO_RESPONSE",
-    `The service redirected the request${to} (${status}). Redirects are not followed.`,
-    {
-      statusCode: status,
-      stage: "redirect",
-      values: { target: to.slice(4) || "…" },
-    },
-  );
-}
+/** The beginning of a text that is not JSON. It is cut last: half of a secret would not be found. */
+const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHED)).slice(0, MAX_QUOTED);
 
 /**
- * Turns an error response into an error. The service's texts are redacted before they are used. Status, wait and certainty
- * are the client's own, so no secret can change them.
+ * Turns an error response into an error. The service's words are redacted before anything is made of them; status,
+ * wait and certainty are the client's own, and no secret can change them. `subject` is the record that the path names.
  */
 function toError(status: number, headers: Headers, text: string, redact: Redact, subject?: string): SeoError {
+  if (status < 400) {
+    const target = String(headers.location);
+    const to = URL.canParse(target) ? ` to ${redact(new URL(target).origin)}` : "";
+    const sentence = `The service redirected the request${to} (${status}). Redirects are not followed.`;
+    const values = { target: to.slice(4) || "…" };
+    return new SeoError("SEO_RESPONSE", sentence, { statusCode: status, stage: "redirect", values });
+  }
   const parsed = parseJson(text);
-  const isJson = "json" in parsed;
-  const body: unknown = isJson ? redact(parsed.json) : quote(text, redact);
-  const { message, fields } = isJson ? serverMessages(body) : {};
+  const body: unknown = "json" in parsed ? redact(parsed.json) : quote(text, redact);
+  const { message = "no error message.", fields } =
+    "json" in parsed
+      ? serverMessages(body)
+      : { message: "the response is not JSON, so it did not come from the API.", fields: undefined };
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
-  const said = message ?? (isJson ? "no error message." : "the response is not JSON, so it did not come from the API.");
+  const returned = status === 422 ? "rejected the request (422)" : `returned ${status}`;
+  const whose = status === 404 && subject ? ` for ${subject}` : "";
   const tooLong =
     wait !== undefined && wait > LONGEST_WAIT
       ? ` The required wait of ${wait} s exceeds the limit of ${LONGEST_WAIT} s.`
       : "";
-  const details: Details = {
+  return new SeoError(code, `The service ${returned}${whose}: ${message}`.slice(0, MAX_QUOTED) + tooLong, {
     statusCode: status,
     fields,
     retryAfter: wait,
@@ -179,40 +171,32 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     stage,
     transient: transient.has(status),
     uncertain: status === 408 || (status >= 500 && wait === undefined),
-  };
-  return new SeoError(code, sentence(status, said, subject).slice(0, MAX_QUOTED) + tooLong, details);
+  });
 }
 
-/** The beginning of a text that is not JSON. It is shortened last, because half a secret would not be found. */
-const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHED)).slice(0, MAX_QUOTED);
-
-/** Removes secrets from a response, and names the record in an error. */
-export interface Context {
-  /** Redacts the API key in a success; `text` is what it was read from. */
-  redactKey<T>(value: T, text: string): T;
-  /** Creates the function that redacts all secrets of the request in an error. */
-  redactor(): Redact;
-  /** The record that the path names: `report ID 27`. */
-  subject(): string | undefined;
-}
-
-/** Reads a response: the body of a success, or null if a delete returns none. Throws an SeoError for any other. */
-export async function readResponse(row: Operation, received: Received, context: Context): Promise<unknown> {
+/**
+ * Reads a response: the JSON of a success and its text, or null where a delete returns nothing. Throws an SeoError for
+ * any other; `redactor` is asked for only then.
+ */
+export async function readResponse(
+  row: Operation,
+  received: Received,
+  redactor: () => Redact,
+  subject?: string,
+): Promise<{ body: unknown; text: string }> {
   const { statusCode, headers } = received;
   if (statusCode < 200 || statusCode > 299) {
-    const redact = context.redactor();
-    if (statusCode < 400) throw redirected(statusCode, headers, redact);
     // The status counts even if the body cannot be decoded.
     const text = await decode(received).catch(() => "");
-    throw toError(statusCode, headers, text, redact, context.subject());
+    throw toError(statusCode, headers, text, redactor(), subject);
   }
   const text = await decode(received);
-  if (row.deletes && text.trim() === "") return null;
+  if (row.deletes && text.trim() === "") return { body: null, text };
   const parsed = parseJson(text);
-  if ("json" in parsed) return context.redactKey(parsed.json, text);
+  if ("json" in parsed) return { body: parsed.json, text };
   throw new SeoError("SEO_RESPONSE", `The service returned ${statusCode}, but the response is ${parsed.problem}.`, {
     statusCode,
-    body: quote(text, context.redactor()),
+    body: quote(text, redactor()),
     stage: "answer",
     uncertain: true,
   });

@@ -24,14 +24,6 @@ export interface TransportOptions {
   proxy?: ProxyOptions | undefined;
 }
 
-/** A row, the validated input that its request was made from, and the milliseconds that it can take. */
-export interface Sending {
-  row: Operation;
-  input: Record<string, string>;
-  request: Request;
-  timeout: number;
-}
-
 /** A success as a flow sees it. */
 export interface Response {
   statusCode: number;
@@ -53,26 +45,20 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
   const formHeaders = { ...headers, "content-type": "application/x-www-form-urlencoded" };
 
   const core = unencoded(apiKey);
-  const redactor = createRedactor([apiKey]);
-  const redactKey = <T>(value: T, text: string): T =>
-    apiKey.length >= SHORTEST_KEY && text.includes(core) ? redactor(value) : value;
-
-  const contextOf = ({ row, input }: Sending) => ({
-    redactKey,
-    redactor: () => createRedactor([apiKey, ...secretsOf(row, input)]),
-    subject: () => {
-      const named = Object.entries(row.params).find(([, { place }]) => place === "path");
-      if (!named) return undefined;
-      const [name, { label }] = named;
-      return `${label.charAt(0).toLowerCase()}${label.slice(1)} ${input[name]}`;
-    },
-  });
+  const keyRedactor = createRedactor([apiKey]);
+  /** A service that echoes its caller's key must not put it into a flow. */
+  const redactKey = <T>(value: T, texts: unknown[]): T =>
+    apiKey.length >= SHORTEST_KEY && texts.some((text) => String(text).includes(core)) ? keyRedactor(value) : value;
 
   return {
-    /** Sends one request. Rejects with an SeoError that holds no secret. */
-    async send(sending: Sending, task: Task): Promise<Response> {
-      const { row, request, timeout } = sending;
-      const { method, path, body } = request;
+    /** Sends the request of a validated input, which can take `timeout` ms. Rejects with an SeoError that holds no secret. */
+    async send(
+      row: Operation,
+      input: Record<string, string>,
+      { method, path, body, subject }: Request,
+      timeout: number,
+      task: Task,
+    ): Promise<Response> {
       const exchange = new Exchange();
       const timer = setTimeout(() => {
         const sentence = `The service at ${origin} did not respond within ${timeout / 1000} s.`;
@@ -93,10 +79,12 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
         const received = await exchange.received;
         // Let pending socket data arrive before parsing blocks; otherwise 1,000 pages take 25% longer.
         await setImmediate();
+        const redactor = () => createRedactor([apiKey, ...secretsOf(row, input)]);
+        const read = await readResponse(row, received, redactor, subject);
         return {
           statusCode: received.statusCode,
-          headers: redactKey(received.headers, Object.values(received.headers).join("\n")),
-          body: await readResponse(row, received, contextOf(sending)),
+          headers: redactKey(received.headers, Object.values(received.headers)),
+          body: redactKey(read.body, [read.text]),
         };
       } catch (cause) {
         throw fromCause(cause, origin);

@@ -7,6 +7,7 @@ import type { Response } from "../http/transport.js";
  * numbers; `ids` are the reports of that rank.
  */
 export interface Watermark {
+  of: "id" | "created_at";
   rank: number;
   ids: string[];
 }
@@ -29,13 +30,20 @@ export type Reading = { records: Json[]; response: Response | undefined };
 
 const MOST_REMEMBERED = 10_000;
 const NEWEST = { sort_by: "id", sort: "desc" };
+/** Milliseconds for which the newest report counts as known. A report that others created since could be mistaken for ours. */
+const FRESH = 300_000;
 
 export const idOf = (record: Json) => String(record.id);
-/** Where a report stands in the order of creation. */
-const rankOf = (record: Json) =>
-  /^\d+$/.test(idOf(record)) ? Number(record.id) : Date.parse(String(record.created_at));
-export const isAfter = (record: Json, { rank, ids }: Watermark) =>
-  rankOf(record) > rank || (rankOf(record) === rank && !ids.includes(idOf(record)));
+const isNumber = (id: unknown) => typeof id === "number" || /^\d+$/.test(String(id));
+/** Where a report stands in the order of creation; NaN if that is not known. */
+function rankOf({ id, created_at }: Json, of: Watermark["of"]): number {
+  if (of === "created_at") return Date.parse(String(created_at));
+  return isNumber(id) ? Number(id) : Number.NaN;
+}
+export function isAfter(record: Json, { of, rank, ids }: Watermark): boolean {
+  const own = rankOf(record, of);
+  return own > rank || (own === rank && !ids.includes(idOf(record)));
+}
 
 /** The reports in a response: a list, one wrapped in `data`, or one by itself. A project has no ID. */
 export function reportsIn(body: unknown): Json[] {
@@ -44,73 +52,83 @@ export function reportsIn(body: unknown): Json[] {
 }
 
 function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  if (map.get(key) === value) return;
   map.delete(key);
   map.set(key, value);
   const [oldest] = map.keys();
   if (map.size > MOST_REMEMBERED && oldest !== undefined) map.delete(oldest);
 }
 
-/** What the responses so far say about the account's reports. */
-export function createAccount({ request, pages }: Requests, date: () => number) {
-  let newest: Watermark | undefined;
+/** What the responses so far say about the account's reports. `now` only rises. */
+export function createAccount({ request, pages }: Requests, now: () => number) {
+  let of: Watermark["of"] = "id";
+  let highest: Watermark | undefined;
+  /** When it was known to be the newest; a report that is shown by itself can be an old one. */
+  let knownAt: number | undefined;
+  let readAt = Number.NEGATIVE_INFINITY;
   let finding: Promise<void> | undefined;
-  let skew: number | undefined;
-  const claimed = new Map<string, number>();
-  const redirects = new Map<string, Address>();
+  const claimed = new Map<string, true>();
+  const redirects = new Map<string, string>();
   const generated = new Map<string, string>();
 
   /** Learns from a response, whoever requested it. */
-  function observe({ body, headers }: Pick<Response, "body" | "headers">): void {
-    const clock = Date.parse(String(headers.date));
-    skew = Number.isNaN(clock) ? undefined : clock - date();
+  function observe({ body }: Pick<Response, "body">): void {
     for (const record of reportsIn(body)) {
-      const rank = rankOf(record);
+      if (of === "id" && !isNumber(record.id)) {
+        // Some texts have only digits: they are no numbers either.
+        of = "created_at";
+        highest = undefined;
+        knownAt = undefined;
+      }
+      const rank = rankOf(record, of);
       const id = idOf(record);
-      if (!Number.isNaN(rank) && rank > (newest?.rank ?? Number.NEGATIVE_INFINITY)) newest = { rank, ids: [id] };
-      else if (newest?.rank === rank && !newest.ids.includes(id)) newest = { rank, ids: [...newest.ids, id] };
+      if (rank > (highest?.rank ?? Number.NEGATIVE_INFINITY)) highest = { of, rank, ids: [id] };
+      else if (highest?.rank === rank && !highest.ids.includes(id)) highest = { of, rank, ids: [...highest.ids, id] };
       if (typeof record.generated_at === "string") remember(generated, id, record.generated_at);
     }
   }
 
   async function readShortList(list: string): Promise<void> {
+    readAt = now();
     const response = await request(list, { ...NEWEST, per_page: "10" }).catch(() => undefined);
     if (!response) return;
     observe(response);
     const { data = response.body } = Object(response.body) as { data?: unknown };
-    if (Array.isArray(data) && data.length === 0) newest ??= { rank: 0, ids: [] };
+    if (!Array.isArray(data)) return;
+    highest ??= { of: "created_at", rank: 0, ids: [] };
+    knownAt = now();
   }
 
   return {
     observe,
 
-    newest: () => newest,
-    /** The service's clock minus this machine's. Undefined if its responses have no date. */
-    skew: () => skew,
+    /** The newest report, as far as is known. */
+    newest: () => (knownAt === undefined ? undefined : highest),
     generatedAt: (id: string) => generated.get(id),
-    redirectOf: ({ key }: Address) => redirects.get(key),
 
-    /** Reads one short list if no report is known yet. If that fails, a lost response stays uncertain. */
+    /** Reads one short list if the newest report is not known. If that fails, a lost response stays uncertain. */
     findNewest(list: string): Promise<void> | undefined {
-      if (newest) return undefined;
-      finding ??= readShortList(list).finally(() => {
+      if (finding || now() - Math.max(readAt, knownAt ?? readAt) < FRESH) return finding;
+      finding = readShortList(list).finally(() => {
         finding = undefined;
       });
       return finding;
     },
 
-    /** A message got this report for its page. */
+    /** A message got this report, which is new, for its page. */
     claim(record: Json, page: Address): void {
-      remember(claimed, idOf(record), rankOf(record));
-      remember(redirects, page.key, readAddress(String(record.url)));
+      remember(claimed, idOf(record), true);
+      if (typeof record.url === "string") {
+        const { key } = readAddress(record.url);
+        if (key === page.key) redirects.delete(key);
+        else remember(redirects, page.key, key);
+      }
+      if (highest) knownAt = now();
     },
     isClaimed: (record: Json) => claimed.has(idOf(record)),
 
-    /** Whether a report can be the one that was requested for `page` when `watermark` was the newest. */
-    matches(record: Json, page: Address, watermark: Watermark | undefined): boolean {
-      const { key } = readAddress(String(record.url));
-      const samePage = key === page.key || key === redirects.get(page.key)?.key;
-      return samePage && watermark !== undefined && isAfter(record, watermark);
-    },
+    /** The names under which a page's report can be listed: its own, and where it redirected the last time. */
+    namesOf: ({ key }: Address) => [...new Set([key, redirects.get(key) ?? key])],
 
     /** All reports after a watermark, newest first. Rejects if the list is not sorted, or a report may have been missed. */
     async readAfter(list: string, watermark: Watermark): Promise<Reading> {
@@ -124,7 +142,7 @@ export function createAccount({ request, pages }: Requests, date: () => number) 
         most = total;
         response = page.response;
         for (const record of page.records as Json[]) {
-          const rank = rankOf(record);
+          const rank = rankOf(record, watermark.of);
           if (!(rank <= last)) throw new SeoError("SEO_RESPONSE", "The list of reports is not sorted by date.");
           last = rank;
           if (isAfter(record, watermark)) records.push(record);

@@ -1,4 +1,4 @@
-import type { Address } from "../address.js";
+import { type Address, readAddress } from "../address.js";
 import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import {
@@ -24,11 +24,10 @@ export interface Entry extends Intent {
   lookup: Lookup;
   input: Record<string, string>;
   address: Address;
-  /** When it was sent: in milliseconds that only rise, and by the time of day. */
+  /** When it was sent, in milliseconds that only rise. */
   sentAt: number;
-  sentDate: number;
-  /** While it is in flight: resolves when the response arrived or was lost. */
-  answered?: Promise<void> | undefined;
+  /** Resolves when the response of what is in flight arrived or was lost. */
+  answered: Promise<void>;
   /** The report's date at the first look. */
   seenAt?: string;
 }
@@ -47,14 +46,17 @@ export type Finding =
   | { was: "undecided"; candidates: Candidate[] }
   | undefined;
 
-/** Two clocks that differ by more prove nothing. */
-const MOST_SKEW = 60_000;
+const MOST_CANDIDATES = 10;
 /** A `Date` header has whole seconds. */
-const DATE_STEP = 2000;
+const SECOND = 1000;
+/** Two clocks that differ by more prove nothing. */
+const MINUTE = 60_000;
+/** No clock and no time zone is wrong by more. */
+const DAY = 86_400_000;
 
 export const undecided = (records: Json[]): Finding => ({
   was: "undecided",
-  candidates: records.map(({ id, url, created_at }) => ({ id, url, created_at })),
+  candidates: records.slice(-MOST_CANDIDATES).map(({ id, url, created_at }) => ({ id, url, created_at })),
 });
 
 /** The report in the shape of a store's response, with the privacy that was requested. */
@@ -81,45 +83,53 @@ export async function lookInList(
   { records, response }: Reading,
   decides: boolean,
 ): Promise<Finding> {
-  const { address, watermark } = entry;
-  if (!watermark) return undecided([]);
-  const unclaimed = () => records.filter((record) => isAfter(record, watermark) && !account.isClaimed(record));
-  const isOf = (record: Json, { address, watermark }: Entry) => account.matches(record, address, watermark);
-  if (!decides && !unclaimed().some((record) => isOf(record, entry))) return undefined;
-  // A page that is in flight may redirect to this one: its response says whose report it is.
-  const others = [...open].filter(({ address }) => !account.redirectOf(address));
-  await Promise.all(others.map(({ answered }) => answered));
-  if (!open.has(entry)) return undefined;
-  const found = unclaimed().findLast((record) => isOf(record, entry));
+  const unclaimed = ({ watermark }: Entry) =>
+    records.filter((record) => watermark && isAfter(record, watermark) && !account.isClaimed(record));
+  const isOf = (record: Json, { address, watermark }: Entry) =>
+    watermark !== undefined &&
+    isAfter(record, watermark) &&
+    account.namesOf(address).includes(readAddress(String(record.url)).key);
+  const mine = () => unclaimed(entry).findLast((record) => isOf(record, entry));
+  if (unclaimed(entry).length > 0 && (decides || mine())) {
+    // A page that is in flight may redirect to this one: its response says whose report it is.
+    await Promise.all([...open].map(({ answered }) => answered));
+    if (!open.has(entry)) return undefined;
+  }
+  const found = mine();
   if (found) {
-    account.claim(found, address);
+    account.claim(found, entry.address);
     return present(requests, entry, found, response).then(
       (response) => ({ was: "carried out", response }),
       () => undecided([found]),
     );
   }
   if (!decides) return undefined;
-  const unexplained = unclaimed().filter((record) => ![...open].some((other) => isOf(record, other)));
+  const unexplained = unclaimed(entry).filter((record) => ![...open].some((other) => isOf(record, other)));
   return unexplained.length > 0 ? undecided(unexplained) : { was: "not carried out" };
 }
 
-/** Shows the report of an update: it was carried out if the date moved, from the known one or past the time of sending. */
+/**
+ * Shows the report of an update: it was carried out if its date moved, from the known one or past the time of sending in the
+ * service's clock. The clock by itself proves little: it can be another server's, and a date can lack its time zone.
+ */
 export async function lookAtReport(
-  account: Account,
   { request }: Requests,
+  now: () => number,
   entry: Entry,
   decides: boolean,
 ): Promise<Finding> {
   const response = await request(entry.lookup.show, { reportId: String(entry.input.reportId) });
   const [record = {}] = reportsIn(response.body);
   const at = String(record.generated_at);
-  const skew = account.skew() ?? Number.POSITIVE_INFINITY;
-  const trusted = Math.abs(skew) <= MOST_SKEW;
-  const past = trusted && Date.parse(at) >= entry.sentDate + skew - DATE_STEP;
+  const date = Date.parse(at);
+  const clock = Date.parse(String(response.headers.date));
+  const sent = clock - (now() - entry.sentAt) - SECOND;
+  const hasZone = /Z$|[+-]\d\d:?\d\d$/.test(at);
+  const isOld = date < sent - DAY;
+  const isLater = hasZone && date >= sent && date <= clock + MINUTE;
   const known = entry.generatedAt ?? entry.seenAt;
   entry.seenAt ??= at;
-  if ((known !== undefined && at !== known) || (entry.generatedAt === undefined && past))
-    return { was: "carried out", response };
+  if (at !== known && (isLater || (known !== undefined && !isOld))) return { was: "carried out", response };
   if (!decides) return undefined;
-  return entry.generatedAt !== undefined || trusted ? { was: "not carried out" } : undecided([record]);
+  return isOld || entry.generatedAt !== undefined ? { was: "not carried out" } : undecided([record]);
 }

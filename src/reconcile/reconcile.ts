@@ -1,7 +1,8 @@
 import { readAddress } from "../address.js";
-import type { SeoError } from "../errors.js";
+import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
+import { createTurns, deferred } from "../turns.js";
 import { createAccount, type Reading, type Requests, reportsIn, type Watermark } from "./account.js";
 import { type Candidate, type Entry, type Intent, lookAtReport, lookInList, undecided } from "./look.js";
 
@@ -15,25 +16,23 @@ export type Outcome =
 /** One request, from before it is sent until its outcome is known. */
 export interface Ticket {
   /** Waits until no other request for the same page is open; undefined if there is none. */
-  turn(): Promise<void> | undefined;
+  turn(): Promise<unknown> | undefined;
   /** Waits until the newest report is known; undefined if it is. */
   newest(): Promise<void> | undefined;
   /** The request is about to be sent. What this returns finds its effect later, also in another process. */
   sending(): Intent;
-  /** The response arrived. */
-  succeeded(response: Pick<Response, "body">): void;
+  /** It is not in flight any more. */
+  received(result: Pick<Response, "body"> | SeoError): void;
   /** The response was lost: looks until the outcome is known. `error` says why, `horizon` is in milliseconds after sending. */
   lost(error: SeoError, horizon: number): Promise<Outcome>;
   /** Must follow, whatever happened. Stops looking. */
   end(): void;
 }
 
-/** The clocks that the reconciler goes by. */
+/** The clock that the reconciler goes by. */
 export interface Clock {
   /** Milliseconds that only rise. */
   now(): number;
-  /** The time of day, in milliseconds. */
-  date(): number;
   sleep(ms: number): Promise<unknown>;
 }
 
@@ -67,34 +66,9 @@ const MOST_SECONDS_BETWEEN = 5;
 
 const decides = ({ due }: Search) => due.length === 1;
 
-function deferred() {
-  let resolve = () => {};
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
-}
-
-/** Lets requests that share a name run one after the other. */
-function createTurns() {
-  const last = new Map<string, Promise<void>>();
-  return {
-    /** Waits for all that came before under this name, if any; `ended` is the end of this one. */
-    take(name: string, ended: Promise<void>): Promise<void> | undefined {
-      const before = last.get(name);
-      // One that gives up while it waits does not let the next one pass.
-      const all = Promise.all([before, ended]).then(() => {
-        if (last.get(name) === all) last.delete(name);
-      });
-      last.set(name, all);
-      return before;
-    },
-  };
-}
-
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
-export function createReconciler(requests: Requests, { now, date, sleep }: Clock) {
-  const account = createAccount(requests, date);
+export function createReconciler(requests: Requests, { now, sleep }: Clock) {
+  const account = createAccount(requests, now);
   const turns = createTurns();
   const open = new Set<Entry>();
   const searches = new Set<Search>();
@@ -103,7 +77,7 @@ export function createReconciler(requests: Requests, { now, date, sleep }: Clock
   async function findOut(search: Search, read: Read) {
     const { entry, seen } = search;
     const { list } = entry.lookup;
-    if (!list) return lookAtReport(account, requests, entry, decides(search));
+    if (!list) return lookAtReport(requests, now, entry, decides(search));
     const from = (decides(search) ? undefined : seen) ?? entry.watermark;
     if (!from) return undecided([]);
     const before = account.newest();
@@ -163,43 +137,42 @@ export function createReconciler(requests: Requests, { now, date, sleep }: Clock
     /** Opens a request for a page or a report. Restored from its `intent`, it counts as sent now. */
     open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {
       const address = readAddress(String(lookup.list ? input.url : input.reportId));
-      const entry: Entry = { lookup, input, address, sentAt: now(), sentDate: date(), ...intent };
+      const entry: Entry = { lookup, input, address, sentAt: now(), answered: Promise.resolve(), ...intent };
       const ended = deferred();
       let answered = deferred();
       let search: Search | undefined;
       open.add(entry);
-      const answer = () => {
-        entry.answered = undefined;
-        answered.resolve();
-      };
+      const forget = () => Object.assign(entry, { watermark: undefined, generatedAt: undefined, seenAt: undefined });
       return {
         turn() {
-          const redirected = () => {
-            const { key } = account.redirectOf(address) ?? address;
-            return key === address.key ? undefined : turns.take(key, ended.promise);
-          };
-          const before = turns.take(address.key, ended.promise);
-          return before ? before.then(redirected) : redirected();
+          // All at once, so that no two can wait for each other.
+          const before = account.namesOf(address).flatMap((name) => turns.take(name, ended.promise) ?? []);
+          return before.length > 0 ? Promise.all(before) : undefined;
         },
         newest: () => (lookup.list ? account.findNewest(lookup.list) : undefined),
         sending() {
           answered = deferred();
           const watermark = lookup.list ? account.newest() : undefined;
           const generatedAt = lookup.list ? undefined : account.generatedAt(String(input.reportId));
-          Object.assign(entry, { sentAt: now(), sentDate: date(), answered: answered.promise, watermark, generatedAt });
+          Object.assign(entry, { sentAt: now(), answered: answered.promise, watermark, generatedAt });
           return { watermark, generatedAt };
         },
-        succeeded({ body }) {
-          const [record] = reportsIn(body);
+        received(result) {
+          const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
           if (record && lookup.list) account.claim(record, address);
-          answer();
+          // It explains no report that others created.
+          if (result instanceof SeoError && !result.details.uncertain) forget();
+          answered.resolve();
         },
         lost({ details: { statusCode, body } }, horizon) {
-          answer();
           const rejected = statusCode === 500 && typeof body === "object";
           const last = rejected ? now() + AFTER_ANSWER : Math.max(now(), entry.sentAt + horizon);
           const due = LOOKS.map((delay) => now() + delay).filter((time) => !rejected && time < last);
-          return new Promise((resolve) => {
+          return new Promise((settle) => {
+            const resolve = (outcome: Outcome) => {
+              if (outcome.was === "not carried out") forget();
+              settle(outcome);
+            };
             const progress = { seen: undefined, looks: 0, failures: 0, looking: false };
             search = { entry, due: [...due, last], again: !rejected, ...progress, resolve };
             searches.add(search);
@@ -207,7 +180,7 @@ export function createReconciler(requests: Requests, { now, date, sleep }: Clock
           });
         },
         end() {
-          answer();
+          answered.resolve();
           open.delete(entry);
           if (search) searches.delete(search);
           ended.resolve();

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
+import { rowOf } from "../../src/operations.js";
 import { answer, type Behaviour, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, fixedReport, node, service, startFlow } from "../support/flow.js";
 import { ok } from "../support/scenarios.js";
@@ -58,7 +59,7 @@ describe("The status of a node", () => {
     await show(3);
     assert.equal((await last("show"))?.text, "seo-reports.error.SEO_FORBIDDEN.status");
     await show(1);
-    assert.equal((await last("show"))?.text, `${KEY}.received`);
+    assert.equal((await last("show"))?.text, `${KEY}.${rowOf("seo-report-show").done}`);
   });
 
   it("shows the time to the next request, the queue length and the remaining time if the rate limit is reached", async () => {
@@ -87,24 +88,10 @@ describe("The status of a node", () => {
     assert.deepEqual(seconds, [3, 2, 1]);
   });
 
-  it("names the ID or else the base URL as the cause of a 404", async () => {
-    behave = (socket) => socket.write(answer(404, '{"message":"Not found."}'));
-    await run();
-    for (const [id, code] of [
-      ["show", "SEO_NOT_FOUND"],
-      ["store", "SEO_RESPONSE"],
-      ["list", "SEO_RESPONSE"],
-    ] as const) {
-      const { caught } = await flow.send(id, { payload: 27 });
-      assert.deepEqual(Object(caught?.error).code, "SEO_NOT_FOUND");
-      assert.equal((await last(id))?.text, `seo-reports.error.${code}.status`);
-    }
-  });
-
-  it("is cleared when its node is redeployed", async () => {
+  it("is cleared when its node is deployed anew", async () => {
     await run();
     await show(1);
-    assert.equal((await last("show"))?.text, `${KEY}.received`);
+    assert.equal((await last("show"))?.text, `${KEY}.${rowOf("seo-report-show").done}`);
     await flow.deploy(nodes({}, fixedReport));
     const { source, ...status } = (await last("show")) ?? {};
     assert.deepEqual([source?.id, status], ["show", {}]);

@@ -310,12 +310,13 @@ describe("The client", () => {
         assert.equal(server.requests.length, 0);
       });
 
-    it("nothing for an unknown operation", async () => {
-      open();
-      const { code, message } = await failure(client.call("seo-nothing", {}));
-      assert.deepEqual([code, message], ["SEO_INPUT", "Unknown operation: seo-nothing."]);
-      assert.equal(server.requests.length, 0);
-    });
+    for (const type of ["seo-nothing", "constructor", "__proto__"])
+      it(`nothing for an unknown operation: ${type}`, async () => {
+        open();
+        const { code, message } = await failure(client.call(type, {}));
+        assert.deepEqual([code, message], ["SEO_INPUT", `Unknown operation: ${type}.`]);
+        assert.equal(server.requests.length, 0);
+      });
 
     it("nothing for a request that was cancelled while connecting", async () => {
       const secure = await listen((socket) => socket.write(ok), { certificate: "cert" });

@@ -233,7 +233,7 @@ describe("The queue of a service", () => {
     const strays = [again(one.task), again(one.task, 1000)];
     const further = [again(two.task), again(two.task)];
     const next = admit(lane);
-    one.task.ended = true;
+    one.task.closed = true;
     queue.cancel(TURN, one.task);
     again(one.task);
     await time.pass(0);

@@ -33,7 +33,14 @@ const anyStoreFields = {
   after: fc.integer({ min: 0, max: 20 }),
   takes: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 9 }) }, fc.integer({ min: 30, max: 150 })),
   responds: fc.integer({ min: 0, max: 20 }),
-  fate: fc.constantFrom("answered", "answered", "response lost", "request lost", "page rejected"),
+  fate: fc.constantFrom(
+    "answered",
+    "answered",
+    "response lost",
+    "request lost",
+    "page rejected",
+    "rate limited at first",
+  ),
 } satisfies Record<keyof Store, unknown>;
 const anyStore = fc.record<Store>(anyStoreFields);
 const world = fc.record<World>({
@@ -48,11 +55,11 @@ const world = fc.record<World>({
     maxLength: 4,
   }),
   skew: fc.constantFrom(0, HOUR / SECOND, -HOUR / SECOND),
-  ids: fc.constantFrom("numbers", "texts"),
+  ids: fc.constantFrom("numbers", "texts", "mixed"),
   redirects: fc.constant(redirects),
   unsorted: fc.boolean(),
   existing: fc.array(fc.constantFrom(...pages), { maxLength: 3 }),
-  failing: fc.constantFrom(0, 0.3),
+  failing: fc.constantFrom(0, 0.3, 1),
   horizon: fc.constant(HORIZON),
 });
 

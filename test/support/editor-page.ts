@@ -53,7 +53,7 @@ function dialogOf(page: Page, kind: "node" | "node-config" = "node") {
         if (source === "str" && (await list.count())) return pick(list, value);
         return line.locator(".red-ui-typedInput-input:visible").fill(value);
       }
-      const widget = field(name);
+      const widget = line.locator("input:visible, select:visible").first();
       if (await widget.evaluate((element) => element.tagName === "SELECT")) await widget.selectOption(value);
       else await widget.fill(value);
     },

@@ -29,6 +29,7 @@ const plain: Partial<Record<Row["kind"], (row: Row, round: number) => string>> =
   choice: ({ values = {} }, round) => Object.keys(values)[round % Object.keys(values).length] ?? "",
   count: countOf,
   store: () => "file",
+  property: () => "row.report",
   text: ({ label, example }, round) => example ?? `${label} ${round}`,
 };
 
@@ -51,7 +52,7 @@ export function shownAs({ values = {}, source }: Row, held: Held): Held {
 }
 
 /** The default of a property, also for a node of an older version that lacks it. */
-export const preset = ({ value, source }: Row): Held => (source ? { value, source: "msg" } : { value });
+export const preset = ({ value, source }: Row): Held => (source ? { value, source } : { value });
 
 /** A fixed value that is invalid for its kind; a choice allows no such value. */
 export const bad: Partial<Record<Row["kind"], string>> = {

@@ -133,6 +133,21 @@ export interface ListOptions {
   reply?: (asked: Asked) => Reply | undefined;
 }
 
+/** The page of a list that a query requests. Its links lead to `base`. */
+export function pageOf(
+  { all, shape = shapes["length-aware"] as Shape, most = Number.POSITIVE_INFINITY }: ListOptions,
+  query: URLSearchParams,
+  base: string,
+): unknown {
+  const size = Math.min(Number(query.get("per_page") ?? 10), most);
+  const cursor = query.get("cursor");
+  const page = Object.values(cursors).includes(shape) ? 1 : Number(query.get("page") ?? 1);
+  const from = cursor ? fromCursor(cursor) : (page - 1) * size;
+  const link = (place: Record<string, string | number>) =>
+    `${base}?${new URLSearchParams(Object.entries(place).map(([name, value]) => [name, String(value)]))}`;
+  return shape({ all, from, to: Math.min(from + size, all.length), page, size, link });
+}
+
 /** A service with the same list at every path, and with links to another host. */
 export async function startLists(first: ListOptions) {
   const asked: Asked[] = [];
@@ -146,17 +161,6 @@ export async function startLists(first: ListOptions) {
   await once(elsewhere, "listening");
   const strange = `http://localhost:${(elsewhere.address() as AddressInfo).port}/api/v1/lists`;
 
-  function answer({ query }: Asked): unknown {
-    const { all, shape = shapes["length-aware"] as Shape, most = Number.POSITIVE_INFINITY } = lists.options;
-    const size = Math.min(Number(query.get("per_page") ?? 10), most);
-    const cursor = query.get("cursor");
-    const page = Object.values(cursors).includes(shape) ? 1 : Number(query.get("page") ?? 1);
-    const from = cursor ? fromCursor(cursor) : (page - 1) * size;
-    const link = (place: Record<string, string | number>) =>
-      `${strange}?${new URLSearchParams(Object.entries(place).map(([name, value]) => [name, String(value)]))}`;
-    return shape({ all, from, to: Math.min(from + size, all.length), page, size, link });
-  }
-
   const server = createServer(async (request, response) => {
     const url = new URL(String(request.url), "http://localhost");
     const one = { path: url.pathname, query: url.searchParams, nth: asked.length + 1 };
@@ -164,7 +168,7 @@ export async function startLists(first: ListOptions) {
     lists.busiest = Math.max(lists.busiest, ++running);
     await lists.options.wait?.(one);
     running--;
-    const { status = 200, body } = lists.options.reply?.(one) ?? { body: answer(one) };
+    const { status = 200, body } = lists.options.reply?.(one) ?? { body: pageOf(lists.options, one.query, strange) };
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
   server.listen(0, "127.0.0.1");

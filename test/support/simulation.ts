@@ -54,7 +54,7 @@ export interface Store {
   /** Seconds until the report is created, and from then until the response is sent. */
   takes: number;
   responds: number;
-  fate: "answered" | "response lost" | "request lost" | "page rejected";
+  fate: "answered" | "response lost" | "request lost" | "page rejected" | "rate limited at first";
 }
 
 export interface World {
@@ -63,7 +63,7 @@ export interface World {
   foreign: [number, string][];
   /** Seconds by which the service's clock is wrong. */
   skew: number;
-  ids: "numbers" | "texts";
+  ids: "numbers" | "texts" | "mixed";
   /** Pages that redirect, and where to. */
   redirects: Record<string, string>;
   /** The list ignores the order that is requested. */
@@ -102,7 +102,8 @@ function createService(clock: Clock, world: World) {
   function create(page: string, by?: number): Report {
     const at = date().toISOString();
     const number = reports.length + 1;
-    const id = ids === "numbers" ? number : `r${(number * 7919) % 1000003}`;
+    const isText = ids === "texts" || (ids === "mixed" && number % 3 !== 0);
+    const id = isText ? `r${(number * 7919) % 1000003}` : number;
     const report = { id, url: written(world, page), privacy: 0, created_at: at, generated_at: at, by };
     reports.push(report);
     return report;
@@ -152,10 +153,12 @@ export async function simulate(world: World) {
       }
     },
   };
-  const reconciler = createReconciler(requests, { ...clock, date: () => EPOCH + clock.now() });
+  const reconciler = createReconciler(requests, clock);
   let lost = 0;
 
   async function post({ page, takes, responds, fate }: Store, index: number, attempt: number): Promise<Response> {
+    if (fate === "rate limited at first" && attempt === 1)
+      throw new SeoError("SEO_RATE_LIMITED", "No.", { statusCode: 429, transient: true });
     const rejected = fate === "page rejected";
     const lost = fate === "request lost" && attempt === 1;
     const created = clock.sleep(takes * SECOND).then(() => {
@@ -189,9 +192,14 @@ export async function simulate(world: World) {
         ticket.sending();
         try {
           const response = await post(one, index, attempt);
-          ticket.succeeded(response);
+          ticket.received(response);
           return { id: (response.body as { data: Report }).data.id };
         } catch (error) {
+          ticket.received(error as SeoError);
+          if (!(error as SeoError).details.uncertain) {
+            await clock.sleep(PROXY);
+            continue;
+          }
           lost++;
           const outcome = await ticket.lost(error as SeoError, world.horizon);
           if (outcome.was === "carried out") return { id: (outcome.response.body as { data: Report }).data.id };

@@ -4,7 +4,7 @@ import type { Any, Row, State, Text } from "./state.js";
 import type { Validation } from "./validation.js";
 
 /** Prepares the edit dialogs and updates them while the user types. */
-export function createDialog(RED: Any, $: Any, text: Text, state: State, { label, named, reason, idle }: Validation) {
+export function createDialog(RED: Any, $: Any, text: Text, state: State, { label, named, reason, tip }: Validation) {
   const { opened, rows, id, current, source, fresh } = state;
   const { test, suggest } = createRequests(RED, $, text, state, reason);
 
@@ -19,17 +19,19 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
       const line = $(id(node, name)).closest(".form-row");
       show(line, quiet ? "" : reason(node, name));
       // `toggle` would make the browser recalculate all styles for each row.
-      const shown = Object.entries(row.shown ?? {}).every(([key, values]) => values.includes(current(node, key) ?? ""));
+      const shown = Object.entries(row.shown ?? {}).every(
+        ([key, values]) => source(node, key) !== "str" || values.includes(current(node, key) ?? ""),
+      );
       line.css("display", shown ? "" : "none");
       if (!row.source) continue;
       const type = source(node, name);
       const example = type === "str" && row.example ? text("dialog.example", { example: row.example }) : "";
       line.find(".red-ui-typedInput-input").attr({
-        placeholder: example || (row.required ? "" : text("dialog.unsent")),
+        placeholder: example || (row.required || row.initial !== undefined ? "" : text("dialog.unsent")),
         list: type === "str" && row.suggest ? `seo-${name}` : null,
       });
     }
-    form.find(".form-tips").text(idle(node));
+    form.find(".form-tips").text(tip(node));
   };
   /** Removes the editor's tooltip for an invalid field: it would cover the same sentence below the field. */
   const uncover = (node: Any) => {
@@ -40,6 +42,16 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     }
   };
 
+  /** Names the parts of a TypedInput for assistive technology. */
+  const namedWidget = (line: Any, row: Row) => {
+    const box = line.find(".red-ui-typedInput-container").attr({ role: "group", "aria-label": label(row) });
+    const inner = box.find(".red-ui-typedInput-input").attr("aria-label", label(row));
+    // Some buttons of the widget contain only an icon.
+    box
+      .find(".red-ui-typedInput-option-trigger, .red-ui-typedInput-option-expand, .red-ui-typedInput-type-select")
+      .attr("title", label(row));
+    return { box, inner };
+  };
   /** Turns an input into a TypedInput. A field with values gets a list of them for its fixed value. */
   const typed = (node: Any, name: string, row: Row) => {
     const input = $(id(node, name));
@@ -47,7 +59,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const value = String(input.val());
     const options = Object.keys(row.values ?? {}).map((one) => ({ value: one, label: named(row, one) }));
     const blank = row.default ? text("dialog.default", { value: named(row, row.default) }) : text("dialog.unsent");
-    if (!row.required) options.unshift({ value: "", label: blank });
+    if (!row.required && row.initial === undefined) options.unshift({ value: "", label: blank });
     if (row.values && source(node, name) === "str") {
       // The widget would replace an unknown value with its first option.
       const known = kindOf(row.kind).clean(value, row);
@@ -57,10 +69,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const fixed = row.values ? { value: "str", label: text("dialog.fixed"), icon: "fa fa-list-ul", options } : "str";
     const types = [fixed, "msg", "flow", "global", "env", "jsonata"];
     input.typedInput({ default: "str", typeField: `${id(node, name)}Type`, types });
-    const box = line.find(".red-ui-typedInput-container").attr({ role: "group", "aria-label": label(row) });
-    const inner = box.find(".red-ui-typedInput-input").attr("aria-label", label(row));
-    // Some buttons of the widget contain only an icon.
-    box.find(".red-ui-typedInput-option-trigger, .red-ui-typedInput-option-expand").attr("title", label(row));
+    const { box, inner } = namedWidget(line, row);
     // The widget handles key events, but not text that is pasted or dropped.
     inner.on("input", () => inner.trigger("change"));
     line
@@ -86,10 +95,20 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
   return function prepare(node: Any) {
     const form = $(id(node, "name")).closest("form");
     // A node of an older version lacks the newer properties: show their defaults.
-    for (const [key, { value }] of Object.entries<Any>(node._def.defaults))
-      if (node[key] === undefined && value) $(id(node, key)).val(value);
+    for (const [key, { value }] of Object.entries<Any>(node._def.defaults)) {
+      const row = rows(node)[key];
+      const shown = row?.initial === undefined ? value : row.default;
+      if (node[key] === undefined && shown) $(id(node, key)).val(shown);
+    }
     for (const [name, row] of Object.entries(rows(node))) {
       if (row.kind === "store") choices(node, name, row);
+      else if (row.kind === "property")
+        namedWidget(
+          $(id(node, name))
+            .typedInput({ types: ["msg"] })
+            .closest(".form-row"),
+          row,
+        );
       else if (row.source) typed(node, name, row);
       else if (row.example) $(id(node, name)).attr("placeholder", text("dialog.example", { example: row.example }));
     }

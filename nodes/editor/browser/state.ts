@@ -1,7 +1,19 @@
 import { type Kind, kindOf } from "../../../src/kinds.js";
 import type { Param } from "../../../src/operations.js";
 
-type Facts = "required" | "values" | "default" | "min" | "pattern" | "shown" | "example" | "when" | "suggest" | "fold";
+type Facts =
+  | "initial"
+  | "required"
+  | "values"
+  | "default"
+  | "min"
+  | "least"
+  | "pattern"
+  | "shown"
+  | "example"
+  | "when"
+  | "suggest"
+  | "fold";
 
 /** One field of an edit dialog, without its texts. */
 export interface Row extends Partial<Pick<Param, Facts>> {
@@ -10,8 +22,8 @@ export interface Row extends Partial<Pick<Param, Facts>> {
   key: string;
   /** The value in a new node. */
   value: string;
-  /** The user chooses the source of the value (TypedInput). */
-  source?: true;
+  /** The user chooses the source of the value (TypedInput); the source in a new node. */
+  source?: "msg" | "str";
   credential?: true;
 }
 

@@ -41,6 +41,27 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
     return text("invalid.when", { label: label(row), other: label(beside), value: named(beside, needed) });
   };
 
+  /** A warning if the node would change nothing. */
+  const idle = (node: Any): string => {
+    const { effects = [] } = forms[node.type] ?? {};
+    const read = (name: string) => (source(node, name) === "str" ? fixed(node, name) : current(node, name));
+    const labels = effects.flatMap((name) => rows(node)[name] ?? []).map(label);
+    return isIdle(rows(node), effects, read) ? text("dialog.idle", { labels: labels.join(", ") }) : "";
+  };
+  /** A warning if a number is less than another field's. */
+  const short = (node: Any): string => {
+    for (const [name, row] of Object.entries(rows(node))) {
+      const value = Number(fixed(node, name) ?? 0);
+      for (const [other, usual] of Object.entries(row.least ?? {})) {
+        const beside = rows(node)[other];
+        const min = Number(fixed(node, other) ?? usual);
+        if (beside && value > 0 && value < min)
+          return text("dialog.least", { label: label(row), other: label(beside), min });
+      }
+    }
+    return "";
+  };
+
   return {
     label,
     named,
@@ -49,13 +70,8 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
       const row = rows(node)[name];
       return row ? wrong(row, value, source(node, name)) || conflict(node, name, row) : "";
     },
-    /** A warning if the node would change nothing; else blank. */
-    idle(node: Any): string {
-      const { effects = [] } = forms[node.type] ?? {};
-      const read = (name: string) => (source(node, name) === "str" ? fixed(node, name) : current(node, name));
-      const labels = effects.flatMap((name) => rows(node)[name] ?? []).map(label);
-      return isIdle(rows(node), effects, read) ? text("dialog.idle", { labels: labels.join(", ") }) : "";
-    },
+    /** What a valid node should be warned of; else blank. */
+    tip: (node: Any): string => idle(node) || short(node),
   };
 }
 

@@ -43,11 +43,12 @@ describe("The editor page", () => {
         for (const name of fields) assert.doesNotMatch(name, RESERVED);
       });
 
-      it("reads the main parameter of a new node from msg.payload, and the others from its properties", () => {
+      it("reads the main parameter of a new node from msg.payload, the others that are sent from its properties", () => {
         const { defaults } = editor().definitions[type];
-        for (const [name, { wire }] of Object.entries(row.params)) {
-          assert.equal(defaults[name].value, name === row.main ? "payload" : `payload.${wire ?? name}`);
-          assert.equal(defaults[`${name}Type`].value, "msg");
+        for (const [name, { place, initial, wire }] of Object.entries(row.params)) {
+          const read = name === row.main ? "payload" : `payload.${wire ?? name}`;
+          assert.equal(defaults[name].value, place ? read : initial);
+          assert.equal(defaults[`${name}Type`].value, place ? "msg" : "str");
         }
         for (const [name, option] of Object.entries(row.options))
           assert.equal(defaults[name].value, option.default ?? "");
@@ -65,7 +66,7 @@ describe("The editor page", () => {
       it("offers every value of a choice, after a blank value if it is optional", () => {
         const { add, open } = editor();
         const $ = open(add(type));
-        for (const [name, { values, required }] of Object.entries(row.params)) {
+        for (const [name, { values, place, required = !place }] of Object.entries(row.params)) {
           const [fixed, ...others] = $(`#node-input-${name}`)[0].types;
           assert.deepEqual([...others], ["msg", "flow", "global", "env", "jsonata"]);
           if (!values) assert.equal(fixed, "str");
@@ -94,12 +95,10 @@ describe("The editor page", () => {
       it("documents every parameter, option and error code in its help, after a summary", () => {
         const text = helpOf(helps, type);
         assert.ok(text.trim().startsWith(`<p>${row.help.replace(/'/g, "&#39;")}</p>`));
-        for (const [name, { wire }] of Object.entries(row.params))
-          assert.ok(
-            text.includes(`>${name === row.main ? "payload" : `payload.${wire ?? name}`} <span`) ||
-              text.includes(`payload.${name} <`),
-            name,
-          );
+        for (const [name, { place, wire = name }] of Object.entries(row.params)) {
+          const term = place ? (name === row.main ? "payload" : `payload.${wire}`) : name;
+          assert.ok(text.includes(`>${term} <span`), name);
+        }
         for (const name of [...Object.keys(row.options), "payload", "seo"])
           assert.match(text, new RegExp(`<dt[^>]*>${name} <span`));
         const parts = [...text.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, part]) => part);

@@ -26,7 +26,7 @@ describe("A secret", () => {
 
   it("is replaced with three asterisks, and everything else is kept", () => {
     const said = { a: `x ${KEY} y`, b: [1, null, true, encodeURIComponent(KEY)], [KEY]: { c: KEY + KEY } };
-    assert.deepEqual(redact(said, ["", KEY]), { a: "x *** y", b: [1, null, true, "***"], "***": { c: "***" } });
+    assert.deepEqual(redact(said, ["", KEY]), { a: "x *** y", b: [1, null, true, "***"], "***": { c: "******" } });
     for (const whole of [said, "text", 7, null, undefined]) assert.equal(redact(whole, [""]), whole);
     assert.equal(redact(7, [KEY]), 7);
     assert.equal(redact(null, [KEY]), null);
@@ -100,7 +100,7 @@ describe("An encoded secret", () => {
           const text = form(secret);
           assert.equal(redact(`<p>${text}</p>`, [secret]), "<p>***</p>", text);
         }),
-        { examples: [["it's <\"ä/\\&>"], ["\\\\\\\\\\\\"], ["%25%25%25"], ["&amp;&amp;"]] },
+        { numRuns: 20, examples: [["it's <\"ä/\\&>"], ["\\\\\\\\\\\\"], ["%25%25%25"], ["&amp;&amp;"]] },
       );
     });
 

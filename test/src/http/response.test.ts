@@ -24,10 +24,8 @@ const read = (
   headers: Headers = {},
   { secrets = [], subject }: { secrets?: string[]; subject?: string } = {},
 ) =>
-  readResponse(
-    row,
-    { statusCode, headers, bytes: Buffer.from(body) },
-    { redactKey: (value) => value, redactor: () => createRedactor(secrets), subject: () => subject },
+  readResponse(row, { statusCode, headers, bytes: Buffer.from(body) }, () => createRedactor(secrets), subject).then(
+    (response) => response.body,
   );
 
 /** The error that a response is read as. */
@@ -48,7 +46,7 @@ describe("The service's error message", () => {
       { url: ["Bad.", "Worse."], x: ["One."] },
     ],
     [
-      "is read from message, with the fields from errors",
+      "is read from errors before message",
       { message: "Both.", errors: { url: ["Bad."] } },
       "url: Bad.",
       { url: ["Bad."] },
@@ -60,25 +58,25 @@ describe("The service's error message", () => {
       { url: ["Bad."], x: ["Two."] },
     ],
     [
-      "is read from errors rather than from message by field",
+      "is read from errors before message, if both are by field",
       { message: { a: ["A."] }, errors: { b: ["B."] } },
       "b: B.",
       { b: ["B."] },
     ],
     [
-      "is read from message by field if errors is null",
+      "is read from message by field, if errors is null",
       { errors: null, message: { a: ["A."] } },
       "a: A.",
       { a: ["A."] },
     ],
     ["is read from error", { error: "Forbidden" }, "Forbidden"],
-    ["is read from error if message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
-    ["is missing if the messages are a list", { message: ["A."], errors: ["B."] }, nothing],
-    ["is missing if the messages are numbers", { message: 7, errors: 8, error: 9 }, nothing],
-    ["is missing from an empty object", {}, nothing],
-    ["is missing if no field has a message", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
-    ["is missing from null", null, nothing],
-    ["is missing from HTML", HTML, NOT_FROM_API],
+    ["is read from error, if message is blank", { message: "", error: "Forbidden" }, "Forbidden"],
+    ["is not read from a list", { message: ["A."], errors: ["B."] }, nothing],
+    ["is not read from a number", { message: 7, errors: 8, error: 9 }, nothing],
+    ["is not in an empty object", {}, nothing],
+    ["is not in empty fields", { message: {}, errors: { url: [] } }, nothing, { url: [] }],
+    ["is not in null", null, nothing],
+    ["is not in HTML", HTML, NOT_FROM_API],
   ];
   for (const [name, body, said, fields] of rows)
     it(name, async () => {
@@ -88,7 +86,7 @@ describe("The service's error message", () => {
       assert.deepEqual(details.body, body);
     });
 
-  it("comes with the first 1,000 characters of a body that is not JSON", async () => {
+  it("has the beginning of a response that is not JSON as its body", async () => {
     for (const status of [500, 200])
       assert.equal((await failure(status, "x".repeat(1001))).details.body, "x".repeat(1000));
   });

@@ -1,0 +1,38 @@
+/** What to do if the account has a report of the page: a new one all the same, a new analysis of it, or that report. */
+export type Existing = "create" | "regenerate" | "return";
+
+export type Decision = "create" | "regenerate" | "fresh";
+
+type Json = Record<string, unknown>;
+
+const DAY = 86_400_000;
+
+/** When a report was generated, or else created, in milliseconds; -Infinity if it does not say. */
+export const dateOf = ({ generated_at, created_at }: Json): number => {
+  const date = Date.parse(String(generated_at ?? created_at));
+  return Number.isNaN(date) ? Number.NEGATIVE_INFINITY : date;
+};
+
+/** Whether `id` was given later than `other`. */
+const isHigher = (id: string, other: string) =>
+  /^\d+$/.test(id) && /^\d+$/.test(other) ? Number(id) > Number(other) : id > other;
+
+/** Whether a report is the page's report rather than another of the same page. */
+export const isNewer = (record: Json, other: Json): boolean =>
+  dateOf(record) === dateOf(other) ? isHigher(String(record.id), String(other.id)) : dateOf(record) > dateOf(other);
+
+/**
+ * Decides what a page needs. `record` is the page's report, if there is one. `maxAge` is in days; `now` is in milliseconds,
+ * by the service's clock.
+ */
+export function decide(
+  existing: Existing,
+  maxAge: number | undefined,
+  record: Json | undefined,
+  now: number,
+): Decision {
+  if (existing === "create" || !record) return "create";
+  const recent = maxAge === undefined ? existing === "return" : now - dateOf(record) <= maxAge * DAY;
+  if (recent) return "fresh";
+  return existing === "regenerate" ? "regenerate" : "create";
+}

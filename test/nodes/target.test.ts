@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { type Sandbox, startSandbox } from "../../sandbox/server.js";
+import { operations } from "../../src/operations.js";
+import { failure, fixedReport, node, service, startFlow } from "../support/flow.js";
+
+const LIST = "seo-report-list";
+
+describe("The target of a result", () => {
+  let sandbox: Sandbox;
+  let flow: Awaited<ReturnType<typeof startFlow>>;
+
+  beforeEach(async () => {
+    sandbox = await startSandbox({ reports: 12 });
+  });
+  afterEach(async () => {
+    await flow.stop();
+    await sandbox.close();
+  });
+  const start = async (...nodes: ReturnType<typeof node>[]) => {
+    flow = await startFlow([service("service", sandbox.url), ...nodes], { service: { apiKey: sandbox.apiKey } });
+  };
+
+  it("is a property of msg for every operation, and keeps the payload", async () => {
+    const inputs: Record<string, object> = {
+      url: { url: "https://example.com/a", urlType: "str" },
+      reportId: fixedReport,
+      project: { project: "shop.example.com", projectType: "str" },
+    };
+    const types = Object.entries(operations);
+    await start(
+      ...types.map(([type, { main }]) => node(type, type, { target: "found.here", ...(main ? inputs[main] : {}) })),
+    );
+    for (const [type] of types) {
+      const { outputs, caught } = await flow.send(type, { payload: { row: type }, found: { kept: true } });
+      assert.equal(caught, undefined, type);
+      const [{ payload, found } = {}] = outputs as { payload?: unknown; found?: { kept: boolean; here: unknown } }[];
+      assert.deepEqual([payload, found?.kept], [{ row: type }, true], type);
+      assert.ok(found && "here" in found, type);
+    }
+  });
+
+  it("is a property of msg for every output of a list", async () => {
+    const { output } = operations[LIST].options;
+    const names = Object.keys(output?.values ?? {});
+    await start(...names.map((name) => node(name, LIST, { output: name, target: "reports" })));
+    for (const name of names) {
+      const { outputs } = await flow.send(name, { payload: "kept", reports: "old" });
+      assert.ok(outputs.length > 0, name);
+      for (const { payload, reports } of outputs as { payload: unknown; reports: unknown }[]) {
+        assert.equal(payload, "kept", name);
+        assert.equal(typeof reports, "object", name);
+      }
+    }
+  });
+
+  it("is the payload if it is blank, as in flows of version 1", async () => {
+    await start(node("list", LIST, { target: "" }), node("old", LIST));
+    for (const id of ["list", "old"]) {
+      const [out] = (await flow.send(id, { payload: {} })).outputs;
+      assert.ok(Array.isArray(Object(out?.payload).data), id);
+    }
+  });
+
+  for (const target of ["seo", "parts", "_msgid", "req.body", "a b", "a[", "__proto__.x", "x.constructor", "1+1"])
+    it(`cannot be ${target}: nothing is sent`, async () => {
+      await start(node("list", LIST, { target }));
+      const { error } = failure(await flow.send("list", { payload: {} }));
+      assert.match(error.message, /^target must be a property of msg/);
+      assert.equal(sandbox.requests.length, 0);
+    });
+
+  it("cannot be inside a text: nothing is sent", async () => {
+    await start(node("list", LIST, { target: "row.report" }));
+    const { error } = failure(await flow.send("list", { payload: {}, row: "text" }));
+    assert.equal(error.message, "The result cannot be set in msg.row.report: msg.row is not an object.");
+    assert.equal(sandbox.requests.length, 0);
+  });
+});
+
+describe("An existing report", () => {
+  it("is returned or regenerated as the node says, with msg.seo.outcome", async () => {
+    const sandbox = await startSandbox({ reports: 12 });
+    const flow = await startFlow(
+      [
+        service("service", sandbox.url),
+        node("old", "seo-report-store"),
+        ...["create", "regenerate", "return"].map((existing) =>
+          node(existing, "seo-report-store", { existing, existingType: "str", maxAge: "", maxAgeType: "str" }),
+        ),
+        node("by message", "seo-report-store", { existing: "payload.existing", existingType: "msg" }),
+      ],
+      { service: { apiKey: sandbox.apiKey } },
+    );
+    const payload = { url: "https://example.com/existing" };
+    const outcome = async (id: string, more = {}) => {
+      const [out] = (await flow.send(id, { payload: { ...payload, ...more } })).outputs;
+      return Object(out?.seo).outcome;
+    };
+    assert.equal(await outcome("return"), "created");
+    assert.equal(await outcome("return"), "fresh");
+    assert.equal(await outcome("regenerate"), "regenerated");
+    assert.equal(await outcome("by message", { existing: "return" }), "fresh");
+    assert.equal(await outcome("create"), "created");
+    // A flow of version 1 does not read a property of the payload that came later.
+    assert.equal(await outcome("old", { existing: "return" }), "created");
+    const { length } = sandbox.requests;
+    const { error } = failure(await flow.send("by message", { payload: { ...payload, existing: "perhaps" } }));
+    assert.match(error.message, /^existing must be one of create/);
+    assert.equal(sandbox.requests.length, length);
+    await flow.stop();
+    await sandbox.close();
+  });
+});

@@ -1,0 +1,402 @@
+import assert from "node:assert/strict";
+import { setTimeout as late } from "node:timers/promises";
+import { type Client, createClient, type SendOptions } from "../../src/client.js";
+import type { SeoError } from "../../src/errors.js";
+import { createLane, createTask } from "../../src/queue.js";
+import { type Account, type AccountOptions, type Fate, startAccount } from "../support/account.js";
+import { shapes } from "../support/lists.js";
+import { stopBackOff } from "../support/time.js";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const PAGE = "https://www.example.com/page";
+
+/** How a call ended: the report's ID, or the error. */
+interface End {
+  id?: unknown;
+  attempts: number;
+  reconciled?: { looks: number; after: number } | undefined;
+  code?: string;
+  uncertain?: boolean;
+  candidates?: unknown[] | undefined;
+}
+
+describe("A lost response", () => {
+  const opened: { account: Account; client: Client }[] = [];
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => unhandled.push(reason);
+  let goOn = () => {};
+
+  /** Most of a test is waiting, so all of them run at the same time. */
+  const started = new Map<string, Promise<void>>();
+  const tests = new Map<string, () => Promise<void>>();
+  const test = (name: string, run: () => Promise<void>) => {
+    tests.set(name, run);
+    it(name, () => started.get(name));
+  };
+
+  before(() => {
+    goOn = stopBackOff();
+    process.on("unhandledRejection", note);
+    for (const [name, run] of tests) {
+      started.set(name, run());
+      started.get(name)?.catch(() => {});
+    }
+  });
+
+  after(async () => {
+    for (const { account, client } of opened) {
+      await client.close();
+      await account.close();
+    }
+    goOn();
+    process.off("unhandledRejection", note);
+  });
+
+  async function open(options: AccountOptions = {}, settings: object = {}) {
+    const account = await startAccount(options);
+    const client = createClient({
+      baseUrl: account.url,
+      apiKey: "key-of-tests",
+      retries: "2",
+      reconcile: "1",
+      ...settings,
+    });
+    opened.push({ account, client });
+    const call = (type: string, input: object, more?: SendOptions): Promise<End> =>
+      client.call(type, { ...input }, more).then(
+        ({ body, attempts, reconciled }) => ({ id: (body as { data: { id: unknown } }).data.id, attempts, reconciled }),
+        (error: SeoError) => error.toJSON(),
+      );
+    return {
+      account,
+      client,
+      call,
+      store: (url = PAGE, more?: SendOptions) => call("seo-report-store", { url }, more),
+      update: () => call("seo-report-update", { reportId: "1", update: "1" }),
+      show: () => call("seo-report-show", { reportId: "1" }),
+    };
+  }
+
+  const isError = (code: string, uncertain: boolean, attempts: number) => (end: End) =>
+    assert.deepEqual([end.code, end.uncertain, end.attempts], [code, uncertain, attempts]);
+  /** The report 1 after one attempt, by one look. */
+  const isFound = ({ id, attempts, reconciled }: End) => {
+    assert.deepEqual([id, attempts, reconciled?.looks], [1, 1, 1]);
+    assert.ok(Number(reconciled?.after) >= 1000);
+  };
+  const isRetried = ({ id, attempts, reconciled }: End) =>
+    assert.deepEqual([id, attempts, reconciled], [1, 2, undefined]);
+
+  const fates: Record<string, [first: Fate, check: (end: End) => void, created: number]> = {
+    "a report that is created before": ["carried out, then cut", isFound, 1],
+    "a report that is created afterwards": ["cut, then carried out", isFound, 1],
+    "a report whose response is reset": ["reset", isFound, 1],
+    "a report that is not created": ["cut, not carried out", isRetried, 1],
+    "a page that the service rejects": ["rejected", isError("SEO_SERVER", false, 1), 0],
+    "a report that is created, then rejected": [
+      "carried out, then rejected",
+      ({ id, reconciled }) => assert.deepEqual([id, reconciled?.looks], [1, 1]),
+      1,
+    ],
+  };
+  for (const [name, [first, check, created]] of Object.entries(fates))
+    test(`ends with a certain outcome: ${name}`, async () => {
+      const { account, store } = await open({ late: 300, fate: ({ nth }) => (nth === 1 ? first : "answered") });
+      check(await store());
+      assert.equal(account.reports.length, created);
+    });
+
+  test("is an uncertain error at once, without a look, if reconcile is blank", async () => {
+    const { account, store } = await open({ fate: () => "carried out, then cut" }, { reconcile: "" });
+    isError("SEO_SERVER", true, 1)(await store());
+    assert.equal(account.asked.length, 1);
+  });
+
+  test("is a certain error if nothing is created and no retry is left", async () => {
+    const { account, store } = await open({ fate: () => "cut, not carried out" });
+    isError("SEO_SERVER", false, 3)(await store());
+    assert.equal(account.reports.length, 0);
+  });
+
+  test("costs one short list if none is lost", async () => {
+    const { account, store } = await open();
+    await Promise.all(Array.from({ length: 20 }, (_, i) => store(`${PAGE}/${i}`)));
+    assert.deepEqual([account.count("POST"), account.count("GET", true), account.count("GET", false)], [20, 1, 0]);
+    assert.equal(account.asked[0]?.query.get("per_page"), "10");
+  });
+
+  test("decides two seconds after an error of the service itself, whatever the horizon", async () => {
+    const { store } = await open({ fate: () => "rejected" }, { reconcile: "300" });
+    const began = performance.now();
+    isError("SEO_SERVER", false, 1)(await store());
+    const took = performance.now() - began;
+    assert.ok(took >= 2000 && took < 60_000, `${took} ms`);
+  });
+
+  test("is found in the list of every paginator, beyond its first page", async () => {
+    const ends = Object.entries(shapes).map(async ([name, shape]) => {
+      const { account, store } = await open({ shape });
+      account.options.fate = () => {
+        for (let i = 0; i < 30; i++) setImmediate(account.create, `other.example/${i}`);
+        return "carried out, then cut";
+      };
+      const { id, reconciled } = await store();
+      assert.deepEqual([id, reconciled?.looks], [1, 1], name);
+    });
+    await Promise.all(ends);
+  });
+
+  test("is proven to have had no effect by the list of every paginator", async () => {
+    const ends = Object.entries(shapes).map(async ([name, shape]) => {
+      const { account, store } = await open({
+        shape,
+        fate: ({ nth }) => (nth === 1 ? "cut, not carried out" : "answered"),
+      });
+      for (let i = 0; i < 30; i++) account.create(`${PAGE}/${i}`);
+      const { id, attempts } = await store();
+      assert.deepEqual([id, attempts], [31, 2], name);
+    });
+    await Promise.all(ends);
+  });
+
+  for (const [name, id] of Object.entries({
+    text: (n: number) => `r${(n * 7919) % 1009}`,
+    "text, some of digits only": (n: number) => (n % 2 ? `r${n}` : String(900 + n)),
+  }))
+    test(`is found, or proven to have had no effect, if IDs are ${name}`, async () => {
+      const { account, store } = await open({ id, fate: () => "carried out, then cut" });
+      for (let i = 0; i < 3; i++) account.create(`other.example/${i}`);
+      assert.deepEqual((await store()).id, id(4));
+      account.options.fate = ({ nth }) => (nth === 2 ? "cut, not carried out" : "answered");
+      const { id: next, attempts } = await store();
+      assert.deepEqual([next, attempts], [id(5), 2]);
+    });
+
+  test("stays uncertain, with candidates, if others create reports that may be the page's", async () => {
+    const { account, store } = await open();
+    account.options.fate = () => {
+      account.create("other.example/theirs");
+      return "cut, not carried out";
+    };
+    const end = await store();
+    isError("SEO_SERVER", true, 1)(end);
+    const [{ id, url, created_at } = {} as never] = account.reports;
+    assert.deepEqual(end.candidates, [{ id, url, created_at }]);
+  });
+
+  test("is found among the reports that others create", async () => {
+    const { account, store } = await open();
+    account.options.fate = () => {
+      account.create("other.example/theirs");
+      return "carried out, then cut";
+    };
+    const { id, reconciled } = await store();
+    assert.deepEqual([id, reconciled?.looks], [2, 1]);
+  });
+
+  test("never ends with a report from before, even if only an older one was shown", async () => {
+    const { account, store, show } = await open({
+      fate: ({ nth }) => (nth === 1 ? "cut, not carried out" : "answered"),
+    });
+    for (const page of ["other.example", "other.example/2", PAGE]) account.create(page);
+    await show();
+    const { id, attempts } = await store();
+    assert.deepEqual([id, attempts], [4, 2]);
+  });
+
+  test("is not waited for by a request that is retried", async () => {
+    const { store } = await open({
+      fate: ({ form, nth }) => {
+        if (form.get("url") === PAGE) return "carried out, then cut";
+        return nth === 1 ? "too many requests" : "answered";
+      },
+    });
+    const [{ reconciled }, { attempts }] = await Promise.all([store(), late(900).then(() => store(`${PAGE}/2`))]);
+    assert.deepEqual([reconciled?.looks, attempts], [1, 2]);
+  });
+
+  test("of two pages that redirect to each other does not stop either", async () => {
+    const pages = [`${PAGE}/a`, `${PAGE}/b`] as const;
+    const { store } = await open({ redirect: (url, nth) => (nth > 1 ? url : url === pages[0] ? pages[1] : pages[0]) });
+    const twice = [...pages, ...pages];
+    const ends = await Promise.all(twice.map((page) => store(page)));
+    assert.deepEqual(ends.map(({ id }) => id).sort(), [1, 2, 3, 4]);
+  });
+
+  test("is known by the address to which the page redirected before", async () => {
+    const { account, store } = await open({ redirect: () => "https://elsewhere.example/" });
+    await store();
+    account.options.fate = () => "carried out, then cut";
+    const { id, reconciled } = await store();
+    assert.deepEqual([id, reconciled?.looks], [2, 1]);
+  });
+
+  test("lets a second message for its page wait, and those for other pages pass", async () => {
+    const { account, store } = await open({
+      fate: ({ form, nth }) => (nth === 1 && form.get("url") === PAGE ? "carried out, then cut" : "answered"),
+    });
+    const ends: string[] = [];
+    const end = (name: string) => () => ends.push(name);
+    await Promise.all([
+      store().then(end("first")),
+      store(PAGE.replace("https://www.", "http://")).then(end("second")),
+      store(`${PAGE}/other`).then(end("other")),
+    ]);
+    assert.deepEqual(ends, ["other", "first", "second"]);
+    assert.equal(new Set(account.reports.map(({ id }) => id)).size, 3);
+  });
+
+  test("holds no slot while it is looked for", async () => {
+    const { account, store, show } = await open({ fate: () => "carried out, then cut" }, { concurrency: "1" });
+    const lost = store();
+    while (account.count("POST") === 0) await late(5);
+    let isOver = false;
+    void lost.then(() => {
+      isOver = true;
+    });
+    for (let i = 0; i < 5; i++) await show();
+    assert.equal(isOver, false);
+    isFound(await lost);
+  });
+
+  test("shares its looks: a hundred at once need few lists", async () => {
+    const { account, store } = await open({ fate: () => "carried out, then cut" }, { concurrency: "16" });
+    const ends = await Promise.all(Array.from({ length: 100 }, (_, i) => store(`${PAGE}/${i}`)));
+    assert.equal(new Set(ends.map(({ id }) => id)).size, 100);
+    assert.deepEqual([account.count("POST"), account.count("GET", false)], [100, 100]);
+    // The first short list, and at most three looks of four pages.
+    assert.ok(account.count("GET", true) <= 13, `${account.count("GET", true)} lists`);
+  });
+
+  test("changes the privacy of a report that is found without it", async () => {
+    const { account, call } = await open({ fate: () => "carried out, then cut" });
+    account.options.get = () => {
+      for (const report of account.reports) report.privacy = 0;
+      return undefined;
+    };
+    const { id, reconciled } = await call("seo-report-store", { url: PAGE, privacy: "2", password: "open sesame" });
+    assert.deepEqual([id, reconciled?.looks], [1, 1]);
+    const [put] = account.asked.filter(({ method }) => method === "PUT");
+    assert.deepEqual(Object.fromEntries(put?.form ?? []), { privacy: "2", password: "open sesame" });
+  });
+
+  test("stays uncertain if the list cannot be read, which is not tried again for each store", async () => {
+    const { account, store } = await open({ fate: () => "carried out, then cut", get: () => 403 });
+    isError("SEO_SERVER", true, 1)(await store());
+    isError("SEO_SERVER", true, 1)(await store(`${PAGE}/2`));
+    assert.equal(account.count("GET", true), 1);
+  });
+
+  for (const [name, stop] of Object.entries({
+    "a cancelled lane": (client: Client, lane: ReturnType<typeof createLane>) => client.cancel(lane),
+    "a closed client": (client: Client) => client.close(),
+  }))
+    test(`is uncertain, and not looked for any more, after ${name}`, async () => {
+      const { account, client, store } = await open({ fate: () => "carried out, then cut" });
+      const lane = createLane();
+      const lost = store(PAGE, { task: createTask(lane) });
+      const second = store(PAGE, { task: createTask(lane) });
+      while (lane.reconciling === 0) await late(5);
+      await stop(client, lane);
+      isError("SEO_CANCELLED", true, 1)(await lost);
+      isError("SEO_CANCELLED", false, 0)(await second);
+      assert.deepEqual([lane.reconciling, lane.waiting, lane.running], [0, 0, 0]);
+      const before = account.asked.length;
+      await late(1500);
+      assert.equal(account.asked.length, before);
+    });
+
+  test("is uncertain if it is cancelled in flight, and is not sent if it is cancelled before", async () => {
+    const { account, client, store } = await open({ fate: () => "never" });
+    account.options.get = () => late(300).then(() => undefined);
+    const early = createLane();
+    const notSent = store(PAGE, { task: createTask(early) });
+    while (account.asked.length === 0) await late(5);
+    client.cancel(early);
+    isError("SEO_CANCELLED", false, 0)(await notSent);
+    assert.equal(account.count("POST"), 0);
+    const lane = createLane();
+    const sent = store(PAGE, { task: createTask(lane) });
+    while (account.count("POST") === 0) await late(5);
+    client.cancel(lane);
+    isError("SEO_CANCELLED", true, 1)(await sent);
+  });
+
+  const first =
+    (fate: Fate) =>
+    ({ nth }: { nth: number }): Fate =>
+      nth === 1 ? fate : "answered";
+  const ways: Record<
+    string,
+    [fate: Fate, before: "shown" | "unknown", options: AccountOptions & { age?: number }, check: (end: End) => void]
+  > = {
+    "is found by the date that was known": ["carried out, then cut", "shown", {}, isFound],
+    "is found by the date that was known, without a Date header": [
+      "carried out, then cut",
+      "shown",
+      { withoutDate: true },
+      isFound,
+    ],
+    "is retried if the date that was known has not moved": ["cut, not carried out", "shown", {}, isRetried],
+    "is found by the service's clock if no date was known": [
+      "carried out, then cut",
+      "unknown",
+      { age: HOUR },
+      isFound,
+    ],
+    "is found if that clock is an hour fast": [
+      "carried out, then cut",
+      "unknown",
+      { age: HOUR, ahead: HOUR, dateAhead: HOUR },
+      isFound,
+    ],
+    "is retried if the date is days old and none was known": [
+      "cut, not carried out",
+      "unknown",
+      { age: 2 * DAY },
+      isRetried,
+    ],
+    "stays uncertain if no date was known, and the date is recent": [
+      "cut, not carried out",
+      "unknown",
+      { age: HOUR },
+      isError("SEO_SERVER", true, 1),
+    ],
+    "stays uncertain if no date was known, and the Date header is an hour slow": [
+      "carried out, then cut",
+      "unknown",
+      { age: 2 * HOUR, dateAhead: -HOUR },
+      isError("SEO_SERVER", true, 1),
+    ],
+    "stays uncertain if no date was known, and the Date header is an hour fast": [
+      "carried out, then cut",
+      "unknown",
+      { age: 2 * HOUR, dateAhead: HOUR },
+      isError("SEO_SERVER", true, 1),
+    ],
+    "stays uncertain if no date was known, and there is no Date header": [
+      "carried out, then cut",
+      "unknown",
+      { age: 2 * DAY, withoutDate: true },
+      isError("SEO_SERVER", true, 1),
+    ],
+    "is certain if the service rejects the page": ["rejected", "shown", {}, isError("SEO_SERVER", false, 1)],
+  };
+  for (const [name, [fate, before, { age = 0, ...options }, check]] of Object.entries(ways))
+    test(`of an update ${name}`, async () => {
+      const { account, update, show } = await open({ ...options, fate: first(fate) });
+      const report = account.create(PAGE);
+      report.generated_at = new Date(Date.parse(report.generated_at) - age).toISOString();
+      if (before === "shown") await show();
+      await late(5);
+      const end = await update();
+      check(end);
+      if (end.uncertain) assert.equal((end.candidates as { id: unknown }[])[0]?.id, 1);
+    });
+
+  it("leaves no rejection unhandled", async () => {
+    await Promise.allSettled(started.values());
+    assert.deepEqual(unhandled, []);
+  });
+});

@@ -1,0 +1,158 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
+import { readAddress } from "../../src/address.js";
+import { pageOf, type Row, type Shape } from "./lists.js";
+
+export interface Report extends Row {
+  id: number | string;
+  url: string;
+  privacy: number;
+  created_at: string;
+  generated_at: string;
+}
+
+export interface Asked {
+  method: string;
+  path: string;
+  query: URLSearchParams;
+  form: URLSearchParams;
+  /** Counts the requests with this method and path, or for this page, from 1. */
+  nth: number;
+}
+
+/** What happens to a store, or an update with `update=1`. `cut`: a server in front responds with a 504. */
+export type Fate =
+  | "answered"
+  | "cut, then carried out"
+  | "carried out, then cut"
+  | "cut, not carried out"
+  | "rejected"
+  | "carried out, then rejected"
+  | "reset"
+  | "too many requests"
+  | "never";
+
+export interface AccountOptions {
+  fate?: (asked: Asked) => Fate;
+  /** Milliseconds until a report is created that is cut before. */
+  late?: number;
+  shape?: Shape;
+  /** The ID of the report that is created as the n-th, from 1. */
+  id?: (n: number) => number | string;
+  /** Milliseconds that the service's dates are ahead of, and those that its `Date` header is. */
+  ahead?: number;
+  dateAhead?: number;
+  withoutDate?: boolean;
+  /** Where a page redirects. */
+  redirect?: (url: string, nth: number) => string;
+  /** Delays or replaces a response to a GET. */
+  get?: (asked: Asked) => Promise<number | undefined> | number | undefined;
+}
+
+/** A service with an account of reports, which others can use as well. */
+export async function startAccount(options: AccountOptions = {}) {
+  const reports: Report[] = [];
+  const asked: Asked[] = [];
+  const counts = new Map<string, number>();
+
+  const date = () => new Date(Date.now() + (account.options.ahead ?? 0)).toISOString();
+  function create(url: string, privacy = 0): Report {
+    const { id = (n: number) => n } = account.options;
+    const report = {
+      id: id(reports.length + 1),
+      url: readAddress(url).key,
+      privacy,
+      created_at: date(),
+      generated_at: date(),
+    };
+    reports.push(report);
+    return report;
+  }
+  const send = (response: ServerResponse, status: number, body: unknown) => {
+    const json = typeof body !== "string";
+    const { withoutDate, dateAhead } = account.options;
+    if (withoutDate) response.sendDate = false;
+    if (dateAhead !== undefined) response.setHeader("date", new Date(Date.now() + dateAhead).toUTCString());
+    response.setHeader("content-type", json ? "application/json" : "text/html");
+    response.writeHead(status).end(json ? JSON.stringify(body) : body);
+  };
+
+  async function write(one: Asked, response: ServerResponse, carryOut: () => Report): Promise<void> {
+    const { fate = () => "answered", late = 0 } = account.options;
+    const cut = () => send(response, 504, "<h1>504 Gateway Time-out</h1>");
+    const reject = () => send(response, 500, { message: "The page could not be fetched." });
+    const steps: Record<Fate, (() => unknown)[]> = {
+      answered: [() => send(response, 200, { data: carryOut() })],
+      "cut, then carried out": [cut, () => setTimeout(late), carryOut],
+      "carried out, then cut": [carryOut, cut],
+      "cut, not carried out": [cut],
+      rejected: [reject],
+      "carried out, then rejected": [carryOut, reject],
+      reset: [carryOut, () => response.socket?.resetAndDestroy()],
+      never: [],
+      "too many requests": [() => send(response, 429, { message: "Too Many Attempts." })],
+    };
+    for (const step of steps[fate(one)]) await step();
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname: path, searchParams: query } = new URL(String(request.url), "http://host");
+    const { method = "" } = request;
+    const form = new URLSearchParams(await text(request));
+    const name = form.get("url") ?? `${method} ${path}`;
+    const nth = (counts.get(name) ?? 0) + 1;
+    counts.set(name, nth);
+    const one = { method, path, query, form, nth };
+    asked.push(one);
+    const id = path.split("/").at(-1);
+    const report = reports.findLast((each) => String(each.id) === id);
+    if (method === "POST") {
+      const { redirect = (url: string) => url } = account.options;
+      const url = String(form.get("url"));
+      return write(one, response, () => create(redirect(url, nth), Number(form.get("privacy") ?? 0)));
+    }
+    if (method === "GET") {
+      const status = await account.options.get?.(one);
+      if (status !== undefined) return send(response, status, "<h1>Sorry</h1>");
+      if (report) return send(response, 200, { data: report });
+      const { shape } = account.options;
+      return send(response, 200, pageOf({ all: reports.toReversed(), ...(shape && { shape }) }, query, "http://host"));
+    }
+    if (!report) return send(response, 404, { message: "Not found." });
+    const change = () => {
+      if (form.get("update") === "1") report.generated_at = date();
+      if (form.has("privacy")) report.privacy = Number(form.get("privacy"));
+      return report;
+    };
+    if (form.get("update") === "1") return write(one, response, change);
+    send(response, 200, { data: change() });
+  }
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch(() => response.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const account = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    options,
+    reports,
+    asked,
+    /** Creates a report for somebody else. */
+    create,
+    /** How many requests were received with a method, and on a list or on one report. */
+    count: (method: string, list = method === "POST") =>
+      asked.filter((one) => one.method === method && one.path.endsWith("/reports") === list).length,
+    async close(): Promise<void> {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+  return account;
+}
+
+export type Account = Awaited<ReturnType<typeof startAccount>>;
