@@ -1,5 +1,5 @@
 /** Why a text is not allowed; the editor has a sentence for each. */
-export type Fault = "long" | "control" | "segment" | "choice" | "count" | "property";
+type Fault = "long" | "control" | "segment" | "choice" | "count" | "property";
 
 /** The limits of a field. */
 interface Limits {

@@ -88,7 +88,7 @@ describe("The status of a node", () => {
     assert.deepEqual(seconds, [3, 2, 1]);
   });
 
-  it("is cleared when its node is deployed anew", async () => {
+  it("is cleared when its node is redeployed", async () => {
     await run();
     await show(1);
     assert.equal((await last("show"))?.text, `${KEY}.${rowOf("seo-report-show").done}`);
