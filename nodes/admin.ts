@@ -5,11 +5,11 @@ import { variableIn } from "../src/kinds.js";
 import { rowOf } from "../src/operations.js";
 import { impatient, openClient, type ServiceNode } from "./service.js";
 
-/** What the editor shows, and sends, in place of a key that is stored. */
+/** The editor shows and sends this instead of a stored key. */
 const PLACEHOLDER = "__PWRD__";
 const SUGGESTIONS = 25;
 
-/** A service as the editor has it, deployed or not. */
+/** The settings of a service in the editor, deployed or not. */
 interface Draft {
   id?: string;
   baseUrl?: string;
@@ -17,8 +17,6 @@ interface Draft {
   tls?: string;
   proxy?: string;
 }
-
-const refuse = (sentence: string) => new SeoError("SEO_CONFIG", sentence, { stage: "stored" });
 
 /** Resolves an environment variable as a deploy would. */
 function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
@@ -28,8 +26,8 @@ function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
 }
 
 /**
- * A client for what the dialog shows. The stored key goes nowhere but where it was stored for: with another
- * base URL, proxy or TLS configuration it has to be typed again.
+ * A client for the settings in the edit dialog. The stored key is used only with the base URL, proxy and TLS configuration
+ * that were deployed with it.
  */
 async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
   const node = RED.nodes.getNode(String(draft.id ?? "")) as ServiceNode | null;
@@ -41,15 +39,17 @@ async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
       expand(RED, node, draft.apiKey),
     );
   }
-  if (!node?.probe) throw refuse("The API key has not been deployed yet. Enter it again, or deploy first.");
+  const sentence = "The API key has not been deployed yet. Enter it again, or deploy first.";
+  if (!node?.probe) throw new SeoError("SEO_CONFIG", sentence, { stage: "stored" });
   return node.probe({ ...draft, baseUrl });
 }
 
-/** The records of a list that match a text: the value of each and a label. */
+/** The records of a list that match a text: the value of each and a label. None if the operation is not a list. */
 async function suggest(client: Client, type: string, text: string) {
+  const { list: id } = rowOf(type);
+  if (!id) return [];
   const { readShape, idOf } = await import("../src/pages.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
-  const { list: id = "id" } = rowOf(type);
   return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).map((record) => {
     const { url, generated_at: date } = Object(record) as Record<string, unknown>;
     const value = idOf(record, id);
@@ -74,7 +74,6 @@ export function registerAdmin(RED: NodeAPI): void {
   RED.httpAdmin.post("/seo-service/suggest", allowed, async (request, response) => {
     const { operation, text, ...draft } = Object(request.body) as Draft & { operation?: unknown; text?: unknown };
     try {
-      if (!rowOf(String(operation)).list) throw refuse("Suggestions are available only for lists.");
       const client = await openDraft(RED, draft);
       response.json({
         suggestions: await suggest(client, String(operation), String(text ?? "")).finally(() => client.close()),

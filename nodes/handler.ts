@@ -7,7 +7,7 @@ import type { ServiceNode } from "./service.js";
 import { createSources, type Message, reasonOf } from "./sources.js";
 import { createStatus } from "./status.js";
 
-/** What the messages of one node have in common. */
+/** The tools that all messages of a node share. */
 interface Tools {
   client: Client;
   /** The node's own properties: its method, its output and so on. */
@@ -23,7 +23,7 @@ export interface Job extends Tools {
   msg: Message;
   /** Its parameters, validated. */
   input: Record<string, string>;
-  /** Milliseconds that it waited for admission, and those since it came. */
+  /** Milliseconds that it waited for admission, and those since it was received. */
   queued: number;
   elapsed(): number;
   /** Sends the message, or a message made of it; does nothing once the node is closed. */
@@ -39,8 +39,8 @@ export type StatusText = () => string;
 export type Config = NodeDef & Record<string, unknown>;
 
 /**
- * What Catch nodes get is the same as of an Error: its text and its `code`. But the debug sidebar cuts an Error, and a text,
- * after 80 characters; it shows only a regular expression whole, which it knows by its constructor's name.
+ * Catch nodes get the same from this as from an Error: its text and its `code`. The debug sidebar shortens errors and texts
+ * to 80 characters, but not a regular expression, which it recognizes by the name of its constructor.
  */
 export const forNodeRed = ({ code, message }: SeoError) =>
   Object.assign(new String(message), { code, constructor: RegExp }) as unknown as Error;

@@ -4,7 +4,7 @@ import type { Operation } from "../src/operations.js";
 import { type Page, readPages } from "../src/pages.js";
 import type { Job } from "./handler.js";
 
-/** Where in a list a response is. */
+/** The place of a response in a list. */
 interface Position {
   page?: number | undefined;
   pages?: number | undefined;
@@ -28,7 +28,7 @@ export function metadata(
   };
 }
 
-/** Reads every page of a list, each with the `msg.seo` of all that came so far, and shows progress in the status. */
+/** Reads every page of a list, each with the `msg.seo` of all pages so far, and shows the progress in the status. */
 export async function* readAllPages(
   job: Job,
   type: string,

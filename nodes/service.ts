@@ -22,7 +22,7 @@ export interface ServiceConfig extends Omit<ClientOptions, "apiKey" | "tls" | "p
 }
 
 /** Where a key is sent. */
-export type Place = Pick<ServiceConfig, "baseUrl" | "tls" | "proxy">;
+type Place = Pick<ServiceConfig, "baseUrl" | "tls" | "proxy">;
 
 /** How long somebody waits at a dialog: seconds, and no retry. */
 export const impatient = { timeout: "10", retries: "0" };

@@ -20,7 +20,7 @@ export interface Change {
   /** The report as it is listed now, or what was saved of a deleted one. */
   record: unknown;
   previous?: Figures;
-  /** The names of the figures that differ. */
+  /** The names of the values that differ. */
   fields?: string[];
 }
 

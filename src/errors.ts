@@ -56,7 +56,7 @@ export const codes = {
 
 export type Code = keyof typeof codes;
 
-/** Where a request can stop, each with what to do about it. */
+/** The stages at which a request can fail, each with its remedy. */
 export const stages = {
   config: "Check the settings of the SEO service node.",
   variable: "Set it in the environment of the Node-RED process, then restart Node-RED.",
@@ -95,7 +95,7 @@ interface Facts {
   /** Another attempt can succeed. */
   transient?: boolean | undefined;
   stage?: Stage | undefined;
-  /** What the editor's sentence about the stage mentions: a variable's name, where a redirect points. */
+  /** The placeholders of the editor's sentence about the stage: a variable's name, the target of a redirect. */
   values?: Record<string, string> | undefined;
 }
 
@@ -130,7 +130,7 @@ export class SeoError extends Error {
     return new SeoError(this.code, this.message, { ...this.details, ...details });
   }
 
-  /** What a flow reads as `msg.seo.error`. */
+  /** The value of `msg.seo.error`. */
   toJSON() {
     const { statusCode, fields, retryAfter, attempts = 0, uncertain = false, candidates, body } = this.details;
     const { code, message } = this;
@@ -195,14 +195,14 @@ export function fromCause(cause: unknown, origin: string): SeoError {
   if (cause instanceof SeoError) return cause;
   const { code, name, syscall, errors } = Object(cause) as Record<string, unknown>;
   const said = [name, code].filter((part) => typeof part === "string").join(" ");
-  // Of a host with several addresses, Node reports the errors together, without the system call.
+  // If a host has several addresses, Node collects their errors and omits the system call.
   const connecting = syscall === "connect" || Array.isArray(errors);
   const known =
     code === "ETIMEDOUT" && connecting
       ? connectTimeout
       : (faults.get(code) ?? patterns.find(([pattern]) => pattern.test(said))?.[1]);
   const [seoCode, sentence, details] = known ?? broken;
-  // undici's and Node's own codes say nothing that the sentence does not.
+  // Known codes of undici and Node add nothing to the sentence; those of the system and of TLS do.
   const isCode =
     typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) && !(faults.has(code) && /^(UND|ERR)_/.test(code));
   const reason = isCode ? ` (${code})` : "";

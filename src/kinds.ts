@@ -1,8 +1,8 @@
 /** Why a text is not allowed; the editor has a sentence for each. */
-export type Fault = "long" | "control" | "segment" | "choice" | "count" | "property";
+type Fault = "long" | "control" | "segment" | "choice" | "count" | "property";
 
 /** The limits of a field. */
-export interface Limits {
+interface Limits {
   /** The allowed values, each with its label. */
   values?: Record<string, string>;
   /** The minimum of a whole number. */
@@ -55,7 +55,7 @@ const reserved = ["_msgid", "parts", "req", "res", "seo"];
 const words: Record<string, string> = { true: "1", false: "0" };
 
 /** What each kind of value accepts. The schemas of the runtime and the validation in the editor both use it. */
-export const kinds = {
+const kinds = {
   text: {
     types: scalar,
     longest: LONGEST,

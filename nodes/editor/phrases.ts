@@ -54,7 +54,7 @@ export const phrases = {
   status: {
     requesting: "requesting",
     running: "__running__ in flight, __queued__ queued",
-    reconciling: "reconciling: __count__",
+    reconciling: "reconciling __count__",
     waiting: "waiting __seconds__ s, __queued__ queued",
     paused: "waiting __wait__, __queued__ queued, ~__left__ left",
     summary: "__done__ succeeded, __failed__ failed",

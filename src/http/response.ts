@@ -8,7 +8,7 @@ import type { Redact } from "./redact.js";
 
 export type Headers = Record<string, string | string[] | undefined>;
 
-/** A response as it came over the wire. */
+/** A response as received. */
 export interface Received {
   statusCode: number;
   headers: Headers;
@@ -16,11 +16,11 @@ export interface Received {
 }
 
 const MAX_DECODED = 64 << 20;
-/** Node-RED ends when it clones a message that is nested some 1 900 levels deep; a report has five. */
+/** Node-RED crashes when it clones a message that is nested about 1,900 levels deep; a report has five levels. */
 const MAX_DEPTH = 64;
 /** How much of a text that is not JSON is searched for secrets. */
 const MAX_SEARCHED = 1 << 16;
-/** How much of a text an error quotes: enough to recognize whose it is. */
+/** How much of a text an error quotes: enough to recognize its server. */
 const MAX_QUOTED = 1000;
 
 /** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */

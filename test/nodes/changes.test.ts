@@ -312,7 +312,7 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), expected);
     });
 
-    it("when a redeploy comes at any moment", async () => {
+    it("if a redeploy happens at any moment", async () => {
       for (let ms = 0; ms < 40; ms += 2) {
         list(later.map((row) => ({ ...row, score: 1000 + ms })));
         const before = flow.of("out").length;
@@ -331,7 +331,7 @@ describe("The changes node", () => {
       }
     });
 
-    it("in the sending itself: it is not uncertain, for nothing was changed", async () => {
+    it("if a message cannot be sent: the error is not uncertain, because a list changes nothing", async () => {
       list(later);
       const msg: Message = {};
       for (let i = 0, inner = msg; i < 20_000; i++) inner = inner.deep = {} as Message;
@@ -428,7 +428,7 @@ describe("The changes node", () => {
       await rm(dir, { recursive: true });
     });
 
-    it("in no store that Node-RED's settings lack: the error names the node and the stores", async () => {
+    it("only in a store of Node-RED's settings: otherwise the error names the node and the stores", async () => {
       flow = await startFlow(nodes({ store: "third", name: "Watch" }));
       await openStores({ first: { module: "memory" }, second: { module: "memory" } });
       lists.asked.length = 0;

@@ -32,7 +32,7 @@ describe("Password and privacy", () => {
       'msg.payload.privacy is "Private"',
     ],
   ] as const)
-    it(`reject ${title}, name both and send nothing`, async () => {
+    it(`reject ${title}, with an error that names both, and send nothing`, async () => {
       const { code, message } = failure(await flow.send(type, { payload })).error as { code: string; message: string };
       assert.equal(code, "SEO_INPUT");
       assert.equal(message, `privacy must be 2 (Password) if password is set; ${actual}.`);
@@ -50,12 +50,15 @@ describe("Password and privacy", () => {
       assert.equal(server.requests.length, 1);
     });
 
-  for (const [title, payload, status] of [
-    ["says so if an update had nothing to change", { id: 27, update: false }, "unchanged"],
-    ["is the usual one if something was set", { id: 27, privacy: 1 }, "updated"],
+  for (const [title, payload, status, look] of [
+    ["is grey if an update had nothing to change", { id: 27, update: false }, "unchanged", ["grey", "ring"]],
+    ["is green if an update changed something", { id: 27, privacy: 1 }, "updated", ["green", "dot"]],
   ] as const)
-    it(`the status ${title}`, async () => {
+    it(`show a status that ${title}`, async () => {
       await flow.send("update", { payload });
-      await flow.until(() => flow.statuses("update").some(({ text }) => text === `seo-reports.status.${status}`));
+      const shown = await flow.until(() =>
+        flow.statuses("update").find(({ text }) => text === `seo-reports.status.${status}`),
+      );
+      assert.deepEqual([shown.fill, shown.shape], look);
     });
 });

@@ -13,7 +13,7 @@ const secret = /canary-(key|password)/;
 
 const types = Object.keys(operations);
 const payload = { url: "https://example.com", id: 7, project: "p", privacy: 2, password: PASSWORD };
-/** The operations with a password, and one that is retried where those are not. */
+/** The operations with a password, and one that is always retried. */
 const keepers = types.filter((type) => rowOf(type).params.password || type === "seo-report-list");
 const nodes = (at: (type: string) => string, which = types) =>
   which.map((type) => node(`${at("")}${type}`, type, { service: at("service") }));
@@ -53,7 +53,7 @@ describe("Secrets", function () {
     });
   }
 
-  /** Words of the client's own errors. */
+  /** The names of details in the client's own errors. */
   const words = [
     "uncertain",
     "message",
@@ -67,7 +67,7 @@ describe("Secrets", function () {
   ];
 
   for (const word of words)
-    it(`change nothing about what happens, whatever word they are: ${word}`, async () => {
+    it(`do not change the outcome if they equal the word ${word}`, async () => {
       const goOn = stopBackOff();
       const server = await listen((socket) => socket.resetAndDestroy());
       const flow = await startFlow([service("service", server.url), node("store", "seo-report-store")], {
@@ -81,7 +81,7 @@ describe("Secrets", function () {
       goOn();
     });
 
-  it("go to the configured service alone, whatever another node does with the service node", async () => {
+  it("are sent only to the configured service, whatever another node does with the service node", async () => {
     const stranger = await listen((socket) => socket.end());
     const server = await listen((socket) => socket.end(answer(200, '{"data":{}}', { Connection: "close" })));
     const flow = await startFlow([service("service", server.url), node("show", "seo-report-show")], {
@@ -107,7 +107,7 @@ describe("Secrets", function () {
     await stranger.close();
   });
 
-  it("appear in no error, status or log line, whatever fails", async () => {
+  it("appear in no error, status or log line in any scenario", async () => {
     const goOn = stopBackOff();
     const table = Object.values(scenarios("http://127.0.0.1:1")).filter(
       ({ proxy, server, code }) => !proxy && !server && code !== "SEO_TIMEOUT",

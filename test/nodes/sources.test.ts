@@ -5,7 +5,7 @@ import { helper } from "../support/red.js";
 import { unreadable } from "../support/sentences.js";
 
 /** A source, the field's value, and the result for the message `msg` and the context `context`. */
-type Row = [source: string, value: string, came: string];
+type Row = [source: string, value: string, expected: string];
 
 const msg = (): Message => ({
   payload: { search: "of the payload", list: ["one", { "a b": "deep" }] },
@@ -47,7 +47,7 @@ const bad: [source: string, value: string, from: string, reason: RegExp][] = [
   ["jsonata", "$number('x')", "the JSONata expression", /^: .*number: "x"/],
 ];
 
-describe("A parameter read from", () => {
+describe("A parameter", () => {
   let server: FaultyServer;
   let flow: Flow;
   const listing = ([searchType, search]: readonly [string, string, ...unknown[]], i: number) =>
@@ -76,17 +76,17 @@ describe("A parameter read from", () => {
     await server.close();
   });
 
-  for (const [i, [source, value, came]] of rows.entries())
-    it(`${source} ${JSON.stringify(value)} is ${JSON.stringify(came)}`, async () => {
+  for (const [i, [source, value, expected]] of rows.entries())
+    it(`is read from ${source} ${JSON.stringify(value)} as ${JSON.stringify(expected)}`, async () => {
       const sent = msg();
       const { caught } = await flow.send(`node-${i}`, sent);
       assert.equal(caught, undefined);
       const query = new URL(server.requests.at(-1)?.path ?? "", server.url).searchParams;
-      assert.equal(query.get("search") ?? "", came);
+      assert.equal(query.get("search") ?? "", expected);
     });
 
   for (const [i, [source, value, from, reason]] of bad.entries())
-    it(`${source} ${JSON.stringify(value)} fails with SEO_INPUT and sends nothing`, async () => {
+    it(`fails with SEO_INPUT and sends nothing if it cannot be read from ${source} ${JSON.stringify(value)}`, async () => {
       const { length } = server.requests;
       const outcome = await flow.send(`node-${rows.length + i}`, msg());
       const { seo, error } = failure(outcome);
@@ -98,12 +98,12 @@ describe("A parameter read from", () => {
       assert.equal(server.requests.length, length);
     });
 
-  it("an invalid JSONata expression does not reveal a secret in the error", async () => {
+  it("is not quoted in the error of a JSONata expression if it is a secret", async () => {
     const { error } = failure(await flow.send("secret", { payload: { url: "example.com", pin: "s3cret" } }));
     assert.equal(error.message, `${unreadable("password", "the JSONata expression")}.`);
   });
 
-  it("is named of each one that cannot be read, in one error", async () => {
+  it("is named in one error with all others that cannot be read, each with its source", async () => {
     const { length } = server.requests;
     const { error } = failure(await flow.send("several", msg()));
     for (const [param, source] of [
@@ -115,7 +115,7 @@ describe("A parameter read from", () => {
     assert.equal(server.requests.length, length);
   });
 
-  it("is read anew of each message, though a JSONata expression is parsed once", async () => {
+  it("is evaluated for each message, although a JSONata expression is parsed once", async () => {
     const i = rows.findIndex(([source]) => source === "jsonata");
     const searches = await Promise.all(
       ["a", "b", "c"].map(async (one) => {
@@ -128,7 +128,7 @@ describe("A parameter read from", () => {
     assert.deepEqual(last.sort(), ["a!", "b!", "c!"]);
   });
 
-  it("any source is named in the error if its value is invalid", async () => {
+  it("has its source named in the error if its value is invalid", async () => {
     const own = helper.getNode("node-0")?.context();
     own?.flow.set("plain", {});
     own?.global.set("nested", { list: [{}] });

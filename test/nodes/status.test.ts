@@ -33,14 +33,14 @@ describe("The status of a node", () => {
     await server.close();
   });
 
-  /** The last status, once all of them were shown. */
+  /** The last status, after the interval between two of them. */
   const last = async (id: string) => {
     await late(300);
     return flow.statuses(id).at(-1);
   };
   const show = (...ids: number[]) => Promise.all(ids.map((payload) => flow.send("show", { payload })));
 
-  it("sums up the messages since the node was idle, if there were several", async () => {
+  it("counts the successes and errors of several messages since the node was idle", async () => {
     behave = (socket, { path }) => socket.write(path.endsWith("/3") ? answer(404, "{}") : ok);
     await run();
     await show(1, 2, 3, 4);
@@ -52,7 +52,7 @@ describe("The status of a node", () => {
     assert.deepEqual([fill, shape, text], ["green", "dot", `${KEY}.summary {"done":2,"failed":0}`]);
   });
 
-  it("shows how a single message ended, and forgets the run before", async () => {
+  it("shows the outcome of a single message, without those before the node was idle", async () => {
     behave = (socket, { path }) => socket.write(path.endsWith("/3") ? answer(403, "{}") : ok);
     await run();
     await show(1, 3);
@@ -62,7 +62,7 @@ describe("The status of a node", () => {
     assert.equal((await last("show"))?.text, `${KEY}.${rowOf("seo-report-show").done}`);
   });
 
-  it("says when the next request starts, how many wait and how long that takes, if the rate lets none start", async () => {
+  it("shows the time to the next request, the queue length and the remaining time if the rate limit is reached", async () => {
     await run({ rate: "2" });
     const sent = show(1, 2, 3, 4, 5);
     await late(600);
@@ -88,7 +88,7 @@ describe("The status of a node", () => {
     assert.deepEqual(seconds, [3, 2, 1]);
   });
 
-  it("is cleared when its node is deployed anew", async () => {
+  it("is cleared when its node is redeployed", async () => {
     await run();
     await show(1);
     assert.equal((await last("show"))?.text, `${KEY}.${rowOf("seo-report-show").done}`);

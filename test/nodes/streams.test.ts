@@ -140,7 +140,7 @@ describe("List streams", () => {
       assert.deepEqual((suite.flow.of("body-out")[0] as { payload: { data: unknown } }).payload.data, all);
     });
 
-    it("end their other requests too: nothing is sent, and no status is shown, after the error", async () => {
+    it("cancel their other requests, and send no message and show no status after the error", async () => {
       await suite.flow.stop();
       suite.flow = await startFlow([
         suite.service({ concurrency: "2", retries: "3" }),
@@ -213,7 +213,7 @@ describe("List streams", () => {
     }
   });
 
-  it("say how long they waited, once for pages that waited side by side", async () => {
+  it("return the time waited, without counting parallel waits twice", async () => {
     suite.flow = await startFlow([
       suite.service({ concurrency: "4", retries: "1" }),
       node("list", LIST, { output: "all", limit: "" }),
@@ -236,7 +236,7 @@ describe("List streams", () => {
     assert.ok(waited >= 400 && waited <= duration && duration < 1500, `waited ${waited} of ${duration} ms`);
   });
 
-  it("have the flow work on a page before the next one is sent", async () => {
+  it("let the flow process a page before they send the next one", async () => {
     suite.flow = await startFlow([
       suite.service({ concurrency: "8" }),
       node("list", LIST, { output: "records", limit: "", perPageType: "str", per_page: "100" }),
@@ -255,7 +255,7 @@ describe("List streams", () => {
     assert.ok(sent === 2000 && most <= 101, `${most} records were sent and not received`);
   });
 
-  it("continue although the queue is full", async () => {
+  it("continue if the queue is full", async () => {
     suite.flow = await startFlow([
       suite.service({ concurrency: "2", queue: "1" }),
       node("list", LIST, { output: "all", limit: "" }),
@@ -270,7 +270,7 @@ describe("List streams", () => {
     assert.equal(suite.lists.asked.length, 15);
   });
 
-  it("let other nodes of the service take their turn", async () => {
+  it("take turns with other nodes of the service", async () => {
     suite.flow = await startFlow([
       suite.service({ concurrency: "2" }),
       node("list", LIST, { output: "records", limit: "" }),

@@ -13,21 +13,21 @@ describe("The budget of a service", () => {
     time.goOn();
   });
 
-  /** Takes slots until none is free; returns how many. */
+  /** Takes all free slots and returns their number. */
   function takeAll({ wait, take }: ReturnType<typeof createBudget>): number {
     let taken = 0;
     for (; wait() === 0; taken++) take();
     return taken;
   }
 
-  it("has as many slots as its concurrency, and each again that is given back", () => {
+  it("has as many slots as its concurrency, and reuses released ones", () => {
     const budget = createBudget({ concurrency: 3, rate: Number.POSITIVE_INFINITY });
     assert.deepEqual([takeAll(budget), budget.wait(), budget.blockedFor()], [3, Number.POSITIVE_INFINITY, 0]);
     budget.give();
     assert.equal(takeAll(budget), 1);
   });
 
-  it("starts no more than its rate in any minute", async () => {
+  it("starts at most as many requests as the rate limit in any minute", async () => {
     const budget = createBudget({ concurrency: 100, rate: 5 });
     for (let i = 0; i < 3; i++) budget.take();
     await time.pass(20_000);
@@ -44,7 +44,7 @@ describe("The budget of a service", () => {
     assert.deepEqual([budget.wait(), budget.blockedFor()], [20_000, 20_000]);
   });
 
-  it("starts nothing in a pause, and then one at a time, two, three", async () => {
+  it("starts nothing during a pause, then one request at a time, then two, then three", async () => {
     const budget = createBudget({ concurrency: 4, rate: Number.POSITIVE_INFINITY });
     for (let i = 0; i < 3; i++) budget.take();
     budget.pause(5000);

@@ -48,7 +48,7 @@ describe("The client", () => {
     while (server.requests.length < count) await late(5);
   };
 
-  /** Sends a request by way of `lane`; its failure is not unhandled. */
+  /** Sends a request in `lane`. A rejection counts as handled. */
   const show = (lane = createLane()) => {
     const sent = client.call(...SHOW, { task: createTask(lane) });
     sent.catch(() => {});
@@ -181,8 +181,8 @@ describe("The client", () => {
       goOn();
     });
 
-  describe("admits messages, and", () => {
-    /** A message of `lane` that notes what became of it, and sends a request when it is told to. */
+  describe("given messages", () => {
+    /** A message of `lane` that records how it ended, and sends a request on demand. */
     const admit = (lane = createLane()) => {
       const message = {
         ...createTask(lane),
@@ -199,7 +199,7 @@ describe("The client", () => {
       return message;
     };
 
-    it("begins the next of a lane that takes one at a time when the first has ended", () => {
+    it("starts the next message of a lane with maxActive 1 when the first one has ended", () => {
       open();
       const lane = createLane(1);
       const [first, second] = [admit(lane), admit(lane)];
@@ -208,7 +208,7 @@ describe("The client", () => {
       assert.equal(second.started, true);
     });
 
-    it("cancels the requests of a message that has ended: in flight, queued, and between attempts", async () => {
+    it("cancels the other requests of a message that has ended: in flight, queued, and between attempts", async () => {
       const goOn = stopBackOff();
       Math.random = () => 1;
       behave = (socket, { path }) => {
@@ -240,7 +240,7 @@ describe("The client", () => {
       goOn();
     });
 
-    it("refuses one whose lane or client is closed, and sends nothing", async () => {
+    it("refuses a message whose lane or client is closed, and sends nothing", async () => {
       open();
       const lane = createLane();
       client.cancel(lane);
@@ -251,7 +251,7 @@ describe("The client", () => {
       assert.equal(server.requests.length, 0);
     });
 
-    it("cancels what is in flight and queued in one lane, and nothing else", async () => {
+    it("cancels the requests of one lane, in flight and queued, and no others", async () => {
       behave = () => {};
       open({ concurrency: "2" });
       const [gone, stays] = [createLane(), createLane()];
@@ -271,7 +271,7 @@ describe("The client", () => {
       assert.equal(stays.running, 1);
     });
 
-    it("refuses one that finds the queue full", async () => {
+    it("refuses a message if the queue is full", async () => {
       behave = () => {};
       open({ concurrency: "1", queue: "1" });
       show();
@@ -282,7 +282,7 @@ describe("The client", () => {
 
   describe("sends", () => {
     for (const { name, type, input, request } of cases)
-      it(`the API key, the formats that it accepts, and a content type if there is a form: ${name}`, async () => {
+      it(`the API key, the accepted formats, and a content type only with a form: ${name}`, async () => {
         open();
         await client.call(type, input);
         const [{ head, method, body } = { head: "", method: "", body: "" }] = server.requests;

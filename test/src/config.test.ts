@@ -14,7 +14,7 @@ const refusal =
     return true;
   };
 
-describe("a base URL", () => {
+describe("A base URL", () => {
   const accepted: Record<string, [origin: string, prefix: string]> = {
     "https://seo.example.com": ["https://seo.example.com", ""],
     "HTTPS://SEO.example.com/": ["https://seo.example.com", ""],
@@ -26,7 +26,7 @@ describe("a base URL", () => {
     "https://[::1]:8443/x": ["https://[::1]:8443", "/x"],
   };
   for (const [text, [origin, prefix]] of Object.entries(accepted)) {
-    it(`may be ${text}`, () => assert.deepEqual(parseBase(text), { origin, prefix }));
+    it(`can be ${text}`, () => assert.deepEqual(parseBase(text), { origin, prefix }));
   }
 
   const refused: Record<string, string> = {
@@ -42,16 +42,17 @@ describe("a base URL", () => {
     "https://example.com/#secret": QUERY,
   };
   for (const [text, why] of Object.entries(refused)) {
-    it(`may not be ${text}, and is not quoted`, () => {
+    it(`is rejected and not quoted: ${text}`, () => {
       assert.throws(() => parseBase(text), refusal(`The service's base URL ${why}.`));
     });
   }
 });
 
-describe("an API key", () => {
-  it("loses the blanks that were copied with it", () => assert.equal(parseKey(" \tkey-1\r\n"), "key-1"));
+describe("An API key", () => {
+  it("loses surrounding white space, which is often copied with it", () =>
+    assert.equal(parseKey(" \tkey-1\r\n"), "key-1"));
   for (const key of [undefined, "", "  ", "two words", "line\nbreak", "schlüssel", "\u0000", "ke\u2028y"]) {
-    it(`may not be ${JSON.stringify(key)}, and is not quoted`, () => {
+    it(`is rejected and not quoted: ${JSON.stringify(key)}`, () => {
       const why = key?.trim()
         ? "must contain only printable ASCII characters, without spaces or line breaks"
         : "is missing";
@@ -60,7 +61,7 @@ describe("an API key", () => {
   }
 });
 
-describe("a proxy URL", () => {
+describe("A proxy URL", () => {
   it("can have a user name and a password, or one of them", () => {
     for (const url of ["http://proxy:3128", "https://proxy", "HTTP://me:secret@proxy:3128", "http://me@proxy"])
       assert.equal(parseProxy(url).href, new URL(url).href);
@@ -74,16 +75,16 @@ describe("a proxy URL", () => {
     "http://me:secret@[bad": "is not valid",
   };
   for (const [text, why] of Object.entries(refused))
-    it(`cannot be ${text}, and is not quoted`, () => {
+    it(`is rejected and not quoted: ${text}`, () => {
       assert.throws(() => parseProxy(text), refusal(`The proxy URL ${why}.`, "proxy"));
       assert.throws(() => parseProxy(text, "HTTP_PROXY"), refusal(`The proxy URL in HTTP_PROXY ${why}.`, "proxy"));
     });
 });
 
-describe("a client's options", () => {
+describe("The options of a client", () => {
   const place = { baseUrl: "https://example.com", apiKey: "key" };
 
-  it("have the table's defaults where they are blank", () => {
+  it("have the defaults of the table if they are blank", () => {
     const { timeout, concurrency, rate, size, retries } = readConfig({ ...place, rate: "", timeout: " " });
     assert.deepEqual([timeout, concurrency, rate, size, retries], [undefined, 4, Number.POSITIVE_INFINITY, 10_000, 3]);
   });

@@ -32,7 +32,7 @@ describe("The client's connections", () => {
       assert.ok(!idempotent ? length === 20 : length >= 20, `${length} requests`);
     });
 
-  it("do not take an unsolicited response for the next request's", async () => {
+  it("do not use an unsolicited response for the next request", async () => {
     server = await listen((socket, { path }) => {
       socket.write(Buffer.concat([record(idOf(path)), record("unasked")]));
     });

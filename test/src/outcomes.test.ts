@@ -10,7 +10,7 @@ import { stopBackOff } from "../support/time.js";
 
 const other = await listen((socket) => socket.end());
 
-/** One case for each combination of method and `once`. `faults` sends every case, through the nodes. */
+/** One case for each combination of method and `idempotent`. `faults` sends every case, through the nodes. */
 const kinds = [...new Map(cases.map((one) => [`${one.row.method} ${one.idempotent}`, one])).values()];
 
 /** Scenarios that take seconds run in parallel. */
@@ -40,7 +40,7 @@ async function observe(options: ClientOptions, one: Case, server: FaultyServer):
   }
 }
 
-describe("A request", function () {
+describe("A request in any scenario", function () {
   this.timeout(15_000);
   let goOn = () => {};
 

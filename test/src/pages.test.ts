@@ -169,7 +169,7 @@ describe("Reading all pages", () => {
         { data: reports(100), meta: { current_page: 1, last_page: 1e6, total: 1e8 } },
       ],
     ] as const) {
-      it(`although the service always returns ${what}`, async () => {
+      it(`if the service always returns ${what}`, async () => {
         serve({ all: [], reply: () => ({ body }) });
         const { records } = await readAll(lists.url, REPORTS);
         assert.deepEqual(records, reports(100));
@@ -177,7 +177,7 @@ describe("Reading all pages", () => {
       });
     }
 
-    it("at an empty page before last_page, although later pages were requested ahead", async () => {
+    it("at an empty page before last_page, even if later pages were requested ahead", async () => {
       serve({
         all: [],
         reply: ({ query }) => {
@@ -256,7 +256,7 @@ describe("Reading all pages", () => {
       });
     });
 
-    it("every page with the whole query, although the links lack it", async () => {
+    it("every page with the whole query, even if the links lack it", async () => {
       serve({ all: reports(350) });
       const input = {
         search: "a&b=c",
@@ -415,7 +415,7 @@ describe("A list of several pages", () => {
     assert.equal((await readGiven({ "": rows(1, 2), "page=2": rows(2, 3) }, 2)).last?.truncated, true);
   });
 
-  it("fails at a page whose request failed ahead, and not before its turn", async () => {
+  it("fails at the page whose request failed, after returning the pages before it", async () => {
     const ask = async ({ page }: Record<string, string>) => {
       if (page === "2") throw new Error("lost");
       return answered({ data: rows(Number(page ?? 1)), meta: { current_page: page, last_page: 3 } });
@@ -436,7 +436,7 @@ describe("A list that shifts while it is read", () => {
   const row = (id: number) => ({ id });
   const ids = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => row(from + i));
 
-  it("is read to its last page, though a page has only records that came before", async () => {
+  it("is read to its last page, even if a page has only records of earlier pages", async () => {
     // Ten reports were created after the first page was read.
     const pages = [ids(1, 10), ids(1, 10), ids(11, 20), ids(21, 30), ids(31, 40)];
     for (const own of [true, false]) {
@@ -448,7 +448,7 @@ describe("A list that shifts while it is read", () => {
     }
   });
 
-  it("ends where the service ignores the page number", async () => {
+  it("ends if the service ignores the page number", async () => {
     let asked = 0;
     const get = async () => {
       asked++;
@@ -465,7 +465,7 @@ describe("A list whose records have no ID", () => {
   const rows = Array.from({ length: 25 }, (_, i) => ({ url: `example.com/${i % 7}` }));
 
   for (const [name, shape] of Object.entries(shapes))
-    it(`comes out whole: ${name}`, async () => {
+    it(`is returned completely: ${name}`, async () => {
       const lists = await startLists({ all: rows, shape });
       const { records, truncated } = await readAll(lists.url, REPORTS, { input: { per_page: "10" } });
       assert.deepEqual([records, truncated], [rows, false]);
@@ -476,7 +476,7 @@ describe("A list whose records have no ID", () => {
     });
 });
 
-describe("A list whose records cannot be told apart", () => {
+describe("A response that is not a usable list", () => {
   for (const [what, data] of [
     ["without an ID", [{ id: 1 }, { url: "example.com" }]],
     ["that are null", [null]],

@@ -7,7 +7,7 @@ import { stopTime } from "../support/time.js";
 const MINUTE = 60_000;
 const TURN = new SeoError("SEO_CANCELLED", "");
 
-/** A message that was admitted, or a further request of one, and when it got its slot. */
+/** The start of an admitted message or of its further request, with its time. */
 interface Start {
   job: number;
   lane: Lane;
@@ -15,7 +15,7 @@ interface Start {
   at: number;
 }
 
-/** A queue whose messages each send one request at once, and note when; further requests come from `again`. */
+/** A queue in which each message immediately sends one request, and `again` sends further ones. Records each start. */
 function watch(options: { concurrency?: number; rate?: number; size?: number }, now: () => number) {
   const queue = createQueue({ concurrency: 1, rate: Number.POSITIVE_INFINITY, size: 1000, ...options });
   const started: Start[] = [];
@@ -40,7 +40,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
     started,
     refused,
     jobs: () => started.map(({ job }) => job),
-    /** Has a message come; returns its number. */
+    /** Adds a message and returns its number. */
     admit(lane: Lane): number {
       const job = ++jobs;
       const message: Message = {
@@ -51,7 +51,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
       queue.admit(message);
       return job;
     },
-    /** Has an admitted message send one more request; returns its number. */
+    /** Sends a further request of an admitted message and returns its number. */
     again(task: Task, sleep = 0): number {
       const job = ++jobs;
       if (sleep === 0) request(task, job);
@@ -82,7 +82,7 @@ describe("The queue of a service", () => {
     time.goOn();
   });
 
-  it("lets no more than its concurrency run, and no more than its size wait", async () => {
+  it("limits the requests in flight to its concurrency, and the waiting messages to its size", async () => {
     const lane = createLane();
     const { jobs, refused, admit, finish } = watch({ concurrency: 2, size: 3 }, time.now);
     for (let i = 0; i < 7; i++) admit(lane);
@@ -99,7 +99,7 @@ describe("The queue of a service", () => {
     assert.deepEqual([jobs(), refused.length], [[1, 2, 3], 2]);
   });
 
-  it("with a size of 0 still starts a message that need not wait", async () => {
+  it("with a size of 0 starts a message that does not have to wait", async () => {
     const lane = createLane();
     const { queue, jobs, refused, admit, finish } = watch({ size: 0, rate: 1 }, time.now);
     queue.pause(1000);
@@ -121,12 +121,12 @@ describe("The queue of a service", () => {
     );
   });
 
-  it("admits no more messages of a lane than its maximum, but goes on with those that it admitted", async () => {
+  it("admits at most maxActive messages of a lane, and serves the further requests of admitted ones", async () => {
     const [single, other] = [createLane(1), createLane()];
     const { queue, jobs, started, refused, admit, again, finish } = watch({ concurrency: 3, size: 3 }, time.now);
     for (let i = 0; i < 5; i++) admit(single);
     await time.pass(0);
-    assert.deepEqual([jobs(), refused.map(({ job }) => job)], [[1], [5]], "a slot is free, but not for this lane");
+    assert.deepEqual([jobs(), refused.map(({ job }) => job)], [[1], [5]], "a slot is free, but the lane is full");
     admit(other);
     const first = started[0] as Start;
     again(first.task);
@@ -146,7 +146,7 @@ describe("The queue of a service", () => {
     assert.equal(jobs().at(-1), 3);
   });
 
-  it("serves the admitted messages of a full lane that is behind new ones: no deadlock", async () => {
+  it("serves the requests of admitted messages before new messages, so that a full lane cannot deadlock", async () => {
     const lane = createLane(1);
     const { queue, jobs, started, admit, again } = watch({}, time.now);
     admit(lane);
@@ -163,7 +163,7 @@ describe("The queue of a service", () => {
     assert.deepEqual(jobs(), [1, 3, 4]);
   });
 
-  it("leaves a slot that an admitted message does not use to the next message", async () => {
+  it("gives a slot that an admitted message does not use to the next message", async () => {
     const lane = createLane();
     const { queue, jobs, admit } = watch({}, time.now);
     const idle = { ...createTask(lane), start() {}, refuse() {} };
@@ -199,7 +199,7 @@ describe("The queue of a service", () => {
     assert.deepEqual([changes > (before[0] ?? 0), lane.running > (before[1] ?? 0)], [true, true]);
   });
 
-  it("cancels what waits of one lane, between two attempts too, and has room again", async () => {
+  it("cancels everything that waits in one lane, also between attempts, which makes room for new messages", async () => {
     const [gone, stays] = [createLane(), createLane()];
     const { queue, jobs, refused, admit, again } = watch({ size: 4 }, time.now);
     queue.pause(5000);
@@ -217,13 +217,13 @@ describe("The queue of a service", () => {
     assert.deepEqual([refused.length, refused.at(-1)?.code], [3, "SEO_QUEUE_FULL"], "room for two");
     queue.cancel(TURN, gone);
     await time.pass(5000);
-    assert.deepEqual(jobs(), [4], "a further request before a new message");
+    assert.deepEqual(jobs(), [4], "the retry goes before the new message");
     queue.cancel(TURN);
     await time.pass(0);
     assert.deepEqual([gone.waiting, stays.waiting, time.timers()], [0, 0, 0]);
   });
 
-  it("cancels what waits of one message, and leaves the others of its lane in order", async () => {
+  it("cancels the waiting requests of one message, and keeps the order of the others in its lane", async () => {
     const lane = createLane();
     const { queue, jobs, refused, started, admit, again } = watch({ concurrency: 2 }, time.now);
     admit(lane);
@@ -231,7 +231,7 @@ describe("The queue of a service", () => {
     await time.pass(0);
     const [one, two] = started as [Start, Start];
     const strays = [again(one.task), again(one.task, 1000)];
-    const goesOn = [again(two.task), again(two.task)];
+    const further = [again(two.task), again(two.task)];
     const next = admit(lane);
     one.task.closed = true;
     queue.cancel(TURN, one.task);
@@ -242,7 +242,7 @@ describe("The queue of a service", () => {
       queue.release(two.task);
       await time.pass(0);
     }
-    assert.deepEqual(jobs(), [1, 2, ...goesOn, next]);
+    assert.deepEqual(jobs(), [1, 2, ...further, next]);
   });
 
   it("refuses everything once it is closed", async () => {
@@ -263,7 +263,7 @@ describe("The queue of a service", () => {
     );
   });
 
-  it("leaves no timer behind when nothing waits any more", async () => {
+  it("has no timer if nothing waits", async () => {
     const [gone, stays] = [createLane(), createLane()];
     const { queue, started, admit, finish } = watch({}, time.now);
     queue.pause(5000);
@@ -288,7 +288,7 @@ describe("The queue of a service", () => {
     assert.equal(started.length, 2);
   });
 
-  it("does not let ten messages of one node wait behind a thousand of another", async () => {
+  it("serves ten messages of one node before most of a thousand that another node sent earlier", async () => {
     const [many, few] = [createLane(), createLane()];
     const { started, admit, finish } = watch({ concurrency: 2, size: 10_000 }, time.now);
     for (let i = 0; i < 1000; i++) admit(many);
@@ -301,7 +301,7 @@ describe("The queue of a service", () => {
     assert.equal(started.filter(({ lane }) => lane === few).length, 10);
   });
 
-  it("does not let the messages of one node wait behind the pages of another's list", async () => {
+  it("serves the messages of one node between the pages of another node's list", async () => {
     const [list, few] = [createLane(), createLane()];
     const { queue, started, admit, again } = watch({}, time.now);
     admit(list);
@@ -316,7 +316,7 @@ describe("The queue of a service", () => {
     assert.equal(started.filter(({ lane }) => lane === few).length, 10);
   });
 
-  it("takes further requests before new messages, in the order in which they came, though it is full", async () => {
+  it("serves further requests before new messages, in order, even if it is full", async () => {
     const lane = createLane();
     const { queue, jobs, refused, started, admit, again } = watch({ size: 2 }, time.now);
     admit(lane);
@@ -333,7 +333,7 @@ describe("The queue of a service", () => {
     assert.deepEqual([jobs(), refused], [[1, next, first, second, ...fresh], []]);
   });
 
-  it("takes as long for each of 100,000 waiting messages as for each of 1,000", () => {
+  it("needs the same time per message with 100,000 waiting as with 1,000", () => {
     time.goOn();
     const perMessage = (waiting: number) => {
       const lane = createLane();
@@ -352,7 +352,7 @@ describe("The queue of a service", () => {
     time = stopTime();
   });
 
-  /** What can happen to a queue, with three lanes. */
+  /** The events that a queue with three lanes can receive. */
   const lane = fc.nat({ max: 2 });
   const action = fc.oneof(
     { weight: 6, arbitrary: fc.record({ admit: lane }) },
@@ -363,7 +363,7 @@ describe("The queue of a service", () => {
     { weight: 1, arbitrary: fc.record({ cancel: lane }) },
   );
 
-  it("loses nothing, starts nothing twice, keeps a lane's order and every limit, whatever happens", async function () {
+  it("loses no message, starts none twice, and keeps the order of each lane and all limits, in any sequence of events", async function () {
     this.timeout(60_000);
     const options = fc.record({
       concurrency: fc.integer({ min: 1, max: 4 }),
@@ -423,7 +423,7 @@ describe("The queue of a service", () => {
           await time.pass(0);
           look();
         }
-        // To the end: whatever runs is finished, until nothing is left.
+        // Finish everything in flight until nothing is left.
         for (let left = 3 * entered; left > 0 && started.length + refused.length < entered; left--) {
           await time.pass(MINUTE);
           look();

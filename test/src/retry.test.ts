@@ -46,7 +46,7 @@ describe("After a failed attempt", () => {
       assert.deepEqual(decide({ code, details }, { ...attempt, idempotent: false }, half), once);
     });
 
-  it("waits up to half a second, twice as long each time, and never more than ten seconds", () => {
+  it("waits up to half a second, doubled after each attempt, and at most ten seconds", () => {
     const waits = Array.from({ length: 8 }, (_, i) =>
       decide({ code: "SEO_SERVER", details: lost }, { attempts: i + 1, retries: 9, idempotent: true }, () => 1),
     );
@@ -57,7 +57,7 @@ describe("After a failed attempt", () => {
     );
   });
 
-  it("tries again as often as it may, but pauses for the others all the same", () => {
+  it("retries as often as the limit allows, and pauses all requests after the last attempt, too", () => {
     fc.assert(
       fc.property(fc.nat({ max: 9 }), fc.integer({ min: 1, max: 20 }), (retries, attempts) => {
         const attempt = { attempts, retries, idempotent: true };

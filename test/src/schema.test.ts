@@ -138,7 +138,7 @@ describe("Settings", () => {
     );
   const base = { baseUrl: "https://a.example" };
 
-  it("have the defaults of the table if they are absent or blank", () => {
+  it("have the defaults of the table if they are missing or blank", () => {
     const blank = Object.fromEntries(Object.keys(service).map((name) => [name, ""]));
     for (const config of [base, { ...blank, ...base }])
       assert.deepEqual(readSettings(service, config), { ...defaults(service), ...base });

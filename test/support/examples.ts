@@ -142,7 +142,7 @@ export interface Asked {
 }
 
 /** A local web server: a chat's webhook, a static site, a service that rejects everything. */
-export async function startStandIn(
+async function startStandIn(
   answer: (asked: Asked) => { status?: number; headers?: Record<string, string>; body?: string },
 ) {
   const asked: Asked[] = [];
@@ -184,7 +184,7 @@ export interface Refusal {
 const DOWN: Refusal = { code: "SEO_NETWORK", says: /127\.0\.0\.1:1\b.*\(ECONNREFUSED\)/ };
 const LIMITED: Refusal = { code: "SEO_RATE_LIMITED", says: /429: Too Many Attempts\..* 3600 s/ };
 
-export type Scene = ReturnType<typeof setScene>;
+type Scene = ReturnType<typeof setScene>;
 
 /** Registers the hooks that start and stop what examples need: a real Node-RED, a sandbox, stand-ins, a folder. */
 export function setScene() {

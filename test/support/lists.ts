@@ -109,7 +109,7 @@ export const shapes: Record<string, Shape> = {
   "the whole list in data": ({ all }) => ({ data: all, status: 200 }),
 };
 
-export interface Asked {
+interface Asked {
   path: string;
   query: URLSearchParams;
   /** Counted from 1. */

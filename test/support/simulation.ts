@@ -6,7 +6,7 @@ import type { Requests } from "../../src/reconcile/account.js";
 import { createReconciler } from "../../src/reconcile/reconcile.js";
 
 /** Time that passes only when nothing is left to do, so that hours take milliseconds. */
-export function createClock() {
+function createClock() {
   let time = 0;
   const timers: { at: number; wake(): void }[] = [];
   return {

@@ -298,7 +298,7 @@ describe("The editor in Chromium", function () {
       .waitFor();
   });
 
-  describe("in every detail", () => {
+  describe("with deployed nodes", () => {
     it("reaches every field by keyboard, and fits into a narrow window", async () => {
       for (const type of nodeTypes) {
         const dialog = await editor.edit(idOf(type));
@@ -325,7 +325,7 @@ describe("The editor in Chromium", function () {
       await operation.cancel();
     });
 
-    it("gives a node that is dropped the only service there is, without its dialog", async () => {
+    it("selects the only service for a new node without opening its dialog", async () => {
       const id = await editor.drag("seo-report-show", 200, 560);
       const { valid, properties } = await editor.node(id);
       assert.equal(properties.service, idOf(SERVICE));
@@ -346,7 +346,7 @@ describe("The editor in Chromium", function () {
       await operation.cancel();
     });
 
-    it("shows first what people come for, and warns of an update with nothing to change", async () => {
+    it("shows the main fields unfolded, and warns about an update with nothing to change", async () => {
       const dialog = await editor.edit(idOf("seo-report-update"));
       if (await dialog.tray.locator("details[open]").count()) await dialog.tray.locator("summary").click();
       for (const name of ["privacy", "password", "update"]) assert.ok(await dialog.row(name).isVisible(), name);
@@ -360,7 +360,7 @@ describe("The editor in Chromium", function () {
       await dialog.cancel();
     });
 
-    it("rejects a password that would have no effect, and says so once", async () => {
+    it("rejects a password that would have no effect, with one sentence", async () => {
       const type = "seo-report-store";
       const dialog = await editor.edit(idOf(type));
       await dialog.fill("privacy", { value: "0", source: "str" });
@@ -378,7 +378,7 @@ describe("The editor in Chromium", function () {
       await dialog.cancel();
     });
 
-    it("has the context stores of Node-RED's settings to choose from", async () => {
+    it("offers the context stores of Node-RED's settings", async () => {
       const dialog = await editor.edit(idOf("seo-report-changes"));
       const values = await dialog
         .field("store")
@@ -388,7 +388,7 @@ describe("The editor in Chromium", function () {
       await dialog.cancel();
     });
 
-    it("says on the workspace what is set", async () => {
+    it("shows fixed values in the labels of the workspace", async () => {
       const id = idOf("seo-report-list");
       const held = (value: string) => ({ value, source: "str" });
       const rest = Object.entries(fieldsOf("seo-report-list")).filter(([, { source }]) => source);
@@ -402,7 +402,7 @@ describe("The editor in Chromium", function () {
       await editor.labelled(id, "list reports: blog.example.org, bad");
     });
 
-    it("has no dialog against which axe-core has something to say, in both themes", async () => {
+    it("has no accessibility violation that axe-core finds in any dialog, in both themes", async () => {
       for (const type of nodeTypes) {
         await editor.open(idOf(type));
         await editor.page.evaluate(() => driver.tooWide(480));

@@ -18,7 +18,7 @@ function flat(texts: Texts, path = ""): Record<string, string> {
   return Object.assign({}, ...parts);
 }
 
-/** The texts that are right although they are the English ones, by language; "all": in every language. */
+/** The texts that equal the English ones in a language, or in all. */
 const same: Record<string, string[]> = {
   all: ["URL", "TLS", "PUT", "PATCH", "10", "25", "50", "100"],
   de: ["Details", "Name", "Proxy"],
@@ -30,27 +30,27 @@ const same: Record<string, string[]> = {
 const found = (text: string, what: RegExp) => (text.match(what) ?? []).sort();
 const placeholders = (text: string) => found(text, /__[a-zA-Z]+__/g);
 const code = (text: string) => found(text, /`[^`]*`/g);
-/** What a user has to type or look for as it is, in backticks or not. */
+/** Names and values that must not be translated, with or without backticks. */
 const names = (text: string) =>
   found(text, /\$\{\w*\}|\/[a-z]+\/\w+|[A-Z]+_[A-Z_]+|msg(?:\.[a-z]+)+|[a-z]+[A-Z]\w+|\b(?:0|\d[\dx]+)\b/g);
 
 const FIELD = /__[a-z]+__/g;
 const WIDE = /[ᄀ-ᇿ⺀-〿぀-ヿ㐀-鿿가-힣＀-￯]/g;
-/** The columns that a text takes, where a Chinese, Japanese or Korean character takes two. */
+/** The width of a text in columns. A Chinese, Japanese or Korean character is two columns wide. */
 const width = (text: string) => text.length + (text.match(WIDE) ?? []).length;
 const LONGEST = 40;
-/** Shown beneath a node; what else is among the statuses is logged. */
+/** True for a text below a node. The other texts under "status" are logged. */
 const isStatus = (key: string) =>
   /\.status$/.test(key) || (key.startsWith(`${SET}.status.`) && !/\.(overwritten|dropped)$/.test(key));
 
-/** The English that the translations were made from; the build makes the current one from the sources. */
+/** The English source of the translations. The build generates the current English. */
 const SOURCE = "nodes/locales/en-US.json";
 const languages = readdirSync(join(root, "nodes/locales"))
   .map((file) => file.replace(/\.json$/, ""))
   .filter((language) => language !== "en-US");
 const texts = flat(english);
 
-describe("the translations", () => {
+describe("The translations", () => {
   it("exist for every language of Node-RED's own nodes", () => {
     const own = readdirSync(join(root, "node_modules/@node-red/nodes/locales"));
     assert.equal(own.length, 10);
@@ -100,7 +100,7 @@ describe("the translations", () => {
         for (const [key, original] of Object.entries(texts)) check(translated[key] ?? "", original, key);
       };
 
-      it("has the keys of the English catalogue, and a text for each", () => {
+      it("has the keys of the English catalog, and a text for each", () => {
         const beside = (one: Texts, other: Texts) => Object.keys(one).filter((key) => !(key in other));
         assert.deepEqual(
           { missing: beside(texts, translated), unknown: beside(translated, texts) },

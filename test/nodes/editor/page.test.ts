@@ -310,7 +310,7 @@ describe("The editor page", () => {
   });
 
   describe("an open edit dialog", () => {
-    it("names on the canvas what is fixed, shortened, unless the node has a name", () => {
+    it("labels an unnamed node with its fixed values, shortened", () => {
       const { add } = editor();
       const label = (more: object) => {
         const node = add("seo-report-store", "n", { ...more });
@@ -390,7 +390,7 @@ describe("The editor page", () => {
       assert.equal(open(add("seo-report-update", "v"))(".form-tips").text(), "");
     });
 
-    it("says nothing about a new config node before something is typed", () => {
+    it("shows no error in a new config node before the first change", () => {
       const { add, open, type, forget } = editor();
       const node = add("seo-service", "s");
       forget(node);
@@ -401,7 +401,7 @@ describe("The editor page", () => {
       assert.notEqual(open(add("seo-service", "t"))(".seo-reason").text(), "");
     });
 
-    it("offers the context stores of Node-RED's settings, and rejects another", () => {
+    it("offers the context stores of Node-RED's settings, and rejects any other", () => {
       const { add, open } = editor();
       const node = add("seo-report-changes", "c", { store: "file" });
       const $ = open(node);
@@ -416,7 +416,7 @@ describe("The editor page", () => {
       assert.equal(open(add("seo-report-changes", "d", { store: "disk" }))("#node-input-store").val(), "disk");
     });
 
-    it("gives a new node the only service that it can have", () => {
+    it("selects the only service for a new node", () => {
       const { add, drop } = editor();
       assert.equal(drop("seo-report-list").service, "");
       add("seo-service", "elsewhere", { z: "another" });
@@ -428,7 +428,7 @@ describe("The editor page", () => {
       assert.equal(drop("seo-report-list").service, "");
     });
 
-    it("takes for an environment variable what Node-RED replaces, and nothing else", () => {
+    it("recognizes an environment variable by the same rule as Node-RED", () => {
       const { add } = editor();
       const { validate } = editor().definitions["seo-report-list"].defaults.result;
       const accepts = (value: string) =>
@@ -559,7 +559,7 @@ describe("The editor page", () => {
       }
     });
 
-    it("asks nothing of the service while a field is not valid, and says why", () => {
+    it("sends no request if a field is invalid, and explains why", () => {
       const { requests, result, type, $ } = start();
       requests.length = 0;
       type("#node-config-input-baseUrl", "a.example");
@@ -568,7 +568,7 @@ describe("The editor page", () => {
       assert.deepEqual(requests, []);
     });
 
-    it("clears the result when a field changes, and ignores what comes after that", async () => {
+    it("clears the result when a field changes, and ignores a late response", async () => {
       const { requests, result, button, type } = start();
       requests[0]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
       await pause(1);

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { needChromium } from "../../support/chromium.js";
 import { startWorkbench } from "../../support/workbench.js";
 
-/** Node-RED's editor, as it is in the page. */
+/** The part of Node-RED's editor that the test uses. */
 declare const RED: { sidebar: { show(id: string): void } };
 
 const place = (id: string, type: string, x: number, more: object) => ({ id, type, z: "tab", x, y: 100, ...more });
 
-describe("the debug sidebar", function () {
+describe("The debug sidebar", function () {
   this.timeout(300_000);
 
-  it("shows the sentence of an error that no Catch node handles, whole", async function () {
+  it("shows the whole sentence of an error without a Catch node", async function () {
     const chromium = needChromium();
     if (!chromium) return this.skip();
     const flows = [

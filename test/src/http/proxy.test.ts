@@ -42,7 +42,7 @@ describe("A proxy", () => {
 
   const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
 
-  /** Has the service speak TLS from now on. */
+  /** Replaces the service with one that uses TLS. */
   const secure = async () => {
     await server.close();
     server = await listen((socket) => socket.write(ok), { certificate: "cert" });
@@ -51,7 +51,7 @@ describe("A proxy", () => {
   for (const scheme of ["http", "https"]) {
     const method = scheme === "http" ? "GET" : "CONNECT";
 
-    it(`gets its password, which the service does not see, and reuses its connections: ${scheme}`, async () => {
+    it(`receives its password, which the service does not, and reuses its connections: ${scheme}`, async () => {
       if (scheme === "https") await secure();
       proxy = await startProxy();
       const url = Object.assign(new URL(proxy.url), { username: "me", password: PASSWORD });
@@ -72,7 +72,7 @@ describe("A proxy", () => {
       ["", "secret"],
       ["m e@", "ü:%/"],
     ] as const)
-      it(`gets a user name and a password, blank or odd: ${scheme}, ${user}:${password}`, async () => {
+      it(`receives any user name and password, blank or with special characters: ${scheme}, ${user}:${password}`, async () => {
         if (scheme === "https") await secure();
         proxy = await startProxy();
         const text = [user, password].map(encodeURIComponent).join(":");
@@ -81,7 +81,7 @@ describe("A proxy", () => {
         assert.equal(proxy.asked[0]?.authorization, basic(`${user}:${password}`));
       });
 
-    it(`opens a connection for each request that must not be sent twice: ${scheme}`, async () => {
+    it(`gets a new connection for each request that is not idempotent: ${scheme}`, async () => {
       if (scheme === "https") await secure();
       proxy = await startProxy();
       open(proxy.url);
@@ -89,7 +89,7 @@ describe("A proxy", () => {
       assert.deepEqual([server.requests.length, proxy.connections], [3, 3]);
     });
 
-    it(`has its connections closed with the client: ${scheme}`, async () => {
+    it(`loses its connections when the client closes: ${scheme}`, async () => {
       if (scheme === "https") await secure();
       proxy = await startProxy();
       open(proxy.url);
@@ -98,12 +98,12 @@ describe("A proxy", () => {
       assert.ok(proxy.open.size > 0);
       const closed = allClosed(proxy.open);
       await client.close();
-      const kept = late(1000).then(() => assert.fail("They are kept for four seconds."));
+      const kept = late(1000).then(() => assert.fail("The connections are still open."));
       await Promise.race([closed, kept]);
     });
   }
 
-  it("tunnels nothing but https, and forwards nothing but http", async () => {
+  it("receives https only as a tunnel: a rejected CONNECT is not followed by a forwarded request", async () => {
     await secure();
     proxy = await startProxy((socket) => socket.end());
     open(proxy.url);
@@ -111,7 +111,7 @@ describe("A proxy", () => {
     assert.deepEqual([...new Set(proxy.asked.map(({ line }) => line.split(" ")[0]))], ["CONNECT"]);
   });
 
-  it("that wants a password is to blame, and not the service: http", async () => {
+  it("is named in the error, and not the service, if it returns 407: http", async () => {
     proxy = await startProxy();
     const guard = await listen((socket) => socket.write(answer(407, "<h1>Who are you?</h1>")));
     open(guard.url);
@@ -122,7 +122,7 @@ describe("A proxy", () => {
     await guard.close();
   });
 
-  it("has the limits of a response hold: http", async () => {
+  it("does not change the maximum size of a response: http", async () => {
     await server.close();
     server = await listen((socket) => socket.write(answer(200, Buffer.alloc(17 << 20, " "))));
     proxy = await startProxy();
@@ -130,7 +130,7 @@ describe("A proxy", () => {
     await assert.rejects(show(), { code: "SEO_RESPONSE", message: /larger than 16 MiB/ });
   });
 
-  it("that has lost what it was handed leaves it uncertain", async () => {
+  it("leaves a store uncertain if the connection is lost after the proxy received the request", async () => {
     await server.close();
     server = await listen((socket) => socket.destroy());
     proxy = await startProxy();
@@ -138,7 +138,7 @@ describe("A proxy", () => {
     await assert.rejects(store(), ({ details }) => details.uncertain === true && server.requests.length === 1);
   });
 
-  it("that was down is used when it is up again", async () => {
+  it("is used again after it was down", async () => {
     proxy = await startProxy();
     const { url } = proxy;
     await proxy.close();
@@ -149,7 +149,7 @@ describe("A proxy", () => {
     assert.equal(proxy.asked.length, 1);
   });
 
-  it("is bypassed for a host that is excepted", async () => {
+  it("is bypassed for an excepted host", async () => {
     proxy = await startProxy();
     open(proxy.url, ["other.example", "127.0.0.1"]);
     await show();

@@ -50,7 +50,7 @@ describe("A secret", () => {
   });
 });
 
-describe("A secret in another form", () => {
+describe("An encoded secret", () => {
   const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#039;" };
   const html = (text: string) => text.replace(/[&<>"']/g, (character) => entities[character] ?? "");
   const unit = (code: number) => code.toString(16).padStart(4, "0");
@@ -104,12 +104,12 @@ describe("A secret in another form", () => {
       );
     });
 
-  it("is found where it is short and stands behind an escaped quotation mark", () => {
+  it("is found if it is short and follows an escaped quotation mark", () => {
     for (const text of ["\\u0022pass\\u0022", "%22pass%22", "&quot;pass&quot;", '\\"pass\\"'])
       assert.equal(redact(text, ["pass"]), text.replace("pass", "***"));
   });
 
-  it("takes no longer in a text that was made to take long", () => {
+  it("is not slow to find in a text built to make the search slow", () => {
     for (const [secret, text] of [
       ['\\\\\\\\\\\\"', "\\".repeat(1 << 16)],
       ["&&&&&&&&", "&amp;".repeat(1 << 14)],

@@ -164,7 +164,7 @@ describe("An HTTP status", () => {
   ];
   for (const [statuses, code, stage, transient, uncertain] of rows)
     for (const status of statuses)
-      it(`what went wrong, and whether to try again: ${status}`, async () => {
+      it(`has its code, stage and certainty, and says whether a retry may succeed: ${status}`, async () => {
         const { code: found, details } = await failure(status, { message: "No." });
         assert.deepEqual(
           [found, details.statusCode, details.stage, details.transient, details.uncertain],
@@ -172,7 +172,7 @@ describe("An HTTP status", () => {
         );
       });
 
-  it("that nothing was done, with 503 and a time to come again", async () => {
+  it("of 503 with Retry-After is certain to have had no effect", async () => {
     assert.equal((await failure(503, HTML, { "retry-after": "1" })).details.uncertain, false);
     assert.equal((await failure(500, HTML, { "retry-after": "1" })).details.uncertain, true);
   });
@@ -182,7 +182,7 @@ describe("An HTTP status", () => {
     ["/login", "", "…"],
     [undefined, "", "…"],
   ] as const)
-    it(`where a redirect leads, and no more: ${location}`, async () => {
+    it(`of a redirect names only the origin of its target: ${location}`, async () => {
       for (const status of [100, 199, 300, 302, 399]) {
         const { code, message, details } = await failure(status, HTML, location ? { location } : {});
         assert.deepEqual(
@@ -194,12 +194,12 @@ describe("An HTTP status", () => {
     });
 });
 
-describe("A successful answer", () => {
-  it("is its JSON, with every status from 200 to 299", async () => {
+describe("A successful response", () => {
+  it("is read as JSON, with every status from 200 to 299", async () => {
     for (const status of [200, 201, 299]) assert.deepEqual(await read(show, status, '{"data":[1]}'), { data: [1] });
   });
 
-  it("may be empty where something is deleted, and nowhere else", async () => {
+  it("can be empty only for a delete", async () => {
     for (const text of ["", " \r\n"]) {
       assert.equal(await read(remove, 200, text), null);
       assert.equal((await failure(204, text)).code, "SEO_RESPONSE");
@@ -215,7 +215,7 @@ describe("A successful answer", () => {
   const wrap = (value: unknown, how: string[]) =>
     how.reduce<unknown>((inner, key) => (key ? { [key]: inner, "]": "}" } : [inner, "["]), value);
 
-  it("may be 64 levels deep, whatever its texts hold", async () => {
+  it("can be nested 64 levels deep, whatever characters its texts contain", async () => {
     await fc.assert(
       fc.asyncProperty(
         text,
@@ -223,9 +223,9 @@ describe("A successful answer", () => {
         fc.boolean(),
         async (inner, how, spaced) => {
           const value = wrap(inner, how);
-          const said = JSON.stringify(value, null, spaced ? 1 : undefined);
-          if (levels(value) <= 64) assert.deepEqual(await read(show, 200, said), value);
-          else assert.equal((await failure(200, said)).message, unreadable(TOO_DEEP));
+          const json = JSON.stringify(value, null, spaced ? 1 : undefined);
+          if (levels(value) <= 64) assert.deepEqual(await read(show, 200, json), value);
+          else assert.equal((await failure(200, json)).message, unreadable(TOO_DEEP));
         },
       ),
     );
@@ -233,10 +233,10 @@ describe("A successful answer", () => {
     assert.equal(levels(await read(show, 200, deepest)), 64);
     assert.equal((await failure(200, deeper)).message, unreadable(TOO_DEEP));
     assert.equal((await failure(422, deeper)).message, returned(422, NOT_FROM_API));
-    assert.ok(await read(show, 200, `[${"[],".repeat(100)}{}]`), "as many side by side as there are");
+    assert.ok(await read(show, 200, `[${"[],".repeat(100)}{}]`), "any number side by side");
   });
 
-  it("is freed of what would change the prototype of others", async () => {
+  it("loses the properties that could change a prototype", async () => {
     const said = '{"__proto__":{"a":1},"constructor":{"prototype":{"a":1}},"id":7}';
     assert.deepEqual(await read(show, 200, said), { id: 7 });
   });
@@ -252,12 +252,12 @@ describe("A content encoding", () => {
     ["deflate", deflateSync(bytes)],
     ["br", brotliCompressSync(bytes)],
   ] as const)
-    it(`is undone: ${name}`, async () =>
+    it(`is decoded: ${name}`, async () =>
       assert.equal(await decode({ bytes: coded, headers: { "content-encoding": name } }), said));
 
-  it("is not needed", async () => assert.equal(await decode({ bytes, headers: {} }), said));
+  it("can be absent", async () => assert.equal(await decode({ bytes, headers: {} }), said));
 
-  it("is rejected if it was not requested", async () => {
+  it("is rejected if the request did not offer it", async () => {
     const refused = new SeoError("SEO_RESPONSE", "The response uses a content encoding that was not requested.", {
       stage: "answer",
       uncertain: true,
@@ -270,9 +270,9 @@ describe("A content encoding", () => {
   });
 });
 
-describe("The status counts more than the body", () => {
+describe("The HTTP status takes precedence over the body", () => {
   for (const coding of ["gzip", "br", "zstd", "gzip, gzip"]) {
-    it(`if the body is empty, though it is said to be ${coding}`, async () => {
+    it(`if the body is empty, with Content-Encoding ${coding}`, async () => {
       assert.equal(await read(remove, 204, "", { "content-encoding": coding }), null);
     });
 
@@ -314,7 +314,7 @@ describe("An error response", () => {
     );
   });
 
-  it("keeps the client's own facts, whatever word a secret is", async () => {
+  it("keeps the client's own details, even if a secret is the name of one", async () => {
     const facts = { statusCode: 500, retryAfter: undefined, stage: "service", transient: true, uncertain: true };
     for (const secret of ["uncertain", "transient", "message", "details", "statusCode", "service", "true", "500"]) {
       const { code, message, details } = await error(500, { message: `No ${secret} here.`, [secret]: secret }, [
@@ -327,7 +327,7 @@ describe("An error response", () => {
     }
   });
 
-  it("is cut only after its secrets are redacted", async () => {
+  it("is redacted before it is shortened", async () => {
     const secret = "key/of (tests)";
     const long = "x".repeat(990) + secret.repeat(2);
     for (const body of [long, `${JSON.stringify({ message: long })}`]) {
@@ -340,7 +340,7 @@ describe("An error response", () => {
     }
   });
 
-  it("says that a wait is too long to be waited for, and no other", async () => {
+  it("names the limit if the required wait exceeds it, and not otherwise", async () => {
     const message = async (after: string) => (await failure(429, { message: "No." }, { "retry-after": after })).message;
     assert.equal(
       await message("301"),
