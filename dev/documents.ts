@@ -49,7 +49,7 @@ function section([type, form]: [string, Form]): string {
       const described = [row.help, ...(values.length ? [`One of: ${values.join(", ")}.`] : [])].join(" ");
       const unset = row.required
         ? "required"
-        : code(row.default) && `${row.source ? "service: " : ""}${code(row.default)}`;
+        : code(row.initial || row.default) && `${row.source ? "service: " : ""}${code(row.initial || row.default)}`;
       return [code(name), row.label, ...(params ? [row.source ? code(`msg.${row.value}`) : ""] : []), described, unset];
     });
   const head = ["Property", "Label", ...(params ? ["A new node reads"] : []), "Description", "Default"];

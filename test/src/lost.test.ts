@@ -282,8 +282,13 @@ describe("A lost response", () => {
   });
 
   test("stays uncertain if the list cannot be read, which is not tried again for each store", async () => {
-    const { account, store } = await open({ fate: () => "carried out, then cut", get: () => 403 });
-    isError("SEO_SERVER", true, 1)(await store());
+    const { account, store, show } = await open({ fate: () => "carried out, then cut" });
+    account.options.get = ({ path }) => (path.endsWith("/reports") ? 403 : undefined);
+    account.create("other.example");
+    await show();
+    const end = await store();
+    isError("SEO_SERVER", true, 1)(end);
+    assert.deepEqual(end.candidates, []);
     isError("SEO_SERVER", true, 1)(await store(`${PAGE}/2`));
     assert.equal(account.count("GET", true), 1);
   });
