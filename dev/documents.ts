@@ -49,7 +49,8 @@ function section([type, form]: [string, Form]): string {
       const described = [row.help, ...(values.length ? [`One of: ${values.join(", ")}.`] : [])].join(" ");
       const unset = row.required
         ? "required"
-        : code(row.default) && `${row.source === "msg" ? "service: " : ""}${code(row.default)}`;
+        : code(row.initial || row.default) &&
+          `${row.source === "msg" ? "service: " : ""}${code(row.initial || row.default)}`;
       return [
         code(name),
         row.label,

@@ -7,7 +7,8 @@ import type { Response } from "../http/transport.js";
  * numbers; `ids` are the reports of that rank.
  */
 export interface Watermark {
-  of: "id" | "created_at";
+  /** Absent: there was no report. */
+  of?: "id" | "created_at";
   rank: number;
   ids: string[];
 }
@@ -36,7 +37,7 @@ const FRESH = 300_000;
 export const idOf = (record: Json) => String(record.id);
 const isNumber = (id: unknown) => typeof id === "number" || /^\d+$/.test(String(id));
 /** Where a report stands in the order of creation; NaN if that is not known. */
-function rankOf({ id, created_at }: Json, of: Watermark["of"]): number {
+function rankOf({ id, created_at }: Json, of: Watermark["of"] = isNumber(id) ? "id" : "created_at"): number {
   if (of === "created_at") return Date.parse(String(created_at));
   return isNumber(id) ? Number(id) : Number.NaN;
 }
@@ -61,7 +62,7 @@ function remember<Value>(map: Map<string, Value>, key: string, value: Value): vo
 
 /** What the responses so far say about the account's reports. `now` only rises. */
 export function createAccount({ request, pages }: Requests, now: () => number) {
-  let of: Watermark["of"] = "id";
+  let of: "id" | "created_at" = "id";
   let highest: Watermark | undefined;
   /** When it was known to be the newest; a report that is shown by itself can be an old one. */
   let knownAt: number | undefined;
@@ -95,7 +96,7 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
     observe(response);
     const { data = response.body } = Object(response.body) as { data?: unknown };
     if (!Array.isArray(data)) return;
-    highest ??= { of: "created_at", rank: 0, ids: [] };
+    highest ??= { rank: 0, ids: [] };
     knownAt = now();
   }
 

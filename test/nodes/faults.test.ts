@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Case, cases } from "../support/cases.js";
-import { type FaultyServer, listen, tlsFile } from "../support/faulty.js";
+import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 import { type Flow, failure, node, type Outcome, service, startFlow, tlsConfig } from "../support/flow.js";
 import type { FlowNode } from "../support/red.js";
 import { type Scenario, scenarios } from "../support/scenarios.js";
@@ -93,7 +93,6 @@ describe("Every operation", () => {
     goOn();
     await flow.stop();
     for (const stage of stages.values()) await stage.close();
-    await other.close();
   });
 
   for (const [name, scenario] of table) {
@@ -123,4 +122,86 @@ describe("Every operation", () => {
     );
     assert.deepEqual(twice, []);
   });
+});
+
+/** A scenario for what creates or regenerates a report, from a service that then shows whether it did. */
+const withLooks = (behave: Behaviour, carriedOut: boolean): Behaviour => {
+  let sent = 0;
+  return (socket, request, nth) => {
+    if (request.method !== "GET") {
+      sent++;
+      return behave(socket, request, nth);
+    }
+    const isDone = carriedOut && sent > 0;
+    const [headers, recent] = [{ Date: new Date().toUTCString() }, new Date().toISOString()];
+    const report = {
+      id: 27,
+      url: "example.com/pricing",
+      privacy: 2,
+      generated_at: isDone ? recent : "2026-01-01T00:00:00Z",
+    };
+    const list = isDone ? [report] : [];
+    const data = /\/reports\?/.test(request.path) ? list : report;
+    socket.write(answer(200, JSON.stringify({ data }), headers));
+  };
+};
+
+describe("Every lost response of a service node with a reconcile time", () => {
+  const table = Object.entries(scenarios(other.url)).filter(
+    ([, { acted, unseen, server }]) => acted && !unseen && !Object(server).connected,
+  );
+  const once = cases.filter(({ idempotent }) => !idempotent);
+  const all = table.flatMap(([name, scenario]) =>
+    once.flatMap((one) => [true, false].map((carriedOut) => ({ name, scenario, one, carriedOut }))),
+  );
+  const ends: { outcome: Outcome; server: FaultyServer }[] = [];
+  const stages: Stage[] = [];
+  let goOn = () => {};
+  let flow: Flow;
+
+  before(async function () {
+    this.timeout(300_000);
+    goOn = stopBackOff();
+    for (const [i, { scenario, carriedOut }] of all.entries()) {
+      const settings = {
+        ...scenario.settings,
+        reconcile: "1",
+        ...(scenario.code === "SEO_TIMEOUT" && { timeout: "2" }),
+      };
+      stages.push(await setStage(`r${i}`, { ...scenario, behave: withLooks(scenario.behave, carriedOut), settings }));
+    }
+    const nodes = [tlsConfig("trusting"), ...stages.flatMap((stage) => stage.nodes)];
+    flow = await startFlow(nodes, { trusting: { cadata: tlsFile("ca") } });
+    await inTurns(
+      24,
+      all.map(({ one }, i) => async () => {
+        const outcome = await flow.send(`r${i}-${cases.indexOf(one)}`, { payload: "untouched" });
+        ends[i] = { outcome, server: (stages[i] as Stage).server };
+      }),
+    );
+  });
+
+  after(async function () {
+    this.timeout(60_000);
+    goOn();
+    await flow.stop();
+    for (const stage of stages) await stage.close();
+    await other.close();
+  });
+
+  for (const [i, { name, scenario, one, carriedOut }] of all.entries())
+    it(`is found out: ${name}, ${one.type}, ${carriedOut ? "carried out" : "not carried out"}`, () => {
+      const { outcome, server } = ends[i] as (typeof ends)[number];
+      const { code, statusCode, uncertain, attempts, requests } = observed(outcome, one, server);
+      // The service itself rejected the page, and would again.
+      const repeats = !carriedOut && scenario.transient && name !== "500 with JSON";
+      const sent = repeats ? 1 + RETRIES : 1;
+      const succeeds = carriedOut || name.includes("then success");
+      const end = succeeds ? [undefined, undefined, undefined] : [scenario.code, scenario.status, false];
+      assert.deepEqual([[code, statusCode, uncertain], attempts, requests, outcome.ends], [end, sent, sent, 1]);
+      if (!carriedOut) return;
+      const { payload, seo } = outcome.outputs[0] as { payload: { data: { id: number } }; seo: { reconciled: object } };
+      assert.equal(payload.data.id, 27);
+      assert.deepEqual(Object.keys(seo.reconciled), ["looks", "after"]);
+    });
 });

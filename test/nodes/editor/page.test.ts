@@ -390,6 +390,35 @@ describe("The editor page", () => {
       assert.equal(open(add("seo-report-update", "v"))(".form-tips").text(), "");
     });
 
+    it("warns that a reconcile time below the timeout could create a report twice", () => {
+      const { add, open, type } = editor();
+      const $ = open(add("seo-service", "s"));
+      const warns = (values: object) => {
+        for (const [name, value] of Object.entries(values)) type(`#node-config-input-${name}`, value);
+        return $(".form-tips").text();
+      };
+      const [label, other] = [service.reconcile?.label, service.timeout?.label];
+      const sentence = (min: string) => fillIn(phrases.dialog.least, { label, other, min });
+      assert.equal(warns({}), "");
+      assert.equal(warns({ reconcile: "119" }), sentence("120"));
+      assert.equal(warns({ reconcile: "120" }), "");
+      assert.equal(warns({ timeout: "200" }), sentence("200"));
+      assert.equal(warns({ timeout: "60" }), "");
+      assert.equal(warns({ reconcile: "59" }), sentence("60"));
+      for (const off of ["", "0", "x"]) assert.equal(warns({ reconcile: off }), "");
+    });
+
+    it("leaves a property blank that is set only in new nodes, in a node that lacks it", () => {
+      const { add, open, definitions } = editor();
+      const node = add("seo-service", "s", { reconcile: undefined, retries: undefined });
+      const $ = open(node);
+      assert.equal(definitions["seo-service"].defaults.reconcile.value, "300");
+      assert.deepEqual(
+        [$("#node-config-input-reconcile").val() || "", $("#node-config-input-retries").val()],
+        ["", "3"],
+      );
+    });
+
     it("shows no error in a new config node before the first change", () => {
       const { add, open, type, forget } = editor();
       const node = add("seo-service", "s");
