@@ -8,7 +8,7 @@ type Json = Record<string, unknown>;
 const DAY = 86_400_000;
 
 /** When a report was generated, or else created, in milliseconds; -Infinity if it does not say. */
-const dateOf = ({ generated_at, created_at }: Json): number => {
+export const dateOf = ({ generated_at, created_at }: Json): number => {
   const date = Date.parse(String(generated_at ?? created_at));
   return Number.isNaN(date) ? Number.NEGATIVE_INFINITY : date;
 };
