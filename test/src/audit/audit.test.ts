@@ -3,6 +3,8 @@ import { cpSync, existsSync, readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { openFiles } from "../../../src/audit/files.js";
+import { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { createBench, createFake, createFolder, createManualClock, urls } from "./fake.js";
 
@@ -240,6 +242,40 @@ describe("an audit", () => {
       assert.deepEqual([created, failed], [3, STREAK]);
     });
 
+    it("sends its probe as soon as the disk can be used again", async () => {
+      const clock = createManualClock();
+      let refuses = true;
+      let full = false;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const { add, errors, finished } = open(folder, service, {
+        clock,
+        share: 1,
+        async open(lost) {
+          const store = await openFiles(folder, "node", lost);
+          const { create } = store;
+          store.create = async (...parameters) => {
+            const batch = await create(...parameters);
+            const { sent } = batch;
+            batch.sent = async (...sending) => {
+              if (full) throw new Trouble("disk", "The disk is full.");
+              await sent(...sending);
+            };
+            return batch;
+          };
+          return store;
+        },
+      });
+      await add(urls(8));
+      await until(() => errors.length === 1);
+      full = true;
+      clock.pass(QUARTER);
+      await until(() => errors.length === 2);
+      full = false;
+      refuses = false;
+      clock.pass(60_000);
+      assert.equal((await finished()).created, 3);
+    });
+
     it("stays paused in the next process, which probes at once", async () => {
       let refuses = true;
       const service = createFake({ fate: () => (refuses ? refused : "answered") });
@@ -368,6 +404,29 @@ describe("an audit", () => {
     await audit.reset();
     const { done, dropped } = await finished();
     assert.deepEqual([done, dropped, results.length, service.carriedOut.length], [0, 3, 0, 0]);
+  });
+
+  it("begins another page while a lost response is looked for", async () => {
+    const service = createFake({ latency: 100, fate: () => "lost" });
+    const { add, audit } = open(folder, service, { share: 1 });
+    await add(urls(5));
+    await until(() => service.looking() === 1);
+    await until(() => service.carriedOut.length === 2);
+    assert.equal(service.looking(), 1);
+    await audit.reset();
+  });
+
+  it("saves a response that arrives while it is closed, and tells it later", async () => {
+    const service = createFake({ latency: 30, deaf: true });
+    const first = open(folder, service, { share: 1 });
+    await first.add(urls(2));
+    await until(() => service.carriedOut.length === 1);
+    await first.audit.close();
+    assert.deepEqual(first.results, []);
+    const second = open(folder, service, { share: 1 });
+    await second.finished();
+    const [told] = second.results.filter(({ index }) => index === 0);
+    assert.deepEqual([told?.outcome, told?.repeated, told?.reconciled], ["created", true, undefined]);
   });
 
   it("does not look for more than ten lost responses for each request in flight", async () => {
