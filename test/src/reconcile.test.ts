@@ -31,7 +31,7 @@ function check(world: World, { ends, reports }: Awaited<ReturnType<typeof simula
 const anyStoreFields = {
   page: fc.constantFrom(...pages),
   after: fc.integer({ min: 0, max: 20 }),
-  takes: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 9 }) }, fc.integer({ min: 30, max: 150 })),
+  takes: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 9 }) }, fc.integer({ min: 30, max: 150 })),
   responds: fc.integer({ min: 0, max: 20 }),
   fate: fc.constantFrom(
     "answered",
@@ -70,5 +70,13 @@ describe("reconciling", () => {
       fc.asyncProperty(world, async (one) => check(one, await simulate(one))),
       { numRuns: Number(process.env.RUNS ?? 500) },
     );
+  });
+
+  it("repeats the deciding look if it failed", async () => {
+    const store: Store = { page: "a.example/1", after: 0, takes: 70, responds: 0, fate: "answered" };
+    // The third GET request fails: after the short list and one look that came too early.
+    const one = { stores: [store], foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [] };
+    const { ends, gets } = await simulate({ ...one, ids: "numbers", failing: 0.3, horizon: 72 * SECOND });
+    assert.deepEqual([ends, gets], [[{ id: 1 }], 5]);
   });
 });
