@@ -72,11 +72,19 @@ describe("reconciling", () => {
     );
   });
 
+  const quiet = { foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [], failing: 0, horizon: HORIZON };
+
   it("repeats the deciding look if it failed", async () => {
     const store: Store = { page: "a.example/1", after: 0, takes: 70, responds: 0, fate: "answered" };
     // The third GET request fails: after the short list and one look that came too early.
-    const one = { stores: [store], foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [] };
-    const { ends, gets } = await simulate({ ...one, ids: "numbers", failing: 0.3, horizon: 72 * SECOND });
+    const world: World = { ...quiet, stores: [store], ids: "numbers", failing: 0.3, horizon: 72 * SECOND };
+    const { ends, gets } = await simulate(world);
     assert.deepEqual([ends, gets], [[{ id: 1 }], 5]);
+  });
+
+  it("tells reports of the same second apart if the IDs are not numbers", async () => {
+    const store: Store = { page: "a.example/1", after: 0, takes: 0, responds: 0, fate: "response lost" };
+    const { ends, reports } = await simulate({ ...quiet, stores: [store], ids: "texts", existing: ["a.example/2"] });
+    assert.deepEqual([ends, reports.length], [[{ id: reports[1]?.id }], 2]);
   });
 });
