@@ -77,16 +77,17 @@ function deferred() {
 
 /** Lets requests that share a name run one after the other. */
 function createTurns() {
-  const last = new Map<string, Promise<void>>();
+  const last = new Map<string, Promise<unknown>>();
   return {
     /** Waits for all that came before under this name, if any; `ended` is the end of this one. */
-    take(name: string, ended: Promise<void>): Promise<void> | undefined {
+    take(name: string, ended: Promise<unknown>): Promise<unknown> | undefined {
       const before = last.get(name);
       // One that gives up while it waits does not let the next one pass.
-      const all = Promise.all([before, ended]).then(() => {
+      const all = before ? Promise.all([before, ended]) : ended;
+      last.set(name, all);
+      void all.then(() => {
         if (last.get(name) === all) last.delete(name);
       });
-      last.set(name, all);
       return before;
     },
   };
@@ -161,9 +162,9 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
     /** Opens a request for a page or a report. Restored from its `intent`, it counts as sent now. */
     open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {
       const address = readAddress(String(lookup.list ? input.url : input.reportId));
-      const entry: Entry = { lookup, input, address, sentAt: now(), answered: Promise.resolve(), ...intent };
+      const entry: Entry = { lookup, input, address, sentAt: now(), ...intent };
       const ended = deferred();
-      let answered = deferred();
+      let answer = () => {};
       let search: Search | undefined;
       open.add(entry);
       return {
@@ -174,7 +175,8 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
         },
         newest: () => (lookup.list ? account.findNewest(lookup.list) : undefined),
         sending() {
-          answered = deferred();
+          const answered = deferred();
+          answer = answered.resolve;
           const watermark = lookup.list ? account.newest() : undefined;
           const generatedAt = lookup.list ? undefined : account.generatedAt(String(input.reportId));
           Object.assign(entry, { sentAt: now(), answered: answered.promise, watermark, generatedAt });
@@ -183,7 +185,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
         received(result) {
           const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
           if (record && lookup.list) account.claim(record, address);
-          answered.resolve();
+          answer();
         },
         lost({ details: { statusCode, body } }, horizon) {
           const rejected = statusCode === 500 && typeof body === "object";
@@ -197,7 +199,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
           });
         },
         end() {
-          answered.resolve();
+          answer();
           open.delete(entry);
           if (search) searches.delete(search);
           ended.resolve();
