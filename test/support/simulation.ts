@@ -6,7 +6,7 @@ import type { Requests } from "../../src/reconcile/account.js";
 import { createReconciler } from "../../src/reconcile/reconcile.js";
 
 /** Time that passes only when nothing is left to do, so that hours take milliseconds. */
-export function createClock() {
+function createClock() {
   let time = 0;
   const timers: { at: number; wake(): void }[] = [];
   return {
@@ -36,7 +36,7 @@ export function createClock() {
   };
 }
 
-export type Clock = ReturnType<typeof createClock>;
+type Clock = ReturnType<typeof createClock>;
 
 export const SECOND = 1000;
 export const HOUR = 3600 * SECOND;
