@@ -137,9 +137,9 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
     /** Opens a request for a page or a report. Restored from its `intent`, it counts as sent now. */
     open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {
       const address = readAddress(String(lookup.list ? input.url : input.reportId));
-      const entry: Entry = { lookup, input, address, sentAt: now(), answered: Promise.resolve(), ...intent };
+      const entry: Entry = { lookup, input, address, sentAt: now(), ...intent };
       const ended = deferred();
-      let answered = deferred();
+      let answer = () => {};
       let search: Search | undefined;
       open.add(entry);
       return {
@@ -150,7 +150,8 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
         },
         newest: () => (lookup.list ? account.findNewest(lookup.list) : undefined),
         sending() {
-          answered = deferred();
+          const answered = deferred();
+          answer = answered.resolve;
           const watermark = lookup.list ? account.newest() : undefined;
           const generatedAt = lookup.list ? undefined : account.generatedAt(String(input.reportId));
           Object.assign(entry, { sentAt: now(), answered: answered.promise, watermark, generatedAt });
@@ -159,7 +160,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
         received(result) {
           const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
           if (record && lookup.list) account.claim(record, address);
-          answered.resolve();
+          answer();
         },
         lost({ details: { statusCode, body } }, horizon) {
           const rejected = statusCode === 500 && typeof body === "object";
@@ -173,7 +174,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
           });
         },
         end() {
-          answered.resolve();
+          answer();
           open.delete(entry);
           if (search) searches.delete(search);
           ended.resolve();

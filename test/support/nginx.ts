@@ -7,7 +7,10 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { freePort } from "../../dev/nodered.js";
 
-/** Starts nginx in front of a server. It gives up on a response after `seconds`. */
+/**
+ * Starts nginx in front of a server. It gives up on a response after `seconds`. Without nginx: an error in CI, elsewhere one
+ * line and undefined.
+ */
 export async function startNginx(upstream: string, seconds: number) {
   const folder = mkdtempSync(join(tmpdir(), "seo-nginx-"));
   const port = await freePort(0);
@@ -29,16 +32,26 @@ http {
   );
   const child = spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", join(folder, "error.log")], {
     env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` },
-    stdio: "inherit",
+    stdio: "ignore",
   });
-  const ended = once(child, "exit");
+  let hasEnded = false;
+  const ended = once(child, "exit")
+    .catch(() => {})
+    .then(() => {
+      hasEnded = true;
+    });
   const accepts = () =>
     new Promise<boolean>((resolve) => {
       const socket = connect(port, "127.0.0.1", () => resolve(true)).on("error", () => resolve(false));
       socket.on("connect", () => socket.destroy());
     });
   while (!(await accepts())) {
-    if (child.exitCode !== null) throw new Error("nginx has ended.");
+    if (hasEnded) {
+      const hint = "There is no nginx, so lost responses are not tested with it.";
+      if (process.env.CI) throw new Error(hint);
+      console.log(`      ${hint}`);
+      return undefined;
+    }
     await setTimeout(20);
   }
   return {
