@@ -59,7 +59,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const value = String(input.val());
     const options = Object.keys(row.values ?? {}).map((one) => ({ value: one, label: named(row, one) }));
     const blank = row.default ? text("dialog.default", { value: named(row, row.default) }) : text("dialog.unsent");
-    if (!row.required && row.initial === undefined) options.unshift({ value: "", label: blank });
+    if (!row.required && !row.initial) options.unshift({ value: "", label: blank });
     if (row.values && source(node, name) === "str") {
       // The widget would replace an unknown value with its first option.
       const known = kindOf(row.kind).clean(value, row);

@@ -45,10 +45,10 @@ describe("The editor page", () => {
 
       it("reads the main parameter of a new node from msg.payload, the others that are sent from its properties", () => {
         const { defaults } = editor().definitions[type];
-        for (const [name, { place, initial, wire }] of Object.entries(row.params)) {
-          const read = name === row.main ? "payload" : `payload.${wire ?? name}`;
-          assert.equal(defaults[name].value, place ? read : initial);
-          assert.equal(defaults[`${name}Type`].value, place ? "msg" : "str");
+        for (const [name, { place, reads, initial, wire }] of Object.entries(row.params)) {
+          const read = reads ?? (place && (name === row.main ? "payload" : `payload.${wire ?? name}`));
+          assert.equal(defaults[name].value, read ?? initial);
+          assert.equal(defaults[`${name}Type`].value, read ? "msg" : "str");
         }
         for (const [name, option] of Object.entries(row.options))
           assert.equal(defaults[name].value, option.default ?? "");
@@ -66,15 +66,16 @@ describe("The editor page", () => {
       it("offers every value of a choice, after a blank value if it is optional", () => {
         const { add, open } = editor();
         const $ = open(add(type));
-        for (const [name, { values, place, required = !place }] of Object.entries(row.params)) {
+        for (const [name, { values, required, initial }] of Object.entries(row.params)) {
           const [fixed, ...others] = $(`#node-input-${name}`)[0].types;
           assert.deepEqual([...others], ["msg", "flow", "global", "env", "jsonata"]);
           if (!values) assert.equal(fixed, "str");
           else {
             assert.equal(fixed.value, "str");
             const offered = fixed.options.map(({ value }: Any) => value);
-            assert.deepEqual([...offered], [...(required ? [] : [""]), ...Object.keys(values)]);
-            for (const { value, label } of fixed.options.slice(required ? 0 : 1))
+            const blank = required || initial ? [] : [""];
+            assert.deepEqual([...offered], [...blank, ...Object.keys(values)]);
+            for (const { value, label } of fixed.options.slice(blank.length))
               assert.equal(
                 label,
                 values[value] === value || value === values[value]?.toLowerCase()
@@ -95,8 +96,8 @@ describe("The editor page", () => {
       it("documents every parameter, option and error code in its help, after a summary", () => {
         const text = helpOf(helps, type);
         assert.ok(text.trim().startsWith(`<p>${row.help.replace(/'/g, "&#39;")}</p>`));
-        for (const [name, { place, wire = name }] of Object.entries(row.params)) {
-          const term = place ? (name === row.main ? "payload" : `payload.${wire}`) : name;
+        for (const [name, { place, reads, wire = name }] of Object.entries(row.params)) {
+          const term = reads ?? (place ? (name === row.main ? "payload" : `payload.${wire}`) : name);
           assert.ok(text.includes(`>${term} <span`), name);
         }
         for (const name of [...Object.keys(row.options), "payload", "seo"])
@@ -204,12 +205,12 @@ describe("The editor page", () => {
     for (const [, script] of html.matchAll(/<script.+?type=['"]text\/javascript['"].*?>([\S\s]*?)<\/script>/gi))
       visit(parse(script ?? "", { ecmaVersion: "latest" }) as Node);
     assert.deepEqual(Object.keys(seen).sort(), ["seo-service", ...Object.keys(table)].sort());
-    for (const [type, { color }] of Object.entries(table)) {
+    for (const [type, { color, outputs = [{}] }] of Object.entries(table)) {
       const { defaults, ...facts } = seen[type] ?? {};
       assert.ok(Array.isArray(defaults) && defaults.every((name) => typeof name === "string"));
       assert.deepEqual(
         [facts.category, facts.color, facts.inputs, facts.outputs, facts.icon],
-        ["SEO reports", color, 1, 1, `${type}.svg`],
+        ["SEO reports", color, 1, outputs.length, `${type}.svg`],
       );
     }
     assert.deepEqual(seen["seo-service"]?.credentials, ["apiKey"]);
