@@ -108,6 +108,17 @@ describe("The editor page", () => {
         for (const code of Object.keys(codes)) assert.ok(!text.includes(code), "the README explains the codes");
       });
 
+      it("lists in its help what a new node reads from msg under Inputs, and other fields under Settings", () => {
+        const [inputs = "", rest = ""] = helpOf(helps, type).split("<h3>Outputs</h3>");
+        for (const [name, { source, value, values }] of Object.entries(types[type]?.rows ?? {})) {
+          if (!source && !(name in row.options)) continue;
+          const read = source === "msg";
+          const [, kind] = (read ? inputs : rest).match(`>${read ? value : name} <span[^>]*>(.*?)<`) ?? [];
+          assert.ok(kind, name);
+          if (values) assert.equal(kind === "string", !Object.keys(values).some((one) => /^\d+$/.test(one)), name);
+        }
+      });
+
       it("accepts the same fixed values as the schema", () => {
         const { add } = editor();
         const plain = fc.oneof(
