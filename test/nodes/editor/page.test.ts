@@ -190,6 +190,8 @@ describe("The editor page", () => {
         template("seo-service").includes(`<label for="node-config-input-${id}"`) ||
           new RegExp(`<label\\s+for="node-config-input-${id}"`).test(template("seo-service")),
       );
+    for (const [name, { unit }] of Object.entries(service))
+      if (unit) assert.ok(template("seo-service").includes(`.field.${name}.label" data-unit="${unit}"`), name);
     assert.match(template("seo-service"), /type="password" id="node-config-input-apiKey"/);
     for (const name of [...Object.keys(service), "apiKey"])
       assert.match(helpOf(helps, "seo-service"), new RegExp(`<dt[^>]*>${name} <span`));
