@@ -332,13 +332,23 @@ describe("The editor page", () => {
       };
       assert.equal(label({}), "store report");
       const fixed = { url: "https://example.com", urlType: "str", privacy: "1", privacyType: "str" };
-      assert.equal(label(fixed), "store report: https://example.com, Privacy Private");
+      assert.equal(label(fixed), "store report: https://example.com, Private");
       assert.equal(label({ ...fixed, password: "secret", passwordType: "str" }), label(fixed));
       assert.equal(label({ ...fixed, privacy: "0" }), "store report: https://example.com", "0 is the default");
       assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report: ${"x".repeat(38)}…`);
       assert.equal(label({ name: "mine", url: "x", urlType: "str" }), "mine");
       const list = add("seo-report-list", "l", { result: "Bad", resultType: "str", search: "seo", searchType: "env" });
       assert.equal(list._def.label.call(list), "list reports: bad");
+      const of = (type: string, fixed: Record<string, string>) => {
+        const sources = Object.keys(fixed).map((name) => [`${name}Type`, "str"]);
+        const node = add(type, "f", { ...fixed, ...Object.fromEntries(sources) });
+        return node._def.label.call(node);
+      };
+      assert.equal(of("seo-report-update", { reportId: "27", update: "yes" }), "update report: 27, Regenerate");
+      const week = { existing: "return", maxAge: "7" };
+      assert.equal(of("seo-report-store", week), "store report: Return it, Maximum age 7");
+      assert.equal(of("seo-report-store", { ...week, existing: "create" }), "store report", "the age has no effect");
+      assert.equal(of("seo-report-list", { result: "bad", sort: "asc" }), "list reports: bad", "Order is folded");
       for (const [baseUrl, shown] of [
         ["https://a.example:8443/sub/", "a.example:8443"],
         ["${SEO_BASE_URL}", "${SEO_BASE_URL}"],
