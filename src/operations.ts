@@ -21,6 +21,8 @@ export interface Field extends Omit<Dependent, "when"> {
   shown?: Record<string, string[]>;
   /** The edit dialog warns if the value is less than that of these fields; if such a field is blank, than the number here. */
   least?: Record<string, string>;
+  /** The unit of a number, as a symbol that is the same in every language. */
+  unit?: string;
   /** The config node that a field of kind "node" refers to. */
   node?: string;
   example?: string;
@@ -205,6 +207,7 @@ const existing: Param = {
 const maxAge: Param = {
   kind: "count",
   label: "Maximum age",
+  unit: "d",
   min: 0,
   initial: "",
   example: "7",
@@ -508,6 +511,7 @@ export const service: Record<string, Field> = {
     fold: true,
     kind: "count",
     label: "Timeout",
+    unit: "s",
     min: 1,
     example: "30",
     help: "Maximum time for one attempt, in seconds. Blank: 30, or 120 for creating or updating a report.",
@@ -524,6 +528,7 @@ export const service: Record<string, Field> = {
     fold: true,
     kind: "count",
     label: "Rate limit",
+    unit: "/min",
     min: 1,
     unlimited: true,
     help: "Maximum number of requests per minute. Blank: no limit.",
@@ -548,6 +553,7 @@ export const service: Record<string, Field> = {
     fold: true,
     kind: "count",
     label: "Reconcile",
+    unit: "s",
     min: 0,
     initial: "300",
     least: { timeout: String(REPORT_TIMEOUT) },

@@ -76,8 +76,9 @@ describe("The editor page", () => {
           else {
             assert.equal(fixed.value, "str");
             const offered = fixed.options.map(({ value }: Any) => value);
-            assert.deepEqual([...offered], [...(required ? [] : [""]), ...Object.keys(values)]);
-            for (const { value, label } of fixed.options.slice(required ? 0 : 1))
+            const blank = required || initial ? [] : [""];
+            assert.deepEqual([...offered], [...blank, ...Object.keys(values)]);
+            for (const { value, label } of fixed.options.slice(blank.length))
               assert.equal(
                 label,
                 values[value] === value || value === values[value]?.toLowerCase()
@@ -106,6 +107,17 @@ describe("The editor page", () => {
         const needed = ["Inputs", "Outputs", "Settings", "Errors", "Details", "References"];
         assert.deepEqual(parts, needed);
         for (const code of Object.keys(codes)) assert.ok(!text.includes(code), "the README explains the codes");
+      });
+
+      it("lists in its help what a new node reads from msg under Inputs, and other fields under Settings", () => {
+        const [inputs = "", rest = ""] = helpOf(helps, type).split("<h3>Outputs</h3>");
+        for (const [name, { source, value, values }] of Object.entries(types[type]?.rows ?? {})) {
+          if (!source && !(name in row.options)) continue;
+          const read = source === "msg";
+          const [, kind] = (read ? inputs : rest).match(`>${read ? value : name} <span[^>]*>(.*?)<`) ?? [];
+          assert.ok(kind, name);
+          if (values) assert.equal(kind === "string", !Object.keys(values).some((one) => /^\d+$/.test(one)), name);
+        }
       });
 
       it("accepts the same fixed values as the schema", () => {
@@ -179,6 +191,8 @@ describe("The editor page", () => {
         template("seo-service").includes(`<label for="node-config-input-${id}"`) ||
           new RegExp(`<label\\s+for="node-config-input-${id}"`).test(template("seo-service")),
       );
+    for (const [name, { unit }] of Object.entries(service))
+      if (unit) assert.ok(template("seo-service").includes(`.field.${name}.label" data-unit="${unit}"`), name);
     assert.match(template("seo-service"), /type="password" id="node-config-input-apiKey"/);
     for (const name of [...Object.keys(service), "apiKey"])
       assert.match(helpOf(helps, "seo-service"), new RegExp(`<dt[^>]*>${name} <span`));
@@ -319,13 +333,23 @@ describe("The editor page", () => {
       };
       assert.equal(label({}), "store report");
       const fixed = { url: "https://example.com", urlType: "str", privacy: "1", privacyType: "str" };
-      assert.equal(label(fixed), "store report: https://example.com, Privacy Private");
+      assert.equal(label(fixed), "store report: https://example.com, Private");
       assert.equal(label({ ...fixed, password: "secret", passwordType: "str" }), label(fixed));
       assert.equal(label({ ...fixed, privacy: "0" }), "store report: https://example.com", "0 is the default");
       assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report: ${"x".repeat(38)}…`);
       assert.equal(label({ name: "mine", url: "x", urlType: "str" }), "mine");
       const list = add("seo-report-list", "l", { result: "Bad", resultType: "str", search: "seo", searchType: "env" });
       assert.equal(list._def.label.call(list), "list reports: bad");
+      const of = (type: string, fixed: Record<string, string>) => {
+        const sources = Object.keys(fixed).map((name) => [`${name}Type`, "str"]);
+        const node = add(type, "f", { ...fixed, ...Object.fromEntries(sources) });
+        return node._def.label.call(node);
+      };
+      assert.equal(of("seo-report-update", { reportId: "27", update: "yes" }), "update report: 27, Regenerate");
+      const week = { existing: "return", maxAge: "7" };
+      assert.equal(of("seo-report-store", week), "store report: Return it, Maximum age 7");
+      assert.equal(of("seo-report-store", { ...week, existing: "create" }), "store report", "the age has no effect");
+      assert.equal(of("seo-report-list", { result: "bad", sort: "asc" }), "list reports: bad", "Order is folded");
       for (const [baseUrl, shown] of [
         ["https://a.example:8443/sub/", "a.example:8443"],
         ["${SEO_BASE_URL}", "${SEO_BASE_URL}"],
