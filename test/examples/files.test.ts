@@ -15,7 +15,7 @@ const own = { ...operations, "seo-report-changes": changes };
 /** The core nodes that the examples may use. */
 const core = new Set(
   [
-    "tab group comment inject debug catch complete function switch change template delay json csv xml split join file",
+    "tab group comment inject debug catch function switch change template delay trigger csv xml split join file",
     "http-in http-response http-request file-in link-in link-out mqtt-in mqtt-out mqtt-broker",
   ].flatMap((line) => line.split(" ").map((type) => type.replace("-", type === "mqtt-broker" ? "-" : " "))),
 );
