@@ -33,7 +33,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const before = [100, 99, ...pages.slice(2).map(() => 0)];
     for (const [index, page] of pages.entries()) (page as Report).score = before[index] ?? 0;
     const { outputs, texts } = await audit(url);
-    assert.deepEqual(outputs, { "chat response": ["200: from the chat"] });
+    assert.deepEqual(outputs, { response: ["200: from the chat"] });
     assert.equal(requests.filter(({ method }) => method === "PUT").length, pages.length);
     const lines = pages.slice(0, 2).map(({ url: page, score }, index) => ({
       drop: (before[index] ?? 0) - score,
@@ -93,13 +93,13 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
   it("posts that there are no reports", async () => {
     const { outputs, texts } = await audit((await up({ reports: 0 })).url);
     const text = `The weekly SEO audit failed: There are no reports in the project ${PROJECT}.`;
-    assert.deepEqual([outputs, texts], [{ "chat response": ["200: from the chat"] }, [text]]);
+    assert.deepEqual([outputs, texts], [{ response: ["200: from the chat"] }, [text]]);
     quiet();
   });
 
   it("shows what the chat rejects, or that it cannot be reached", async () => {
     const { url } = await up({ reports: 0 });
-    assert.deepEqual((await audit(url, 404)).outputs, { "chat response": ["404: from the chat"] });
+    assert.deepEqual((await audit(url, 404)).outputs, { response: ["404: from the chat"] });
     await deploy(url, { env: { SLACK_WEBHOOK_URL: "http://127.0.0.1:1" } });
     const { error: [text] = [], ...rest } = await press("Mondays at 7:00");
     assert.match(String(text), /^post: .*ECONNREFUSED/);
@@ -117,7 +117,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
 
   unavailable(async (url, { says }) => {
     const { outputs, texts } = await audit(url);
-    assert.deepEqual(outputs, { "chat response": ["200: from the chat"] });
+    assert.deepEqual(outputs, { response: ["200: from the chat"] });
     assert.match(texts.join("\n"), new RegExp(`^The weekly SEO audit failed: .*${says.source}`));
   });
 });

@@ -186,10 +186,10 @@ describe("the files of the examples", () => {
             assert.ok(apart(box, other), `${box.node.name} and ${other.node.name} overlap`);
           }
         }
-        for (const { node } of boxes) {
+        for (const { node, right } of boxes) {
           for (const id of (node.wires as string[][]).flat()) {
             const to = boxes.find((box) => box.node.id === id);
-            assert.ok(Number(to?.node.x) > Number(node.x), `${node.name} leads back to ${to?.node.name}`);
+            assert.ok(to && to.left >= right, `${node.name} leads back to ${to?.node.name}`);
           }
         }
       });

@@ -4,7 +4,7 @@ import { describeExample, json } from "../support/examples.js";
 
 const TODAY = new Date().toISOString().slice(0, 10);
 const PROJECT = "example.com";
-const BUTTON = "every day at 6:00";
+const BUTTON = "every day";
 const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 
 describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable }) => {
@@ -22,10 +22,10 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     const [worse] = pages as [Report];
     for (const page of pages) page.score = page === worse ? 100 : 0;
     assert.deepEqual(await press("at the start"), {});
-    assert.deepEqual(await press(BUTTON), { "chat response": ["200: ok"] });
+    assert.deepEqual(await press(BUTTON), { response: ["200: ok"] });
     assert.ok(pages.every(({ id }) => (reports.get(id)?.generation ?? 0) > 0));
     const now = `${word(worse.score)} (${worse.score})`;
-    assert.deepEqual(texts(), [`${TODAY}: https://${worse.url} dropped from good (100) to ${now}.`]);
+    assert.deepEqual(texts(), [`Dropped from good (100) to ${now} on ${TODAY}: https://${worse.url}`]);
     quiet();
   });
 
@@ -43,7 +43,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
       Object.assign(record, { score, result });
       await press("at the start");
     }
-    const post = (drop: string) => `${TODAY}: https://example.com/ dropped from ${drop}.`;
+    const post = (drop: string) => `Dropped from ${drop} on ${TODAY}: https://example.com/`;
     assert.deepEqual(texts(), [post("good (84) to good (79)"), post("good (79) to decent (74)")]);
     quiet();
   });
@@ -53,7 +53,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     const texts = await watch((await standIn(() => json(200, { data: [{ id: 1, url: "example.com", result }] }))).url);
     await press("at the start");
     for (result of [95, "70"]) await press("at the start");
-    assert.deepEqual(texts(), [`${TODAY}: https://example.com dropped from 95 to 70.`]);
+    assert.deepEqual(texts(), [`Dropped from 95 to 70 on ${TODAY}: https://example.com`]);
     quiet();
   });
 
@@ -85,7 +85,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
   it("shows what the chat rejects, or that it cannot be reached", async () => {
     const { url } = await up({ reports: 0 });
     for (const [hook, output, text] of [
-      [(await standIn(() => ({ status: 404, body: "no_service" }))).url, "chat response", /^404: no_service$/],
+      [(await standIn(() => ({ status: 404, body: "no_service" }))).url, "response", /^404: no_service$/],
       ["http://127.0.0.1:1", "error", /^post: .*ECONNREFUSED/],
     ] as const) {
       await deploy(url, { env: { SLACK_WEBHOOK_URL: hook }, tab: { PROJECT } });
