@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { createComparison } from "../../src/changes.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
+import { audit } from "../../src/operations.js";
+import { node, service, startFlow } from "../support/flow.js";
 
 type Json = Record<string, unknown>;
 
@@ -51,6 +54,32 @@ describe("The samples in the README", () => {
       samples.find(({ password }) => typeof password === "string") ?? assert.fail("no sample has a password");
     const { body } = await store(input);
     assert.equal((body as { data: Json }).data.password, true);
+  });
+
+  it("show both outputs of an audit", async () => {
+    const [result, progress] = samples.filter(({ topic }) => topic === "spring") as { payload: Json; seo: Json }[];
+    const folder = mkdtempSync(join(tmpdir(), "seo-samples-"));
+    const other = await startSandbox();
+    const settings = { pages: "payload", pagesType: "msg", batch: "topic", batchType: "msg", existing: "regenerate" };
+    const flow = await startFlow(
+      [
+        service("service", other.url),
+        node("audit", "seo-report-audit", { ...settings, folder, wires: [["results"], ["progress"]] }),
+      ],
+      { service: { apiKey: other.apiKey } },
+    );
+    try {
+      await flow.send("audit", { topic: "spring", payload: [result?.seo.input] });
+      const [{ _msgid, payload, ...rest } = {}] = await flow.take("results", 1);
+      const { results: _, ...record } = payload as Json;
+      const shown = JSON.parse(JSON.stringify({ payload: undated(record), ...rest }));
+      assert.deepEqual(shown, { ...result, payload: undated(result?.payload ?? {}) });
+      assert.deepEqual(Object.keys(progress?.payload ?? {}), audit.outputs?.[1]?.payload);
+    } finally {
+      await flow.stop();
+      await other.close();
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("show a change with the values that the changes node keeps", () => {
