@@ -40,10 +40,10 @@ export type Config = NodeDef & Record<string, unknown>;
 
 /**
  * Catch nodes get the same from this as from an Error: its text and its `code`. The debug sidebar shortens errors and texts
- * to 80 characters, but not a regular expression, which it recognizes by the name of its constructor.
+ * to 80 characters, but not what Node-RED has encoded as a regular expression.
  */
 export const forNodeRed = ({ code, message }: SeoError) =>
-  Object.assign(new String(message), { code, constructor: RegExp }) as unknown as Error;
+  ({ code, toString: () => message, __enc__: true, type: "regexp", data: message }) as unknown as Error;
 
 /**
  * Handles a node's input: reads and validates the parameters, waits for admission, does the node's `work`, and reports

@@ -17,7 +17,10 @@ export function readAddress(url: string): Address {
   const end = bare.search(/[/?]|$/);
   const typed = bare.slice(0, end).toLowerCase();
   const whole = `http://${typed}`;
-  const host = (URL.canParse(whole) ? new URL(whole).host : typed).replace(/^www\./, "").replace(/:443$/, "");
+  const isPlain = /^[a-z0-9.-]+\.[a-z-]+$/.test(typed);
+  const host = (!isPlain && URL.canParse(whole) ? new URL(whole).host : typed)
+    .replace(/^www\./, "")
+    .replace(/:443$/, "");
   const rest = bare.slice(end).replace(/[^\0-\x7f]+/gu, (text) => encodeURIComponent(Buffer.from(text).toString()));
   return { host, key: host + (rest === "/" ? "" : rest) };
 }

@@ -9,16 +9,17 @@ export function deferred() {
 
 /** Lets pieces of work that share a name run one after the other. */
 export function createTurns() {
-  const last = new Map<string, Promise<void>>();
+  const last = new Map<string, Promise<unknown>>();
   return {
     /** Waits for all that came before under this name; undefined if nothing did. `ended` is the end of this one. */
-    take(name: string, ended: Promise<void>): Promise<void> | undefined {
+    take(name: string, ended: Promise<unknown>): Promise<unknown> | undefined {
       const before = last.get(name);
       // One that gives up while it waits does not let the next one pass.
-      const all = Promise.all([before, ended]).then(() => {
+      const all = before ? Promise.all([before, ended]) : ended;
+      last.set(name, all);
+      void all.then(() => {
         if (last.get(name) === all) last.delete(name);
       });
-      last.set(name, all);
       return before;
     },
   };

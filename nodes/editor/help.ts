@@ -101,18 +101,14 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
       ];
       return term(
         row.source === "msg" ? row.value : name,
-        widgets[row.kind].type,
+        row.values && !Object.keys(row.values).some(Number) ? "string" : widgets[row.kind].type,
         prose.filter(Boolean).join(" "),
         !row.required,
       );
     };
-    const fields = (source: boolean) =>
-      list(
-        Object.entries(form.rows)
-          // Name and service are not explained in the help of each node.
-          .filter(([name, row]) => (source ? row.source : !row.source && name in (form.options ?? form.rows)))
-          .map(field),
-      );
+    // Name and service are not explained in the help of each node.
+    const own = Object.entries(form.rows).filter(([name, row]) => row.source || name in (form.options ?? form.rows));
+    const fields = (read: boolean) => list(own.filter(([, row]) => (row.source === "msg") === read).map(field));
     const palette = Boolean(form.color);
     return `<script type="text/html" data-help-name="${type}">
 <p>${html(text(`node.${type}.help`))}</p>

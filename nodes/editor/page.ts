@@ -37,8 +37,10 @@ const TEST = `<div class="form-row"><span></span><div>
 <button type="button" class="red-ui-button seo-test"><i class="fa fa-plug" aria-hidden="true"></i> <span data-i18n="${KEYS}dialog.test"></span></button>
 <output role="status"></output></div></div>`;
 const STYLE = `<style>
-.seo-form .form-row { display: grid; grid-template-columns: min(130px, 30%) minmax(0, 1fr); gap: 4px 8px; align-items: center; }
+.seo-form .form-row { display: grid; grid-template-columns: min(150px, 34%) minmax(0, 1fr); gap: 4px 8px; align-items: center; }
 .seo-form .form-row > label { display: flex; gap: 4px; align-items: baseline; width: auto; margin: 0; overflow-wrap: anywhere; }
+.seo-form [data-unit]::after { content: " (" attr(data-unit) ")"; }
+.seo-form .form-row select { min-width: 0; }
 .seo-form .seo-reason { grid-column: 2; }
 .seo-form :is(.seo-reason, .form-tips):empty { display: none; }
 .seo-form .seo-reason { color: var(--red-ui-text-color-error); }
@@ -57,7 +59,7 @@ function template(type: string, { rows, effects }: Form): string {
   const line = ([name, row]: [string, Form["rows"][string]]) => {
     const id = `node-${config ? "config-" : ""}input-${name}`;
     return `<div class="form-row">
-<label for="${id}" data-i18n="[title]${KEYS}${row.key}.help"><i class="fa fa-fw fa-${widgets[row.kind].icon}" aria-hidden="true"></i><span data-i18n="${KEYS}${row.key}.label"></span></label>
+<label for="${id}" data-i18n="[title]${KEYS}${row.key}.help"><i class="fa fa-fw fa-${widgets[row.kind].icon}" aria-hidden="true"></i><span data-i18n="${KEYS}${row.key}.label"${row.unit ? ` data-unit="${row.unit}"` : ""}></span></label>
 ${widgets[row.kind].html(id, row)}
 <div class="seo-reason" id="${id}-reason" role="status"></div>
 </div>`;

@@ -52,12 +52,19 @@ export function reportsIn(body: unknown): Json[] {
   return [data].flat().filter((record): record is Json => Object(record).id !== undefined);
 }
 
-function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  if (map.get(key) === value) return;
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > MOST_REMEMBERED && oldest !== undefined) map.delete(oldest);
+/** Remembers the latest values, in constant time: a map's first key is slow to find after many deletions. */
+function createMemory<Key, Value>() {
+  let recent = new Map<Key, Value>();
+  let older = recent;
+  return {
+    get: (key: Key) => recent.get(key) ?? older.get(key),
+    set(key: Key, value: Value): void {
+      recent.set(key, value);
+      if (recent.size < MOST_REMEMBERED) return;
+      older = recent;
+      recent = new Map();
+    },
+  };
 }
 
 /** What the responses so far say about the account's reports. `now` only rises. */
@@ -68,24 +75,29 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
   let knownAt: number | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
   let finding: Promise<void> | undefined;
-  const claimed = new Map<string, true>();
-  const redirects = new Map<string, string>();
-  const generated = new Map<string, string>();
+  const claimed = createMemory<string, true>();
+  /** Where a page redirected the last time, or its own key. */
+  const redirects = createMemory<string, string>();
+  /** By ID as the service sends it: a number need not become a text for each record of each list. */
+  const generated = createMemory<unknown, string>();
 
   /** Learns from a response, whoever requested it. */
   function observe({ body }: Pick<Response, "body">): void {
     for (const record of reportsIn(body)) {
-      if (of === "id" && !isNumber(record.id)) {
+      const { id, generated_at } = record;
+      if (typeof generated_at === "string") generated.set(id, generated_at);
+      // Most records of a list.
+      if (of === "id" && highest && typeof id === "number" && id < highest.rank) continue;
+      if (of === "id" && !isNumber(id)) {
         // Some texts have only digits: they are no numbers either.
         of = "created_at";
         highest = undefined;
         knownAt = undefined;
       }
       const rank = rankOf(record, of);
-      const id = idOf(record);
-      if (rank > (highest?.rank ?? Number.NEGATIVE_INFINITY)) highest = { of, rank, ids: [id] };
-      else if (highest?.rank === rank && !highest.ids.includes(id)) highest = { of, rank, ids: [...highest.ids, id] };
-      if (typeof record.generated_at === "string") remember(generated, id, record.generated_at);
+      if (rank > (highest?.rank ?? Number.NEGATIVE_INFINITY)) highest = { of, rank, ids: [idOf(record)] };
+      else if (highest?.rank === rank && !highest.ids.includes(idOf(record)))
+        highest = { of, rank, ids: [...highest.ids, idOf(record)] };
     }
   }
 
@@ -105,7 +117,7 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
 
     /** The newest report, as far as is known. */
     newest: () => (knownAt === undefined ? undefined : highest),
-    generatedAt: (id: string) => generated.get(id),
+    generatedAt: (id: string) => generated.get(id) ?? generated.get(Number(id)),
 
     /** Reads one short list if the newest report is not known. If that fails, a lost response stays uncertain. */
     findNewest(list: string): Promise<void> | undefined {
@@ -118,15 +130,11 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
 
     /** A message got this report, which is new, for its page. */
     claim(record: Json, page: Address): void {
-      remember(claimed, idOf(record), true);
-      if (typeof record.url === "string") {
-        const { key } = readAddress(record.url);
-        if (key === page.key) redirects.delete(key);
-        else remember(redirects, page.key, key);
-      }
+      claimed.set(idOf(record), true);
+      if (typeof record.url === "string") redirects.set(page.key, readAddress(record.url).key);
       if (highest) knownAt = now();
     },
-    isClaimed: (record: Json) => claimed.has(idOf(record)),
+    isClaimed: (record: Json) => claimed.get(idOf(record)) === true,
 
     /** The names under which a page's report can be listed: its own, and where it redirected the last time. */
     namesOf: ({ key }: Address) => [...new Set([key, redirects.get(key) ?? key])],

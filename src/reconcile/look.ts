@@ -27,7 +27,7 @@ export interface Entry extends Intent {
   /** When it was sent, in milliseconds that only rise. */
   sentAt: number;
   /** Resolves when the response of what is in flight arrived or was lost. */
-  answered: Promise<void>;
+  answered?: Promise<void>;
   /** The report's date at the first look. */
   seenAt?: string;
 }

@@ -33,21 +33,21 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const before = [100, 99, ...pages.slice(2).map(() => 0)];
     for (const [index, page] of pages.entries()) (page as Report).score = before[index] ?? 0;
     const { outputs, texts } = await audit(url);
-    assert.deepEqual(outputs, { sent: [200] });
+    assert.deepEqual(outputs, { response: ["200: from the chat"] });
     assert.equal(requests.filter(({ method }) => method === "PUT").length, pages.length);
     const lines = pages.slice(0, 2).map(({ url: page, score }, index) => ({
       drop: (before[index] ?? 0) - score,
       text: `• https://${page} dropped from good (${before[index]}) to ${word(score)} (${score})`,
     }));
     lines.sort((a, b) => b.drop - a.drop);
-    const first = `SEO audit of ${PROJECT}, ${TODAY}: ${pages.length} pages regenerated, 2 got worse, ${pages.length - 2} better, 0 failed.`;
+    const first = `SEO audit of ${PROJECT}, ${TODAY}: ${pages.length} of ${pages.length} pages regenerated, 2 got worse, ${pages.length - 2} better, 0 failed.`;
     assert.deepEqual(texts, [[first, ...lines.map(({ text }) => text)].join("\n")]);
     quiet();
   });
 
-  it("counts a worse result or a loss of DROP points as worse, and names what failed", async () => {
+  it("names the pages that lost DROP points, the worst first, and those that failed", async () => {
     const { url } = await scores([
-      { url: "a.example", before: { score: 80, result: "good" }, after: { score: 79, result: "decent" } },
+      { url: "a.example", before: { score: 80, result: "good" }, after: { score: 73, result: "decent" } },
       { url: "b.example", before: { score: 79, result: "decent" }, after: { score: 75, result: "decent" } },
       { url: "c.example", before: { score: 79, result: "decent" }, after: { score: 74, result: "decent" } },
       { url: "https://old.example", before: { result: 90 }, after: { result: 70 } },
@@ -57,8 +57,8 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const [, ...lines] = texts[0]?.split("\n") ?? [];
     assert.deepEqual(lines.slice(0, 3), [
       "• https://old.example dropped from 90 to 70",
+      "• https://a.example dropped from good (80) to decent (73)",
       "• https://c.example dropped from decent (79) to decent (74)",
-      "• https://a.example dropped from good (80) to decent (79)",
     ]);
     assert.match(lines[3] ?? "", /^• https:\/\/gone\.example failed: .*404/);
     quiet();
@@ -72,25 +72,36 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     assert.deepEqual([lines.length, lines.at(-1)], [22, "… and 3 more"]);
   });
 
+  it("says how many pages there are beyond the limit", async () => {
+    const { url, reports } = await up({ reports: 1000 });
+    const { texts } = await audit(url);
+    const total = reports.list({ project: PROJECT }).length;
+    assert.ok(total > 100);
+    assert.ok(texts[0]?.includes(`: 100 of ${total} pages regenerated, `), texts[0]);
+  });
+
   it("lets no report mention or mark up", async () => {
     const before = { score: 90, result: "good" };
     const { url } = await scores([{ url: '<!channel> @here "x\\', before, after: { score: 1, result: "bad" } }]);
     const { texts } = await audit(url);
-    assert.ok(texts[0]?.endsWith('\n• https://‹!channel› (at)here "x\\ dropped from good (90) to bad (1)'), texts[0]);
+    assert.ok(
+      texts[0]?.endsWith('\n• https://%3C!channel%3E %40here "x\\ dropped from good (90) to bad (1)'),
+      texts[0],
+    );
   });
 
   it("posts that there are no reports", async () => {
     const { outputs, texts } = await audit((await up({ reports: 0 })).url);
     const text = `The weekly SEO audit failed: There are no reports in the project ${PROJECT}.`;
-    assert.deepEqual([outputs, texts], [{ sent: [200] }, [text]]);
+    assert.deepEqual([outputs, texts], [{ response: ["200: from the chat"] }, [text]]);
     quiet();
   });
 
   it("shows what the chat rejects, or that it cannot be reached", async () => {
     const { url } = await up({ reports: 0 });
-    assert.deepEqual((await audit(url, 404)).outputs, { "not sent": ["The chat returned 404: from the chat"] });
+    assert.deepEqual((await audit(url, 404)).outputs, { response: ["404: from the chat"] });
     await deploy(url, { env: { SLACK_WEBHOOK_URL: "http://127.0.0.1:1" } });
-    const { "not sent": [text] = [], ...rest } = await press("Mondays at 7:00");
+    const { error: [text] = [], ...rest } = await press("Mondays at 7:00");
     assert.match(String(text), /^post: .*ECONNREFUSED/);
     assert.deepEqual(rest, {});
     quiet();
@@ -106,7 +117,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
 
   unavailable(async (url, { says }) => {
     const { outputs, texts } = await audit(url);
-    assert.deepEqual(outputs, { sent: [200] });
+    assert.deepEqual(outputs, { response: ["200: from the chat"] });
     assert.match(texts.join("\n"), new RegExp(`^The weekly SEO audit failed: .*${says.source}`));
   });
 });

@@ -15,7 +15,7 @@ const own = nodeTypes;
 /** The core nodes that the examples may use. */
 const core = new Set(
   [
-    "tab group comment inject debug catch complete function switch change template delay json csv xml split join file",
+    "tab group comment inject debug catch function switch change template delay trigger csv xml split join file",
     "http-in http-response http-request file-in link-in link-out mqtt-in mqtt-out mqtt-broker",
   ].flatMap((line) => line.split(" ").map((type) => type.replace("-", type === "mqtt-broker" ? "-" : " "))),
 );
@@ -186,10 +186,10 @@ describe("the files of the examples", () => {
             assert.ok(apart(box, other), `${box.node.name} and ${other.node.name} overlap`);
           }
         }
-        for (const { node } of boxes) {
+        for (const { node, right } of boxes) {
           for (const id of (node.wires as string[][]).flat()) {
             const to = boxes.find((box) => box.node.id === id);
-            assert.ok(Number(to?.node.x) > Number(node.x), `${node.name} leads back to ${to?.node.name}`);
+            assert.ok(to && to.left >= right, `${node.name} leads back to ${to?.node.name}`);
           }
         }
       });

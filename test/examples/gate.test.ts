@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import { scoreOf } from "../../sandbox/pages.js";
 import { describeExample, json } from "../support/examples.js";
 
 describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavailable }) => {
   const page = { url: "https://example.com/" };
-  const tab = { TIME_LIMIT: 30 };
 
   async function post(body: object): Promise<[status: number, answer: Record<string, unknown>, retry: string | null]> {
     const headers = { "content-type": "application/json" };
@@ -11,50 +11,55 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
     return [answer.status, (await answer.json()) as Record<string, unknown>, answer.headers.get("retry-after")];
   }
 
-  /** The time limit of a request keeps running after the response. */
-  const outputs = () => red().outputs(undefined, { except: ["time limit"] });
-
   it("returns 200 or 422, with the score", async () => {
     const { url } = await up({ reports: 0 });
-    await deploy(url, { tab: { ...tab, MINIMUM: 0 } });
-    const [, { score }] = await post(page);
-    await outputs();
-    for (const [minimum, status] of [
-      [score, 200],
-      [Number(score) + 1, 422],
-    ] as [number, number][]) {
-      await deploy(url, { tab: { ...tab, MINIMUM: minimum } });
-      const [actual, { report, ...verdict }] = await post(page);
-      assert.deepEqual([actual, verdict], [status, { passed: status === 200, score, minimum, url: "example.com" }]);
-      assert.equal(typeof report, "number");
-      assert.deepEqual(await outputs(), {});
+    for (const [generation, above, status] of [
+      [0, 0, 200],
+      [1, 1, 422],
+    ] as const) {
+      const score = scoreOf("example.com", generation);
+      const minimum = score + above;
+      await deploy(url, { tab: { MINIMUM: minimum } });
+      const verdict = { passed: status === 200, score, minimum, report: 1, url: "example.com" };
+      assert.deepEqual(await post(page), [status, verdict, null]);
+      assert.deepEqual(await red().outputs(), { verdict: [verdict] });
     }
     quiet();
   });
 
   it("shows the verdict of a try", async () => {
     const { url, reports } = await up({ reports: 0 });
-    await deploy(url, { tab: { ...tab, MINIMUM: 0 } });
+    await deploy(url, { tab: { MINIMUM: 0 } });
     await red().inject("try it");
-    const { result } = await outputs();
+    const { verdict } = await red().outputs();
     const [report] = reports.list({});
-    assert.deepEqual(result, [{ passed: true, score: report?.score, minimum: 0, report: 1, url: "example.com" }]);
+    assert.deepEqual(verdict, [{ passed: true, score: report?.score, minimum: 0, report: 1, url: "example.com" }]);
     quiet();
   });
 
-  it("waits for a score", async () => {
-    let shown = 0;
-    const answer = () => json(200, { data: { id: 5, url: "example.com", score: shown++ < 2 ? null : 90 } });
-    const change = (node: { name?: string; timeout?: unknown }) => {
-      if (node.name === "try again in 5 s") node.timeout = "0.05";
-    };
-    await deploy((await standIn(answer)).url, { tab, change });
-    const verdict = { passed: true, score: 90, minimum: 70, report: 5, url: "example.com" };
-    assert.deepEqual(await post(page), [200, verdict, null]);
+  it("regenerates the report that the page has, instead of creating a second one", async () => {
+    const { url, reports } = await up({ reports: 0 });
+    reports.store(page);
+    await deploy(url);
+    await post(page);
+    assert.deepEqual(
+      reports.list({}).map(({ generation }) => generation),
+      [1],
+    );
+    quiet();
+  });
+
+  it("returns 422 for a report without a score", async () => {
+    const service = await standIn(({ method }) =>
+      method === "GET" ? json(200, []) : json(201, { data: { id: 5, url: "example.com", score: null } }),
+    );
+    await deploy(service.url);
+    const verdict = { passed: false, score: null, minimum: 70, report: 5, url: "example.com" };
+    assert.deepEqual(await post(page), [422, verdict, null]);
   });
 
   it("returns 400 to a request without a URL, and to an invalid URL", async () => {
-    await deploy((await up()).url, { tab });
+    await deploy((await up()).url);
     for (const [body, code] of [
       [{}, "SEO_INPUT"],
       [{ url: "not a URL" }, "SEO_REJECTED"],
@@ -62,25 +67,23 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
       const [status, answer] = await post(body);
       assert.deepEqual([status, answer.code], [400, code]);
     }
-    await outputs();
+    await red().outputs();
     quiet();
   });
 
-  it("returns 504 at the time limit, and shows the verdict that came too late", async () => {
-    await deploy((await up({ reports: 0, latency: 800 })).url, { tab: { TIME_LIMIT: 1 } });
-    const [status, { passed, error }] = await post(page);
-    assert.deepEqual([status, passed, error], [504, false, "The report was not ready within the time limit."]);
-    const { "after the time limit": late = [], ...rest } = await red().outputs();
-    assert.deepEqual([late.length, rest], [1, {}]);
+  it("returns 504 if the service is too slow", async () => {
+    await deploy((await up({ reports: 0, latency: 2000 })).url, { service: { timeout: "1" } });
+    const [status, { passed, code }] = await post(page);
+    assert.deepEqual([status, passed, code], [504, false, "SEO_TIMEOUT"]);
     quiet();
   });
 
   unavailable(async (url, { code, says }) => {
-    await deploy(url, { tab });
+    await deploy(url);
     const [status, answer, retry] = await post(page);
     const expected = code === "SEO_RATE_LIMITED" ? [503, "3600"] : [502, null];
     assert.deepEqual([status, retry, answer.passed, answer.code], [...expected, false, code]);
     assert.match(String(answer.error), says);
-    await outputs();
+    await red().outputs();
   });
 });

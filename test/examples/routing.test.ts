@@ -25,7 +25,8 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quie
     [503, { "retry-after": "0" }, "{}", "SEO_SERVER", "gave up"],
     [429, { "retry-after": "0" }, "{}", "SEO_RATE_LIMITED", "gave up"],
     [504, {}, "", "SEO_SERVER", "check before retrying"],
-    [200, { "content-type": "text/html" }, "<html></html>", "SEO_RESPONSE", "anything else"],
+    [200, { "content-type": "text/html" }, "<html></html>", "SEO_RESPONSE", "check before retrying"],
+    [302, { location: "/login" }, "", "SEO_RESPONSE", "anything else"],
   ];
   for (const [status, headers, body, code, output] of kinds) {
     it(`sends a ${status} to "${output}"`, async () => {

@@ -6,19 +6,29 @@ const urls = (...pages: string[]) =>
 
 describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailable }) => {
   const site = (pages: Record<string, string>) =>
-    standIn(({ path }) => (pages[path] === undefined ? { status: 404 } : { body: pages[path] }));
+    standIn(({ path }) =>
+      pages[path] === undefined ? { status: 404, body: path === "/old" ? "Not found" : "" } : { body: pages[path] },
+    );
 
   async function start(url: string, sitemap: string, tab = {}) {
     await deploy(url, { tab: { SITEMAP: sitemap, ...tab } });
     return press("start");
   }
 
-  it("stores the chosen pages and sums up", async () => {
+  it("gives the chosen pages reports and sums up", async () => {
     const pages = ["a", "b/x", "a", "c?d=1&amp;e=2", "private/f", "z"].map((page) => `https://example.com/${page}`);
     const { url } = await site({ "/sitemap.xml": urls(...pages) });
     const { url: service, reports } = await up({ reports: 0 });
     const outputs = await start(service, `${url}/sitemap.xml`, { INCLUDE: "/[a-z]", EXCLUDE: "private", MOST: 3 });
-    const summary = { sitemap: `${url}/sitemap.xml`, listed: 5, chosen: 4, stored: 3, failures: [] };
+    const summary = {
+      sitemap: `${url}/sitemap.xml`,
+      listed: 5,
+      chosen: 4,
+      created: 3,
+      regenerated: 0,
+      fresh: 0,
+      failures: [],
+    };
     assert.deepEqual(outputs, { summary: [summary] });
     assert.deepEqual(
       reports
@@ -27,6 +37,17 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
         .sort(),
       ["example.com/a", "example.com/b/x", "example.com/c?d=1&e=2"],
     );
+    quiet();
+  });
+
+  it("creates no second report of a page on the same day", async () => {
+    const { url } = await site({ "/sitemap.xml": urls("https://example.com/a", "https://example.com/b") });
+    const { url: service, reports } = await up({ reports: 0, now: Date.now });
+    reports.store({ url: "https://example.com/a" });
+    const { summary } = await start(service, `${url}/sitemap.xml`);
+    const counts = { listed: 2, chosen: 2, created: 1, regenerated: 0, fresh: 1, failures: [] };
+    assert.deepEqual(summary, [{ sitemap: `${url}/sitemap.xml`, ...counts }]);
+    assert.equal(reports.list({}).length, 2);
     quiet();
   });
 
@@ -44,7 +65,9 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
       sitemap: url + name,
       listed: count,
       chosen: count,
-      stored: count,
+      created: count,
+      regenerated: 0,
+      fresh: 0,
       failures: [],
     });
     assert.deepEqual(new Set(summary), new Set([of("/1.xml", 1), of("/2.xml", 2)]));
@@ -55,10 +78,10 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
   it("uses the sandbox's own sitemap if none is set, but never that of a real service", async () => {
     const { url, reports } = await up({ reports: 0 });
     const { summary: [summary] = [], ...rest } = await start(url, "");
-    const { sitemap, stored, failures } = summary as { sitemap: string; stored: number; failures: unknown[] };
+    const { sitemap, created, failures } = summary as { sitemap: string; created: number; failures: unknown[] };
     assert.deepEqual([sitemap, failures, rest], [`${url}/sitemap.xml`, [], {}]);
-    assert.ok(stored > 0);
-    assert.equal(reports.list({}).length, stored);
+    assert.ok(created > 0);
+    assert.equal(reports.list({}).length, created);
     const error = "Set SITEMAP in the properties of this flow to the URL of a sitemap.";
     assert.deepEqual(await start("https://seo.example", ""), { error: [error] });
     quiet();
@@ -68,18 +91,20 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
     const { url } = await site({ "/empty.xml": urls(), "/page": "<html></html>", "/text": "no < markup" });
     const { url: service, requests } = await up();
     assert.deepEqual(await start(service, "example"), { error: ["SITEMAP is not a URL: example"] });
-    assert.deepEqual(await start(service, `${url}/none.xml`), {
-      "no sitemap": [`The sitemap ${url}/none.xml cannot be read: the server returned 404.`],
-    });
+    const unreadable = (path: string, why: string) => `The sitemap ${url}${path} cannot be read: ${why}.`;
+    for (const path of ["/none.xml", "/old"])
+      assert.deepEqual(await start(service, url + path), { error: [unreadable(path, "the server returned 404")] });
     for (const [place, cause] of [
       ["http://127.0.0.1:1/", /ECONNREFUSED/],
       [`${url}/text`, /Text|tag|markup/i],
     ] as const) {
-      const { "no sitemap": [text] = [] } = await start(service, place);
+      const { error: [text] = [] } = await start(service, place);
       assert.ok(String(text).startsWith(`The sitemap ${place} cannot be read: `), String(text));
       assert.match(String(text), cause);
     }
-    assert.deepEqual(await start(service, `${url}/page`), { error: [`${url}/page is not a sitemap.`] });
+    assert.deepEqual(await start(service, `${url}/page`), {
+      error: [unreadable("/page", "it lists neither pages nor sitemaps")],
+    });
     const none = `None of the 0 pages in ${url}/empty.xml is chosen by INCLUDE and EXCLUDE.`;
     assert.deepEqual(await start(service, `${url}/empty.xml`), { error: [none] });
     assert.deepEqual(requests, []);
@@ -89,11 +114,18 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
   unavailable(async (service, { says }) => {
     const { url } = await site({ "/sitemap.xml": urls("https://example.com/a", "https://example.com/b") });
     const { summary: [summary] = [] } = await start(service, `${url}/sitemap.xml`);
-    const { failures, ...counts } = summary as { failures: { url: string; error: string; uncertain: boolean }[] };
-    assert.deepEqual(counts, { sitemap: `${url}/sitemap.xml`, listed: 2, chosen: 2, stored: 0 });
+    const { failures, ...counts } = summary as { failures: { url: string; error: string }[] };
+    assert.deepEqual(counts, {
+      sitemap: `${url}/sitemap.xml`,
+      listed: 2,
+      chosen: 2,
+      created: 0,
+      regenerated: 0,
+      fresh: 0,
+    });
     assert.deepEqual(
-      failures.map(({ url, uncertain }) => [url, uncertain]),
-      ["a", "b"].map((page) => [`https://example.com/${page}`, false]),
+      failures.map(({ url }) => url),
+      ["https://example.com/a", "https://example.com/b"],
     );
     for (const { error } of failures) assert.match(error, says);
   });

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
+import type { Report } from "../../sandbox/reports.js";
 import { describeExample, type Outputs } from "../support/examples.js";
+
+const HEADER = "url,id,score,outcome,error";
 
 describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quiet, unavailable }) => {
   const tab = () => ({ URLS_CSV: file("urls.csv"), RESULTS_CSV: file("results.csv") });
@@ -16,18 +19,18 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
 
   const results = () => readFileSync(file("results.csv"), "utf8").split("\r\n");
 
-  it("stores each row, goes on after errors, and keeps the order", async () => {
+  it("gives each row a report, goes on after errors, and keeps the order", async () => {
     const rows = ["https://example.com/a,,", "=1+1,,", ",private,", "https://example.com/b,password,s"];
     const { url, reports } = await up({ reports: 0 });
     const outputs = await start(url, `url,privacy,password\n${rows.join("\n")}\n`);
     assert.deepEqual(outputs, { written: [file("results.csv")] });
     const [a, b] = reports.list({ sort: "asc" });
     const [header, first, second, third, fourth, end] = results();
-    assert.equal(header, "url,id,score,error");
-    assert.equal(first, `https://example.com/a,${a?.id},${a?.score},`);
-    assert.match(second ?? "", /^'=1\+1,,,"?.*422.*url/);
-    assert.match(third ?? "", /^,,,"?url .*msg\.row\.url/);
-    assert.equal(fourth, `https://example.com/b,${b?.id},${b?.score},`);
+    assert.equal(header, HEADER);
+    assert.equal(first, `https://example.com/a,${a?.id},${a?.score},created,`);
+    assert.match(second ?? "", /^'=1\+1,,,failed,"?.*url/);
+    assert.match(third ?? "", /^,,,failed,"?url .*msg\.payload\.url/);
+    assert.equal(fourth, `https://example.com/b,${b?.id},${b?.score},created,`);
     assert.equal(end, "");
     assert.deepEqual([a?.privacy, b?.privacy, b?.password], [0, 2, "s"]);
     quiet();
@@ -41,8 +44,27 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     const rows = readFileSync(file("urls.csv"), "utf8").trim().split("\n").length - 1;
     assert.equal(reports.list({}).length, rows);
     assert.deepEqual(
-      results().filter((row) => !/,\d+,\d+,$/.test(row)),
-      ["url,id,score,error", ""],
+      results().filter((row) => !/,\d+,\d+,created,$/.test(row)),
+      [HEADER, ""],
+    );
+    quiet();
+  });
+
+  it("creates no second report of a page: returns it for a day, then regenerates it", async () => {
+    const { url, reports } = await up({ reports: 0, now: Date.now });
+    const csv = "url,privacy\nhttps://example.com/a,\nhttps://example.com/b,private\n";
+    await start(url, csv);
+    const [, b] = reports.list({ sort: "asc" }) as Report[];
+    assert.ok(b);
+    b.generated_at -= 2 * 24 * 3600 * 1000;
+    await start(url, csv);
+    assert.deepEqual(
+      results().map((row) => row.split(",")[3]),
+      ["outcome", "fresh", "regenerated", undefined],
+    );
+    assert.deepEqual(
+      reports.list({ sort: "asc" }).map(({ generation }) => generation),
+      [0, 1],
     );
     quiet();
   });
@@ -71,7 +93,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
   unavailable(async (url, { says }) => {
     await start(url, "url\nhttps://example.com/a\nhttps://example.com/b\n");
     const [, a = "", b = ""] = results();
-    assert.match(a, new RegExp(`^https://example\\.com/a,,,"?.*${says.source}`));
-    assert.match(b, new RegExp(`^https://example\\.com/b,,,"?.*${says.source}`));
+    assert.match(a, new RegExp(`^https://example\\.com/a,,,failed,"?.*${says.source}`));
+    assert.match(b, new RegExp(`^https://example\\.com/b,,,failed,"?.*${says.source}`));
   });
 });

@@ -4,12 +4,13 @@ import { describeExample, json } from "../support/examples.js";
 
 const TODAY = new Date().toISOString().slice(0, 10);
 const PROJECT = "example.com";
+const BUTTON = "every day";
 const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 
 describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable }) => {
   /** Deploys the flow with a chat; the function returns the texts since the last call. */
   async function watch(url: string): Promise<() => string[]> {
-    const chat = await standIn(() => ({}));
+    const chat = await standIn(() => ({ body: "ok" }));
     await deploy(url, { env: { SLACK_WEBHOOK_URL: chat.url }, tab: { PROJECT } });
     return () => chat.asked.splice(0).map(({ body }) => (JSON.parse(body) as { text: string }).text);
   }
@@ -21,13 +22,29 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     const [worse] = pages as [Report];
     for (const page of pages) page.score = page === worse ? 100 : 0;
     assert.deepEqual(await press("at the start"), {});
-    const { sent, "not worse": rest = [] } = await press("every day");
-    assert.deepEqual(sent, [200]);
-    assert.equal(rest.length, pages.length - 1);
-    assert.match(String(rest[0]), /^\d{4}-\d\d-\d\d: https:\/\/example\.com.* went from bad \(0\) to \w+ \(\d+\)\.$/);
+    assert.deepEqual(await press(BUTTON), { response: ["200: ok"] });
     assert.ok(pages.every(({ id }) => (reports.get(id)?.generation ?? 0) > 0));
     const now = `${word(worse.score)} (${worse.score})`;
-    assert.deepEqual(texts(), [`${TODAY}: https://${worse.url} dropped from good (100) to ${now}.`]);
+    assert.deepEqual(texts(), [`Dropped from good (100) to ${now} on ${TODAY}: https://${worse.url}`]);
+    quiet();
+  });
+
+  it("posts a worse result, and a loss of five points, even in small steps", async () => {
+    const record = { id: 1, url: "https://example.com/", score: 84, result: "good" };
+    const texts = await watch((await standIn(() => json(200, { data: [record] }))).url);
+    for (const [score, result] of [
+      [84, "good"],
+      [80, "good"],
+      [79, "good"],
+      [75, "good"],
+      [74, "decent"],
+      [90, "good"],
+    ] as const) {
+      Object.assign(record, { score, result });
+      await press("at the start");
+    }
+    const post = (drop: string) => `Dropped from ${drop} on ${TODAY}: https://example.com/`;
+    assert.deepEqual(texts(), [post("good (84) to good (79)"), post("good (79) to decent (74)")]);
     quiet();
   });
 
@@ -36,7 +53,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     const texts = await watch((await standIn(() => json(200, { data: [{ id: 1, url: "example.com", result }] }))).url);
     await press("at the start");
     for (result of [95, "70"]) await press("at the start");
-    assert.deepEqual(texts(), [`${TODAY}: https://example.com dropped from 95 to 70.`]);
+    assert.deepEqual(texts(), [`Dropped from 95 to 70 on ${TODAY}: https://example.com`]);
     quiet();
   });
 
@@ -51,34 +68,31 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     );
     const texts = await watch(service.url);
     await press("at the start");
-    const { "not regenerated": [text] = [], ...rest } = await press("every day");
-    assert.match(String(text), /404/);
+    const { error: [text] = [], ...rest } = await press(BUTTON);
+    assert.match(String(text), /^regenerate: .*404/);
     assert.deepEqual([rest, texts()], [{}, []]);
     assert.equal(service.asked.at(-1)?.method, "GET");
     quiet();
   });
 
-  it("says that there are no reports", async () => {
+  it("posts that there are no reports", async () => {
     const texts = await watch((await up({ reports: 0 })).url);
-    const error = `any?: There are no reports in the project ${PROJECT}.`;
-    assert.deepEqual(await press("every day"), { "not sent": [error] });
-    assert.deepEqual(texts(), []);
+    await press(BUTTON);
+    assert.deepEqual(texts(), [`The SEO watch failed: There are no reports in the project ${PROJECT}.`]);
     quiet();
   });
 
-  it("reports an error once, and once that it works again", async () => {
-    const { url, port, close } = await up({ reports: 0 });
-    const texts = await watch(url);
-    await press("at the start");
-    assert.deepEqual(texts(), []);
-    await close();
-    for (const button of ["at the start", "every day"]) await press(button);
-    const [text = "", ...more] = texts();
-    assert.match(text, /^The SEO watch failed: .*ECONNREFUSED/);
-    assert.deepEqual(more, []);
-    await up({ reports: 0, port });
-    for (const _ of [1, 2]) await press("at the start");
-    assert.deepEqual(texts(), ["The SEO watch works again."]);
+  it("shows what the chat rejects, or that it cannot be reached", async () => {
+    const { url } = await up({ reports: 0 });
+    for (const [hook, output, text] of [
+      [(await standIn(() => ({ status: 404, body: "no_service" }))).url, "response", /^404: no_service$/],
+      ["http://127.0.0.1:1", "error", /^post: .*ECONNREFUSED/],
+    ] as const) {
+      await deploy(url, { env: { SLACK_WEBHOOK_URL: hook }, tab: { PROJECT } });
+      const { [output]: [shown] = [], ...rest } = await press(BUTTON);
+      assert.match(String(shown), text);
+      assert.deepEqual(rest, {});
+    }
     quiet();
   });
 
@@ -87,15 +101,14 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     const { "no webhook set": [text] = [], ...rest } = await press("at the start");
     assert.match(String(text), /^The SEO watch failed: /);
     assert.deepEqual(rest, {});
-    await deploy("http://127.0.0.1:1", { only: () => false });
     quiet();
   });
 
   unavailable(async (url, { says }) => {
     const texts = await watch(url);
-    await press("every day");
-    assert.match(texts().join("\n"), new RegExp(`^The SEO watch failed: .*${says.source}`));
-    // Forgets that it failed.
-    await deploy(url, { only: () => false });
+    for (const button of ["at the start", BUTTON]) {
+      await press(button);
+      assert.match(texts().join("\n"), new RegExp(`^The SEO watch failed: .*${says.source}`));
+    }
   });
 });

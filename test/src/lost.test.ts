@@ -263,6 +263,25 @@ describe("A lost response", () => {
     isFound(await lost);
   });
 
+  test("counts towards the queue's size, so that memory is bounded", async () => {
+    const settings = { concurrency: "2", queue: "2", reconcile: "3" };
+    const { client, store } = await open({ fate: () => "carried out, then cut" }, settings);
+    const lane = createLane();
+    const codes: string[] = [];
+    const admit = () =>
+      client.admit({
+        ...createTask(createLane()),
+        start: () => codes.push("started"),
+        refuse: ({ code }) => codes.push(code),
+      });
+    admit();
+    const lost = [1, 2].map((page) => store(`${PAGE}/${page}`, { task: createTask(lane) }));
+    while (lane.reconciling < 2) await late(5);
+    admit();
+    assert.deepEqual(codes, ["started", "SEO_QUEUE_FULL"]);
+    await Promise.all(lost);
+  });
+
   test("shares its looks: a hundred at once need few lists", async () => {
     const { account, store } = await open({ fate: () => "carried out, then cut" }, { concurrency: "16" });
     const ends = await Promise.all(Array.from({ length: 100 }, (_, i) => store(`${PAGE}/${i}`)));

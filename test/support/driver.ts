@@ -132,6 +132,16 @@ export function createDriver() {
       window.dispatchEvent(new Event("resize"));
       return lines().flatMap(({ line, name }) => (line.scrollWidth > line.clientWidth + 1 ? [name] : []));
     },
+    /** The labels that are broken within a word. */
+    broken: () =>
+      lines().flatMap(({ line }) => {
+        const label = line.querySelector("label");
+        if (!label) return [];
+        label.style.overflowWrap = "normal";
+        const broken = label.scrollWidth > label.clientWidth;
+        label.style.overflowWrap = "";
+        return broken ? [label.textContent] : [];
+      }),
     async icon(type: string) {
       const image = new Image();
       image.src = `icons/@seo-reports/node-red/${type}.svg`;

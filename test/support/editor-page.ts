@@ -166,6 +166,7 @@ export async function openEditor(page: Page, url: string, token: string) {
     open: (id: string) => page.evaluate((which) => driver.open(which), id),
     close: (button: "ok" | "cancel") => page.evaluate((end) => driver.close(end), button),
     tooWide: (width: number) => page.evaluate((most) => driver.tooWide(most), width),
+    broken: () => page.evaluate(() => driver.broken()),
     /** Which of 20 × 30 pixels each node type's icon covers. */
     icons: (all: string[]) => page.evaluate((names) => Promise.all(names.map(driver.icon)), all),
     fill: (fields: Record<string, Held>) => page.evaluate((all) => Object.fromEntries(driver.fill(all)), fields),

@@ -1,4 +1,5 @@
 import { build } from "../../nodes/editor/forms.js";
+import { phrases } from "../../nodes/editor/phrases.js";
 import type { Held } from "./driver.js";
 
 /** The edit dialogs by node type, and their English texts. */
@@ -45,8 +46,9 @@ export function fillingOf(type: string, round: number): Record<string, Held> {
 }
 
 /** A value as the edit dialog shows it: a choice by its label. */
-export function shownAs({ values = {}, source }: Row, held: Held): Held {
-  const label = values[held.value];
+export function shownAs({ values, source }: Row, held: Held): Held {
+  if (source && values && held.value === "") return { ...held, value: phrases.dialog.unsent };
+  const label = values?.[held.value];
   if (!source || held.source !== "str" || label === undefined) return held;
   return { ...held, value: label.toLowerCase() === held.value.toLowerCase() ? label : `${label} (${held.value})` };
 }

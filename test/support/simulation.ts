@@ -36,7 +36,7 @@ function createClock() {
   };
 }
 
-export type Clock = ReturnType<typeof createClock>;
+type Clock = ReturnType<typeof createClock>;
 
 export const SECOND = 1000;
 export const HOUR = 3600 * SECOND;

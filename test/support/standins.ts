@@ -26,7 +26,7 @@ const widgets = {
 };
 const configs = ["ui-base", "ui-page", "ui-group", "ui-theme"];
 
-type AnyNode = Node & { complete?: string; _expectedDoneCount: number };
+type AnyNode = Node & { complete?: string | null; targetType?: string; _expectedDoneCount: number };
 type Message = Record<string, unknown>;
 
 /** `destination` is set when a message is received, `node` when it is done. */
@@ -51,11 +51,26 @@ export default function register(RED: NodeAPI & { hooks: Hooks }): void {
     if (open === 0) delete seen.open[name];
     else seen.open[name] = open;
   };
-  const show = ({ type, name = "", complete = "payload" }: AnyNode, msg: Message) => {
+  const show = ({ id, type, name = "", complete }: AnyNode, msg: Message) => {
     if (type !== "debug" && !Object.hasOwn(widgets, type)) return;
     const { req: _, res: __, ...whole } = msg;
-    const value = complete === "true" ? whole : RED.util.getMessageProperty(msg, complete);
-    seen.shown.push({ name, value: RED.util.cloneMessage({ value } as never) });
+    const one: Shown = { name, value: undefined };
+    seen.shown.push(one);
+    const set = (value: unknown) => {
+      one.value = RED.util.cloneMessage({ value } as never);
+    };
+    // A Debug node hides its expression, so it is read from the flow.
+    RED.nodes.eachNode((node) => {
+      const { complete: expression = "", targetType } = node as { complete?: string; targetType?: string };
+      if (node.id !== id || targetType !== "jsonata") return;
+      seen.sent++;
+      const prepared = RED.util.prepareJSONataExpression(expression, RED.nodes.getNode(id));
+      RED.util.evaluateJSONataExpression(prepared, whole, (_, value) => {
+        seen.sent--;
+        set(value);
+      });
+    });
+    if (complete !== null) set(complete === "true" ? whole : RED.util.getMessageProperty(msg, complete ?? "payload"));
   };
 
   const onTheWay: Record<string, number> = {};

@@ -5,7 +5,7 @@ import type { Validation } from "./validation.js";
 
 /** Prepares the edit dialogs and updates them while the user types. */
 export function createDialog(RED: Any, $: Any, text: Text, state: State, { label, named, reason, tip }: Validation) {
-  const { opened, rows, id, current, source, fresh } = state;
+  const { opened, rows, id, current, source, fresh, visible } = state;
   const { test, suggest } = createRequests(RED, $, text, state, reason);
 
   const show = (line: Any, sentence: string) => {
@@ -19,10 +19,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
       const line = $(id(node, name)).closest(".form-row");
       show(line, quiet ? "" : reason(node, name));
       // `toggle` would make the browser recalculate all styles for each row.
-      const shown = Object.entries(row.shown ?? {}).every(
-        ([key, values]) => source(node, key) !== "str" || values.includes(current(node, key) ?? ""),
-      );
-      line.css("display", shown ? "" : "none");
+      line.css("display", visible(node, name) ? "" : "none");
       if (!row.source) continue;
       const type = source(node, name);
       const example = type === "str" && row.example ? text("dialog.example", { example: row.example }) : "";
@@ -59,7 +56,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const value = String(input.val());
     const options = Object.keys(row.values ?? {}).map((one) => ({ value: one, label: named(row, one) }));
     const blank = row.default ? text("dialog.default", { value: named(row, row.default) }) : text("dialog.unsent");
-    if (!row.required && row.initial === undefined) options.unshift({ value: "", label: blank });
+    if (!row.required && !row.initial) options.unshift({ value: "", label: blank });
     if (row.values && source(node, name) === "str") {
       // The widget would replace an unknown value with its first option.
       const known = kindOf(row.kind).clean(value, row);

@@ -21,14 +21,21 @@ export function register(RED: Any, $: Any, forms: Record<string, Form>, catalogu
   const validation = createValidation(RED, text, state);
   const prepare = createDialog(RED, $, text, state, validation);
 
-  /** The part of a label for a fixed value that is not the default: the value, or the names of field and value if it is a number. */
+  /**
+   * The part of a label for a fixed value that is not the default: the value as the editor names it, after the name of its
+   * field if it is a number, and only that name if it is Yes.
+   */
   const shown = (node: Any, name: string): string[] => {
     const row = state.rows(node)[name];
-    const value = row?.source && !kindOf(row.kind).secret ? state.fixed(node, name) : undefined;
-    if (!row || !value || value === row.default) return [];
-    const { [value]: label = value } = row.values ?? {};
-    if (label.toLowerCase() === value.toLowerCase()) return [value];
-    return [`${validation.label(row)} ${text(`${row.key}.values.${value}`)}`];
+    if (!row?.source || row.fold || !state.visible(node, name)) return [];
+    const { secret, types } = kindOf(row.kind);
+    const value = secret ? undefined : state.fixed(node, name);
+    if (!value || value === row.default) return [];
+    if (types.includes("boolean")) return [validation.label(row)];
+    const { [value]: label } = row.values ?? {};
+    if (label !== undefined)
+      return [label.toLowerCase() === value.toLowerCase() ? value : text(`${row.key}.values.${value}`)];
+    return [name !== forms[node.type]?.main && /^\d+$/.test(value) ? `${validation.label(row)} ${value}` : value];
   };
 
   return {

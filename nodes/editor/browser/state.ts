@@ -65,7 +65,13 @@ export function createState($: Any, forms: Record<string, Form>) {
       return value === undefined || current(node, key) === undefined || chosen(node, key) === value;
     });
 
-  return { forms, opened, rows, id, current, chosen, source, fixed, fresh };
+  /** True if the edit dialog shows a field. What an option reads from elsewhere may be any value. */
+  const visible = (node: Any, name: string) =>
+    Object.entries(rows(node)[name]?.shown ?? {}).every(
+      ([option, values]) => source(node, option) !== "str" || values.includes(current(node, option) ?? ""),
+    );
+
+  return { forms, opened, rows, id, current, chosen, source, fixed, fresh, visible };
 }
 
 export type State = ReturnType<typeof createState>;

@@ -27,6 +27,7 @@ declare const RED: Editor;
 declare const driver: Driver;
 
 const NARROW = 320;
+const USUAL = 450;
 const SERVICE = "seo-service";
 /** A value for the service's limits that makes no request wait. */
 const PLENTY = 50;
@@ -112,6 +113,11 @@ describe("The editor in Chromium", function () {
   const accessible = async (name: string) => {
     for (const dark of [false, true])
       assert.deepEqual(await editor.violations(dark), [], `${name}${dark ? ", dark" : ""}`);
+  };
+  /** Asserts that the labels break only between words, at the usual width of an edit dialog. */
+  const legible = async (name: string) => {
+    assert.deepEqual(await editor.tooWide(USUAL), [], name);
+    assert.deepEqual(await editor.broken(), [], name);
   };
   /** Asserts that no data was rendered as HTML. */
   const harmless = async () => {
@@ -512,11 +518,13 @@ describe("The editor in Chromium", function () {
           await editor.open(idOf(type));
           for (const [name, { label }] of Object.entries(await editor.said()))
             assert.equal(label, tell(`${fieldsOf(type)[name]?.key}.label`, texts));
+          await legible(type);
           assert.deepEqual(await editor.tooWide(NARROW), [], type);
           await editor.close("cancel");
         }
         const operation = await editor.edit(idOf("seo-report-list"));
         const dialog = await editor.editConfig("service");
+        await legible(SERVICE);
         const { text } = await tried(dialog, bench.sandbox.url, "another-key");
         const own = (path: string) => fillIn(tell(path, texts), { status: "401" });
         assert.equal(text, `${own("reason.key")} ${own("stage.key")}`);

@@ -10,7 +10,7 @@ import { help } from "../../../nodes/editor/help.js";
 import { bundle, page } from "../../../nodes/editor/page.js";
 import { phrases } from "../../../nodes/editor/phrases.js";
 import { codes, stages } from "../../../src/errors.js";
-import { type NodeType, nodeTypes, operations, service } from "../../../src/operations.js";
+import { type NodeType, nodeTypes, operations, type Param, service } from "../../../src/operations.js";
 import { createValidator } from "../../../src/schema.js";
 import { type Any, createEditor, fillIn, MODULES, STORES } from "../../support/editor.js";
 
@@ -23,6 +23,9 @@ const table: Record<string, NodeType> = nodeTypes;
 const at = (path: string) => path.split(".").reduce<Any>((texts, key) => texts?.[key], english);
 const helpOf = (all: string, type: string) =>
   all.match(new RegExp(`data-help-name="${type}">([^]*?)</script>`))?.[1] ?? "";
+/** The property of msg that a new node reads a parameter from, unless it has a fixed value. */
+const readFrom = (name: string, { place, reads, wire = name }: Param, main?: string) =>
+  reads ?? (place && (name === main ? "payload" : `payload.${wire}`));
 /** The properties of every operation node, beside its parameters and options. */
 const COMMON = ["name", "service"];
 /** Names reserved by the editor or the runtime. */
@@ -43,12 +46,12 @@ describe("The editor page", () => {
         for (const name of fields) assert.doesNotMatch(name, RESERVED);
       });
 
-      it("reads the main parameter of a new node from msg.payload, the others that are sent from its properties", () => {
+      it("reads each parameter of a new node from its property of msg, or has a fixed value", () => {
         const { defaults } = editor().definitions[type];
-        for (const [name, { place, initial, wire }] of Object.entries(row.params)) {
-          const read = name === row.main ? "payload" : `payload.${wire ?? name}`;
-          assert.equal(defaults[name].value, place ? read : initial);
-          assert.equal(defaults[`${name}Type`].value, place ? "msg" : "str");
+        for (const [name, param] of Object.entries(row.params)) {
+          const read = readFrom(name, param, row.main);
+          assert.equal(defaults[name].value, read ?? param.initial);
+          assert.equal(defaults[`${name}Type`].value, read ? "msg" : "str");
         }
         for (const [name, option] of Object.entries(row.options))
           assert.equal(defaults[name].value, option.default ?? "");
@@ -66,15 +69,16 @@ describe("The editor page", () => {
       it("offers every value of a choice, after a blank value if it is optional", () => {
         const { add, open } = editor();
         const $ = open(add(type));
-        for (const [name, { values, place, required = !place }] of Object.entries(row.params)) {
+        for (const [name, { values, initial, required = Boolean(initial) }] of Object.entries(row.params)) {
           const [fixed, ...others] = $(`#node-input-${name}`)[0].types;
           assert.deepEqual([...others], ["msg", "flow", "global", "env", "jsonata"]);
           if (!values) assert.equal(fixed, "str");
           else {
             assert.equal(fixed.value, "str");
             const offered = fixed.options.map(({ value }: Any) => value);
-            assert.deepEqual([...offered], [...(required ? [] : [""]), ...Object.keys(values)]);
-            for (const { value, label } of fixed.options.slice(required ? 0 : 1))
+            const blank = required || initial ? [] : [""];
+            assert.deepEqual([...offered], [...blank, ...Object.keys(values)]);
+            for (const { value, label } of fixed.options.slice(blank.length))
               assert.equal(
                 label,
                 values[value] === value || value === values[value]?.toLowerCase()
@@ -95,16 +99,25 @@ describe("The editor page", () => {
       it("documents every parameter, option and error code in its help, after a summary", () => {
         const text = helpOf(helps, type);
         assert.ok(text.trim().startsWith(`<p>${row.help.replace(/'/g, "&#39;")}</p>`));
-        for (const [name, { place, wire = name }] of Object.entries(row.params)) {
-          const term = place ? (name === row.main ? "payload" : `payload.${wire}`) : name;
-          assert.ok(text.includes(`>${term} <span`), name);
-        }
+        for (const [name, param] of Object.entries(row.params))
+          assert.ok(text.includes(`>${readFrom(name, param, row.main) ?? name} <span`), name);
         for (const name of [...Object.keys(row.options), "payload", "seo"])
           assert.match(text, new RegExp(`<dt[^>]*>${name} <span`));
         const parts = [...text.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, part]) => part);
         const needed = ["Inputs", "Outputs", "Settings", "Errors", "Details", "References"];
         assert.deepEqual(parts, needed);
         for (const code of Object.keys(codes)) assert.ok(!text.includes(code), "the README explains the codes");
+      });
+
+      it("lists in its help what a new node reads from msg under Inputs, and other fields under Settings", () => {
+        const [inputs = "", rest = ""] = helpOf(helps, type).split("<h3>Outputs</h3>");
+        for (const [name, { source, value, values }] of Object.entries(types[type]?.rows ?? {})) {
+          if (!source && !(name in row.options)) continue;
+          const read = source === "msg";
+          const [, kind] = (read ? inputs : rest).match(`>${read ? value : name} <span[^>]*>(.*?)<`) ?? [];
+          assert.ok(kind, name);
+          if (values) assert.equal(kind === "string", !Object.keys(values).some((one) => /^\d+$/.test(one)), name);
+        }
       });
 
       it("accepts the same fixed values as the schema", () => {
@@ -178,6 +191,8 @@ describe("The editor page", () => {
         template("seo-service").includes(`<label for="node-config-input-${id}"`) ||
           new RegExp(`<label\\s+for="node-config-input-${id}"`).test(template("seo-service")),
       );
+    for (const [name, { unit }] of Object.entries(service))
+      if (unit) assert.ok(template("seo-service").includes(`.field.${name}.label" data-unit="${unit}"`), name);
     assert.match(template("seo-service"), /type="password" id="node-config-input-apiKey"/);
     for (const name of [...Object.keys(service), "apiKey"])
       assert.match(helpOf(helps, "seo-service"), new RegExp(`<dt[^>]*>${name} <span`));
@@ -204,12 +219,12 @@ describe("The editor page", () => {
     for (const [, script] of html.matchAll(/<script.+?type=['"]text\/javascript['"].*?>([\S\s]*?)<\/script>/gi))
       visit(parse(script ?? "", { ecmaVersion: "latest" }) as Node);
     assert.deepEqual(Object.keys(seen).sort(), ["seo-service", ...Object.keys(table)].sort());
-    for (const [type, { color }] of Object.entries(table)) {
+    for (const [type, { color, outputs }] of Object.entries(table)) {
       const { defaults, ...facts } = seen[type] ?? {};
       assert.ok(Array.isArray(defaults) && defaults.every((name) => typeof name === "string"));
       assert.deepEqual(
         [facts.category, facts.color, facts.inputs, facts.outputs, facts.icon],
-        ["SEO reports", color, 1, 1, `${type}.svg`],
+        ["SEO reports", color, 1, outputs?.length ?? 1, `${type}.svg`],
       );
     }
     assert.deepEqual(seen["seo-service"]?.credentials, ["apiKey"]);
@@ -318,13 +333,23 @@ describe("The editor page", () => {
       };
       assert.equal(label({}), "store report");
       const fixed = { url: "https://example.com", urlType: "str", privacy: "1", privacyType: "str" };
-      assert.equal(label(fixed), "store report: https://example.com, Privacy Private");
+      assert.equal(label(fixed), "store report: https://example.com, Private");
       assert.equal(label({ ...fixed, password: "secret", passwordType: "str" }), label(fixed));
       assert.equal(label({ ...fixed, privacy: "0" }), "store report: https://example.com", "0 is the default");
       assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report: ${"x".repeat(38)}…`);
       assert.equal(label({ name: "mine", url: "x", urlType: "str" }), "mine");
       const list = add("seo-report-list", "l", { result: "Bad", resultType: "str", search: "seo", searchType: "env" });
       assert.equal(list._def.label.call(list), "list reports: bad");
+      const of = (type: string, fixed: Record<string, string>) => {
+        const sources = Object.keys(fixed).map((name) => [`${name}Type`, "str"]);
+        const node = add(type, "f", { ...fixed, ...Object.fromEntries(sources) });
+        return node._def.label.call(node);
+      };
+      assert.equal(of("seo-report-update", { reportId: "27", update: "yes" }), "update report: 27, Regenerate");
+      const week = { existing: "return", maxAge: "7" };
+      assert.equal(of("seo-report-store", week), "store report: Return it, Maximum age 7");
+      assert.equal(of("seo-report-store", { ...week, existing: "create" }), "store report", "the age has no effect");
+      assert.equal(of("seo-report-list", { result: "bad", sort: "asc" }), "list reports: bad", "Order is folded");
       for (const [baseUrl, shown] of [
         ["https://a.example:8443/sub/", "a.example:8443"],
         ["${SEO_BASE_URL}", "${SEO_BASE_URL}"],

@@ -34,6 +34,8 @@ describe("The debug sidebar", function () {
       const sentence = `result must be one of good, decent, bad; the node's result is "${"x".repeat(50)}".`;
       assert.ok(sentence.length > 80);
       assert.equal((await shown.textContent())?.trim(), sentence);
+      const kind = await page.locator(".red-ui-debug-msg-topic").first().textContent();
+      assert.equal(kind?.trim(), "msg : Object");
     } finally {
       await bench.stop();
     }
