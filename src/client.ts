@@ -62,8 +62,11 @@ export interface CallOptions extends SendOptions {
 /** Seconds that an attempt can take, unless the row or the settings say otherwise. */
 const USUAL_TIMEOUT = 30;
 const LONGEST_TIMER = 2 ** 31 - 1;
-/** The error of a request that another process was sending. */
-const interrupted = new SeoError("SEO_CANCELLED", "The request was interrupted.", { uncertain: true, transient: true });
+/** The error of a request that another process was sending. It is not SEO_CANCELLED, which says that this client was closed. */
+const interrupted = new SeoError("SEO_NETWORK", "Node-RED stopped before the response was received.", {
+  uncertain: true,
+  transient: true,
+});
 
 /** One account of the service, reached by `createClient`. All calls share one budget. */
 export type Client = ReturnType<typeof createClient>;

@@ -119,6 +119,14 @@ describe("A lost response", () => {
     assert.equal(account.reports.length, 0);
   });
 
+  test("of an earlier process is an uncertain error if others have created reports since", async () => {
+    const { account, store } = await open();
+    account.create("other.example/1");
+    const end = await store(PAGE, { intent: { watermark: { of: "id", rank: 0, ids: [] } } });
+    isError("SEO_NETWORK", true, 0)(end);
+    assert.equal(end.candidates?.length, 1);
+  });
+
   test("costs one short list if none is lost", async () => {
     const { account, store } = await open();
     await Promise.all(Array.from({ length: 20 }, (_, i) => store(`${PAGE}/${i}`)));
