@@ -72,7 +72,7 @@ export const stages = {
   path: "Check the path in the base URL: the part before /api/v1.",
   answer: "Check the base URL: the server there is not the SEO service.",
   service: "Try again later. The base URL and the API key are not the cause.",
-  unknown: "Try again. If this happens again, report it as a bug.",
+  unknown: "Try again. If the problem persists, report a bug.",
   done: "The API key is valid.",
 } as const;
 

@@ -437,8 +437,8 @@ const unsent = ({ place: _, ...param }: Param): Param => param;
 /** The node that works through a list of pages. */
 export const audit: NodeType = {
   title: "audit pages",
-  help: "Works through a list of pages, and continues by itself after a restart.",
-  returns: "The report of a page, or null if there is none.",
+  help: "Creates or regenerates a report for each page in a list, and resumes automatically after a restart.",
+  returns: "The page's report, or null if none was received.",
   record: "report",
   color: REPORT,
   outputs: [
@@ -460,14 +460,14 @@ export const audit: NodeType = {
       required: true,
       reads: "payload",
       example: "https://example.com",
-      help: "A URL, text with one URL per line, an array of URLs, or an array of objects with url.",
+      help: "A URL, text with one URL per line, an array of URLs, or an array of objects with a url property.",
     },
     batch: {
       kind: "text",
       label: "Batch",
       reads: "topic",
       example: "spring",
-      help: "Name of the batch. The same list under the same name continues it; other pages join it. Blank: default.",
+      help: "Name of the batch. Until it is finished, sending the same list again does not restart it, and new pages join it. Blank: “default”.",
     },
     existing: { ...existing, default: "regenerate", initial: "regenerate" },
     maxAge,
@@ -479,13 +479,13 @@ export const audit: NodeType = {
       label: "Requests in flight",
       min: 1,
       example: "3",
-      help: "Maximum number of requests in flight for all batches of this node. Blank: the concurrency of the SEO service node minus one.",
+      help: "Maximum for all batches of this node together. Blank: one less than Concurrency in the SEO service node, but at least 1.",
     },
     folder: {
       kind: "text",
       label: "Folder",
       fold: true,
-      help: "Folder that keeps the batches. Only one Node-RED can use it at a time. Blank: seo-reports in Node-RED's user directory.",
+      help: "Location of the saved batches, relative to Node-RED's user directory. Only one Node-RED instance can use it at a time. Blank: seo-reports.",
     },
   },
 };
@@ -557,7 +557,7 @@ export const service: Record<string, Field> = {
     min: 0,
     initial: "300",
     least: { timeout: String(REPORT_TIMEOUT) },
-    help: "Maximum time that the service works on a request, in seconds. Until then, the nodes look up the outcome of a request whose response was lost. If the time is too short, a report can be created twice. Blank: a lost response is an error.",
+    help: "Longest time that the service can work on a request, in seconds. If a response is lost, the nodes look up the outcome during this time. If it is too short, a report can be created twice. Blank or 0: a lost response is an error, except in “audit pages” nodes, which use 300.",
   },
   tls: {
     fold: true,

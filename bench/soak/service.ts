@@ -6,8 +6,10 @@ import { hash } from "../../sandbox/pages.js";
 
 /**
  * A service with faults, in its own process. Each request has the number of its message: a store in its URL, a list in
- * its search. The number and the count of requests with it determine the fault.
+ * its search. The number and the count of requests with it determine the fault. Requests without a number look for reports.
+ * With the argument `loses`, every second store whose response is lost has no effect.
  */
+const loses = process.argv[2] === "loses";
 const SLOW = 100;
 /** Longer than the client's timeout. */
 const LATE = 3000;
@@ -62,33 +64,61 @@ export interface Seen {
   requests: number;
   /** Requests by fault. */
   faults: Record<string, number>;
-  /** By message, how often its store took effect, or may have as far as the client can know. */
+  /** By message, how often its store took effect. */
   stores: number[];
+  /** Stores whose response was lost, and requests that look for reports. */
+  lost: number;
+  looks: number;
 }
 
-const seen: Seen = { requests: 0, faults: {}, stores: [] };
-const counts: number[] = [];
+const seen: Seen = { requests: 0, faults: {}, stores: [], lost: 0, looks: 0 };
+const counts: Record<number, number> = {};
+
+/** The messages whose stores took effect: a report's ID is its place, from 1. */
+const reports: number[] = [];
+const reportOf = (id: number, message: number) => ({
+  id,
+  url: `example.com/${message}`,
+  score: message % 101,
+  created_at: "2026-01-01T00:00:00.000000Z",
+});
+
+/** The newest reports, or one of them. */
+function look(path: string, query: URLSearchParams): object {
+  const id = Number(path.split("/").at(-1));
+  if (id > 0) return { data: reportOf(id, reports[id - 1] ?? 0) };
+  const [size, page] = [Number(query.get("per_page")), Number(query.get("page") ?? 1)];
+  const end = Math.max(0, reports.length - (page - 1) * size);
+  const first = Math.max(0, end - size);
+  const data = reports.slice(first, end).map((message, i) => reportOf(first + i + 1, message));
+  const meta = { current_page: page, last_page: Math.ceil(reports.length / size), total: reports.length };
+  return { data: data.reverse(), meta };
+}
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const isStore = request.method === "POST";
-  const fields = isStore
-    ? new URLSearchParams(await text(request))
-    : new URL(String(request.url), "http://host").searchParams;
-  const message = Number(
-    fields
-      .get(isStore ? "url" : "search")
-      ?.split("/")
-      .at(-1),
-  );
+  const { pathname, searchParams } = new URL(String(request.url), "http://host");
+  const fields = isStore ? new URLSearchParams(await text(request)) : searchParams;
+  const number = fields
+    .get(isStore ? "url" : "search")
+    ?.split("/")
+    .at(-1);
+  const message = Number(number ?? -1);
   const nth = (counts[message] ?? 0) + 1;
   counts[message] = nth;
   seen.requests++;
+  if (number === undefined) seen.looks++;
   const [name, fault] = faultOf(message, nth) ?? [];
   if (name !== undefined) seen.faults[name] = (seen.faults[name] ?? 0) + 1;
-  if (isStore && !fault?.rejected) seen.stores[message] = (seen.stores[message] ?? 0) + 1;
-  const record = { id: message, url: `example.com/${message}`, score: message % 101 };
-  const body = JSON.stringify({ data: isStore ? record : [record], status: 200 });
-  await (fault?.respond ?? sound)(response, body);
+  const isLost = isStore && fault !== undefined && !fault.rejected && name !== "slow";
+  if (isLost) seen.lost++;
+  if (isStore && !fault?.rejected && !(loses && isLost && hash(`lost ${message} ${nth}`) % 2)) {
+    reports.push(message);
+    seen.stores[message] = (seen.stores[message] ?? 0) + 1;
+  }
+  const record = reportOf(isStore ? reports.length : 1, message);
+  const body = number === undefined ? look(pathname, fields) : { data: isStore ? record : [record], status: 200 };
+  await (fault?.respond ?? sound)(response, JSON.stringify(body));
 }
 
 const server = createServer((request, response) => {

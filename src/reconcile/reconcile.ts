@@ -51,7 +51,7 @@ interface Search {
   resolve(outcome: Outcome): void;
 }
 
-type Read = (list: string, watermark: Watermark) => Promise<Reading>;
+type Read = (list: string) => Promise<Reading>;
 
 const SECOND = 1000;
 /** When to look, after a response was lost. */
@@ -65,6 +65,8 @@ const REPEAT = 30 * SECOND;
 const MOST_SECONDS_BETWEEN = 5;
 
 const decides = ({ due }: Search) => due.length === 1;
+/** The newest report that the next look need not read. */
+const readTo = (search: Search) => (decides(search) ? undefined : search.seen) ?? search.entry.watermark;
 
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requests: Requests, { now, sleep }: Clock) {
@@ -75,13 +77,12 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
   let looking = false;
 
   async function findOut(search: Search, read: Read) {
-    const { entry, seen } = search;
+    const { entry } = search;
     const { list } = entry.lookup;
     if (!list) return lookAtReport(requests, now, entry, decides(search));
-    const from = (decides(search) ? undefined : seen) ?? entry.watermark;
-    if (!from) return undecided([]);
+    if (!entry.watermark) return undecided([]);
     const before = account.newest();
-    const reading = await read(list, from);
+    const reading = await read(list);
     search.seen = before;
     return lookInList(account, requests, open, entry, reading, decides(search));
   }
@@ -118,11 +119,10 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
     for (; searches.size > 0; await sleep(SECOND * Math.min(searches.size, MOST_SECONDS_BETWEEN))) {
       const due = [...searches].filter(({ looking, due: [next = 0] }) => !looking && next <= now());
       for (const search of due) while (Number(search.due[1]) <= now()) search.due.shift();
-      const from = due.flatMap((search) => (decides(search) ? undefined : search.seen) ?? search.entry.watermark ?? []);
-      const [oldest] = from.sort((a, b) => a.rank - b.rank);
+      const [oldest] = due.flatMap((search) => readTo(search) ?? []).sort((a, b) => a.rank - b.rank);
       let reading: Promise<Reading> | undefined;
-      const read: Read = (list, watermark) => {
-        reading ??= account.readAfter(list, oldest ?? watermark);
+      const read: Read = (list) => {
+        reading ??= account.readAfter(list, oldest as Watermark);
         return reading;
       };
       for (const search of due) void look(search, read);
@@ -142,7 +142,6 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
       let answered = deferred();
       let search: Search | undefined;
       open.add(entry);
-      const forget = () => Object.assign(entry, { watermark: undefined, generatedAt: undefined, seenAt: undefined });
       return {
         turn() {
           // All at once, so that no two can wait for each other.
@@ -160,19 +159,13 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
         received(result) {
           const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
           if (record && lookup.list) account.claim(record, address);
-          // It explains no report that others created.
-          if (result instanceof SeoError && !result.details.uncertain) forget();
           answered.resolve();
         },
         lost({ details: { statusCode, body } }, horizon) {
           const rejected = statusCode === 500 && typeof body === "object";
           const last = rejected ? now() + AFTER_ANSWER : Math.max(now(), entry.sentAt + horizon);
           const due = LOOKS.map((delay) => now() + delay).filter((time) => !rejected && time < last);
-          return new Promise((settle) => {
-            const resolve = (outcome: Outcome) => {
-              if (outcome.was === "not carried out") forget();
-              settle(outcome);
-            };
+          return new Promise((resolve) => {
             const progress = { seen: undefined, looks: 0, failures: 0, looking: false };
             search = { entry, due: [...due, last], again: !rejected, ...progress, resolve };
             searches.add(search);

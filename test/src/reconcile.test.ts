@@ -31,7 +31,7 @@ function check(world: World, { ends, reports }: Awaited<ReturnType<typeof simula
 const anyStoreFields = {
   page: fc.constantFrom(...pages),
   after: fc.integer({ min: 0, max: 20 }),
-  takes: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 9 }) }, fc.integer({ min: 30, max: 150 })),
+  takes: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 9 }) }, fc.integer({ min: 30, max: 150 })),
   responds: fc.integer({ min: 0, max: 20 }),
   fate: fc.constantFrom(
     "answered",
@@ -70,5 +70,21 @@ describe("reconciling", () => {
       fc.asyncProperty(world, async (one) => check(one, await simulate(one))),
       { numRuns: Number(process.env.RUNS ?? 500) },
     );
+  });
+
+  const quiet = { foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [], failing: 0, horizon: HORIZON };
+
+  it("repeats the deciding look if it failed", async () => {
+    const store: Store = { page: "a.example/1", after: 0, takes: 70, responds: 0, fate: "answered" };
+    // The third GET request fails: after the short list and one look that came too early.
+    const world: World = { ...quiet, stores: [store], ids: "numbers", failing: 0.3, horizon: 72 * SECOND };
+    const { ends, gets } = await simulate(world);
+    assert.deepEqual([ends, gets], [[{ id: 1 }], 5]);
+  });
+
+  it("tells reports of the same second apart if the IDs are not numbers", async () => {
+    const store: Store = { page: "a.example/1", after: 0, takes: 0, responds: 0, fate: "response lost" };
+    const { ends, reports } = await simulate({ ...quiet, stores: [store], ids: "texts", existing: ["a.example/2"] });
+    assert.deepEqual([ends, reports.length], [[{ id: reports[1]?.id }], 2]);
   });
 });

@@ -47,7 +47,7 @@ export function fillingOf(type: string, round: number): Record<string, Held> {
 
 /** A value as the edit dialog shows it: a choice by its label. */
 export function shownAs({ values, source }: Row, held: Held): Held {
-  if (values && source && held.source === "str" && held.value === "") return { ...held, value: phrases.dialog.unsent };
+  if (source && values && held.value === "") return { ...held, value: phrases.dialog.unsent };
   const label = values?.[held.value];
   if (!source || held.source !== "str" || label === undefined) return held;
   return { ...held, value: label.toLowerCase() === held.value.toLowerCase() ? label : `${label} (${held.value})` };

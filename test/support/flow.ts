@@ -36,6 +36,7 @@ export interface Failure extends Message {
       retryAfter?: number;
       attempts: number;
       uncertain: boolean;
+      candidates?: unknown[];
       body?: unknown;
     };
   };

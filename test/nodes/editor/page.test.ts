@@ -10,7 +10,7 @@ import { help } from "../../../nodes/editor/help.js";
 import { bundle, page } from "../../../nodes/editor/page.js";
 import { phrases } from "../../../nodes/editor/phrases.js";
 import { codes, stages } from "../../../src/errors.js";
-import { type NodeType, nodeTypes, operations, service } from "../../../src/operations.js";
+import { type NodeType, nodeTypes, operations, type Param, service } from "../../../src/operations.js";
 import { createValidator } from "../../../src/schema.js";
 import { type Any, createEditor, fillIn, MODULES, STORES } from "../../support/editor.js";
 
@@ -23,6 +23,9 @@ const table: Record<string, NodeType> = nodeTypes;
 const at = (path: string) => path.split(".").reduce<Any>((texts, key) => texts?.[key], english);
 const helpOf = (all: string, type: string) =>
   all.match(new RegExp(`data-help-name="${type}">([^]*?)</script>`))?.[1] ?? "";
+/** The property of msg that a new node reads a parameter from, unless it has a fixed value. */
+const readFrom = (name: string, { place, reads, wire = name }: Param, main?: string) =>
+  reads ?? (place && (name === main ? "payload" : `payload.${wire}`));
 /** The properties of every operation node, beside its parameters and options. */
 const COMMON = ["name", "service"];
 /** Names reserved by the editor or the runtime. */
@@ -43,11 +46,11 @@ describe("The editor page", () => {
         for (const name of fields) assert.doesNotMatch(name, RESERVED);
       });
 
-      it("reads the main parameter of a new node from msg.payload, the others that are sent from its properties", () => {
+      it("reads each parameter of a new node from its property of msg, or has a fixed value", () => {
         const { defaults } = editor().definitions[type];
-        for (const [name, { place, reads, initial, wire }] of Object.entries(row.params)) {
-          const read = reads ?? (place && (name === row.main ? "payload" : `payload.${wire ?? name}`));
-          assert.equal(defaults[name].value, read ?? initial);
+        for (const [name, param] of Object.entries(row.params)) {
+          const read = readFrom(name, param, row.main);
+          assert.equal(defaults[name].value, read ?? param.initial);
           assert.equal(defaults[`${name}Type`].value, read ? "msg" : "str");
         }
         for (const [name, option] of Object.entries(row.options))
@@ -66,16 +69,15 @@ describe("The editor page", () => {
       it("offers every value of a choice, after a blank value if it is optional", () => {
         const { add, open } = editor();
         const $ = open(add(type));
-        for (const [name, { values, required, initial }] of Object.entries(row.params)) {
+        for (const [name, { values, initial, required = Boolean(initial) }] of Object.entries(row.params)) {
           const [fixed, ...others] = $(`#node-input-${name}`)[0].types;
           assert.deepEqual([...others], ["msg", "flow", "global", "env", "jsonata"]);
           if (!values) assert.equal(fixed, "str");
           else {
             assert.equal(fixed.value, "str");
             const offered = fixed.options.map(({ value }: Any) => value);
-            const blank = required || initial ? [] : [""];
-            assert.deepEqual([...offered], [...blank, ...Object.keys(values)]);
-            for (const { value, label } of fixed.options.slice(blank.length))
+            assert.deepEqual([...offered], [...(required ? [] : [""]), ...Object.keys(values)]);
+            for (const { value, label } of fixed.options.slice(required ? 0 : 1))
               assert.equal(
                 label,
                 values[value] === value || value === values[value]?.toLowerCase()
@@ -96,10 +98,8 @@ describe("The editor page", () => {
       it("documents every parameter, option and error code in its help, after a summary", () => {
         const text = helpOf(helps, type);
         assert.ok(text.trim().startsWith(`<p>${row.help.replace(/'/g, "&#39;")}</p>`));
-        for (const [name, { place, reads, wire = name }] of Object.entries(row.params)) {
-          const term = reads ?? (place ? (name === row.main ? "payload" : `payload.${wire}`) : name);
-          assert.ok(text.includes(`>${term} <span`), name);
-        }
+        for (const [name, param] of Object.entries(row.params))
+          assert.ok(text.includes(`>${readFrom(name, param, row.main) ?? name} <span`), name);
         for (const name of [...Object.keys(row.options), "payload", "seo"])
           assert.match(text, new RegExp(`<dt[^>]*>${name} <span`));
         const parts = [...text.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, part]) => part);
@@ -218,12 +218,12 @@ describe("The editor page", () => {
     for (const [, script] of html.matchAll(/<script.+?type=['"]text\/javascript['"].*?>([\S\s]*?)<\/script>/gi))
       visit(parse(script ?? "", { ecmaVersion: "latest" }) as Node);
     assert.deepEqual(Object.keys(seen).sort(), ["seo-service", ...Object.keys(table)].sort());
-    for (const [type, { color, outputs = [{}] }] of Object.entries(table)) {
+    for (const [type, { color, outputs }] of Object.entries(table)) {
       const { defaults, ...facts } = seen[type] ?? {};
       assert.ok(Array.isArray(defaults) && defaults.every((name) => typeof name === "string"));
       assert.deepEqual(
         [facts.category, facts.color, facts.inputs, facts.outputs, facts.icon],
-        ["SEO reports", color, 1, outputs.length, `${type}.svg`],
+        ["SEO reports", color, 1, outputs?.length ?? 1, `${type}.svg`],
       );
     }
     assert.deepEqual(seen["seo-service"]?.credentials, ["apiKey"]);

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { setTimeout as late } from "node:timers/promises";
+import { startSandbox } from "../../sandbox/server.js";
+import { type Account, type AccountOptions, startAccount } from "../support/account.js";
+import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { startNginx } from "../support/nginx.js";
+import { stopBackOff } from "../support/time.js";
+
+const KEY = "seo-reports.status";
+const PAGE = "https://example.com/page";
+
+describe("A node whose response is lost", () => {
+  let account: Account;
+  let flow: Flow;
+
+  const nodes = (name = "store") => [
+    service("service", account.url, { retries: "0", reconcile: "2" }),
+    node("store", "seo-report-store", { name, url: "payload", urlType: "msg" }),
+  ];
+  const run = async (options: AccountOptions) => {
+    account = await startAccount(options);
+    flow = await startFlow(nodes());
+  };
+  const shown = () => flow.statuses("store").map(({ text }) => text);
+
+  afterEach(async () => {
+    await flow.stop();
+    await account.close();
+  });
+
+  it("shows how many are reconciled, then sends the report that was found", async () => {
+    await run({ fate: () => "carried out, then cut" });
+    const [{ outputs }] = await Promise.all([
+      flow.send("store", { payload: PAGE }),
+      flow.send("store", { payload: `${PAGE}/2` }),
+    ]);
+    const { payload, seo } = outputs[0] as Message & { seo: { attempts: number; reconciled: Record<string, number> } };
+    assert.deepEqual(payload, { data: account.reports.find(({ url }) => url === "example.com/page") });
+    assert.deepEqual(Object.keys(seo.reconciled), ["looks", "after"]);
+    assert.deepEqual([seo.attempts, seo.reconciled.looks], [1, 1]);
+    assert.ok(Number(seo.reconciled.after) >= 2000);
+    await late(300);
+    assert.ok(shown().includes(`${KEY}.reconciling {"count":2}`), shown().join("\n"));
+    assert.equal(shown().at(-1), `${KEY}.summary {"done":2,"failed":0}`);
+  });
+
+  it("sends the candidates to Catch nodes if the outcome stays uncertain", async () => {
+    await run({
+      fate: () => {
+        account.create("other.example/theirs");
+        return "cut, not carried out";
+      },
+    });
+    const outcome = await flow.send("store", { payload: PAGE });
+    const { uncertain, candidates } = failure(outcome).seo.error;
+    const [{ id, url, created_at } = {} as never] = account.reports;
+    assert.deepEqual([uncertain, candidates, outcome.ends], [true, [{ id, url, created_at }], 1]);
+    await late(300);
+    assert.equal(shown().at(-1), "seo-reports.error.SEO_SERVER.status");
+  });
+
+  it("is ended by a redeploy, and nothing more is sent", async () => {
+    await run({ fate: () => "carried out, then cut" });
+    const reconciling = flow.until(() => shown().some((text) => text?.startsWith(`${KEY}.reconciling`)));
+    const sent = flow.send("store", { payload: PAGE });
+    await reconciling;
+    await flow.deploy(nodes("changed"));
+    const { error, seo } = failure(await sent);
+    assert.deepEqual([error.code, seo.error.attempts, seo.error.uncertain], ["SEO_CANCELLED", 1, true]);
+    assert.deepEqual(flow.warnings(), []);
+    await late(2500);
+    assert.deepEqual([account.count("POST"), account.count("GET", true), account.count("GET", false)], [1, 1, 0]);
+    assert.equal(flow.statuses("store").at(-1)?.text, undefined);
+  });
+});
+
+describe("Two hundred stores through nginx, which gives up after 3 s", () => {
+  const STORES = 200;
+  /** Messages with the same rest have the same page. */
+  const PAGES = 190;
+
+  /** What happens to the first request for a page: milliseconds until it reaches the service, if it does, and then until it responds. */
+  function fateOf(page: number): { reaches: number; responds: number } {
+    if (page % 20 === 7) return { reaches: Number.POSITIVE_INFINITY, responds: 0 };
+    if (page % 10 === 3) return { reaches: 2900 + page * 15, responds: 0 };
+    if (page % 25 === 11) return { reaches: 0, responds: 4000 };
+    return { reaches: page % 50, responds: 0 };
+  }
+
+  /** Passes requests on to the service as `fateOf` says. A request that reaches it takes effect, whoever waits for the response. */
+  async function startDelays(upstream: string) {
+    const seen = new Set<string>();
+    const server = createServer(async (incoming, response) => {
+      const { method, url, headers } = incoming;
+      const body = await text(incoming);
+      const page = Number(/page%2F(\d+)/.exec(body)?.[1]);
+      const { reaches, responds } = method !== "POST" || seen.has(body) ? { reaches: 0, responds: 0 } : fateOf(page);
+      seen.add(body);
+      if (reaches === Number.POSITIVE_INFINITY) return;
+      await late(reaches);
+      request(`${upstream}${url}`, { method, headers }, async (answer) => {
+        const content = await text(answer);
+        await late(responds);
+        response.writeHead(Number(answer.statusCode), answer.headers).end(content);
+      }).end(body);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return server;
+  }
+
+  it("creates no report twice, loses none, and gives each message its own", async function () {
+    this.timeout(120_000);
+    const goOn = stopBackOff();
+    const sandbox = await startSandbox({ reports: 5 });
+    const delays = await startDelays(sandbox.url);
+    const nginx = await startNginx(`http://127.0.0.1:${(delays.address() as AddressInfo).port}`, 3);
+    const settings = { concurrency: "16", retries: "3", reconcile: "9" };
+    const nodes = [service("service", nginx.url, settings), node("store", "seo-report-store")];
+    const flow = await startFlow(nodes, { service: { apiKey: sandbox.apiKey } });
+    try {
+      const urls = Array.from({ length: STORES }, (_, i) => `example.com/page/${i % PAGES}`);
+      const ends = await Promise.all(urls.map((url) => flow.send("store", { payload: `https://${url}` })));
+      const got = ends.map(({ outputs, caught }) => {
+        if (caught) assert.fail(JSON.stringify(failure({ caught }).seo.error));
+        const [{ payload, seo }] = outputs as [
+          { payload: { data: { id: number; url: string } }; seo: { reconciled?: object } },
+        ];
+        return { ...payload.data, reconciled: seo.reconciled !== undefined };
+      });
+      assert.deepEqual(
+        got.map(({ url }) => url),
+        urls,
+      );
+      assert.equal(new Set(got.map(({ id }) => id)).size, STORES);
+      const { length } = sandbox.reports.list({ search: "example.com/page/" });
+      assert.equal(length, STORES);
+      assert.ok(ends.every((end) => end.ends === 1));
+      const found = got.filter(({ reconciled }) => reconciled).length;
+      console.log(`      ${found} found by looking, ${sandbox.requests.length - STORES} requests for it`);
+      assert.ok(found >= 20);
+    } finally {
+      goOn();
+      await flow.stop();
+      await nginx.close();
+      delays.closeAllConnections();
+      delays.close();
+      await sandbox.close();
+    }
+  });
+});
