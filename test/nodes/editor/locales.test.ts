@@ -41,7 +41,7 @@ const width = (text: string) => text.length + (text.match(WIDE) ?? []).length;
 const LONGEST = 40;
 /** True for a text below a node. The other texts under "status" are logged. */
 const isStatus = (key: string) =>
-  /\.status$/.test(key) || (key.startsWith(`${SET}.status.`) && !/\.(overwritten|dropped)$/.test(key));
+  /\.status$/.test(key) || (key.startsWith(`${SET}.status.`) && !/\.(overwritten|dropped|pagesDropped)$/.test(key));
 
 /** The English source of the translations. The build generates the current English. */
 const SOURCE = "nodes/locales/en-US.json";
