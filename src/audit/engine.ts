@@ -76,7 +76,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
     const wanted = batch.unplanned();
     if (wanted && !run.planning) {
       run.planning = true;
-      run.due = false;
+      run.begin();
       return () => work.plan(run, wanted);
     }
     if (slots.aside() >= share * MOST_ASIDE || (run.stopped() && run.planning)) return undefined;
@@ -91,7 +91,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
   /** The first page after a batch was stopped is the probe. */
   function pageOf(run: Run, claim: Claim, again: boolean): Job {
     if (run.stopped()) run.probe = { page: claim.page, again };
-    run.due = false;
+    run.begin();
     return (hold) => work.page(run, claim, hold);
   }
 

@@ -52,6 +52,8 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     planning: false,
     /** The account could not go on, and a probe can be sent. At the beginning, because a deploy may have repaired it. */
     due: trouble !== undefined,
+    /** A probe was asked for since the last one was sent. */
+    asked: false,
     /** The page that is the probe. `again`: it is one of the failures, because no other page is left. */
     probe: undefined as { page: number; again: boolean } | undefined,
     progress,
@@ -63,15 +65,22 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
       trouble = error;
       if (!told) out.failed(error, batch.name);
       told = true;
-      run.due = false;
+      run.due = run.asked;
       cancelProbe();
       cancelProbe = clock.later(PROBE, run.setDue);
       run.changed();
     },
 
     setDue(): void {
+      run.asked = true;
       run.due = trouble !== undefined;
       if (run.due) out.due();
+    },
+
+    /** The next request, or the plan, is the probe. */
+    begin(): void {
+      run.asked = false;
+      run.due = false;
     },
 
     goOn(): void {

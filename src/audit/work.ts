@@ -102,8 +102,10 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
       } finally {
         run.batch.release(page);
         // A probe that was not sent is still to be sent.
-        if (run.probe?.page === page) run.due = run.stopped();
-        if (run.probe?.page === page) run.probe = undefined;
+        if (run.probe?.page === page) {
+          run.due = run.stopped();
+          run.probe = undefined;
+        }
       }
     },
 

@@ -3,7 +3,8 @@ import { cpSync, existsSync, readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { removeFiles } from "../../../src/audit/files.js";
+import { openFiles, removeFiles } from "../../../src/audit/files.js";
+import { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { createBench, createFake, createFolder, createManualClock, urls } from "./fake.js";
 
@@ -101,7 +102,7 @@ describe("an audit", () => {
   });
 
   it("continues with the same list, and joins pages that are new", async () => {
-    const service = createFake({ latency: 20 });
+    const service = createFake({ latency: 100 });
     const { add, finished, results } = open(folder, service, { share: 1 });
     await add(urls(3));
     assert.equal(await add(urls(3).reverse()), 0);
@@ -193,11 +194,13 @@ describe("an audit", () => {
     it("pauses after five failures in a row, and probes with another page", async () => {
       const clock = createManualClock();
       let refuses = true;
-      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      let requests = 0;
+      const service = createFake({ fate: () => (++requests && refuses ? refused : "answered") });
       const { add, results, errors, audit, finished } = open(folder, service, { clock, share: 1 });
       await add(urls(20));
       await until(() => errors.length === 1);
       await sleep(20);
+      assert.equal(requests, STREAK);
       const [progress] = await audit.progress();
       assert.match(
         String(progress?.paused),
@@ -205,8 +208,9 @@ describe("an audit", () => {
       );
       assert.deepEqual([progress?.waiting, progress?.failed], [20, 0]);
       assert.equal(errors[0]?.code, "SEO_UNAUTHORIZED");
+      const before = requests;
       clock.pass(QUARTER);
-      await sleep(20);
+      await until(() => requests > before);
       assert.equal((await audit.progress())[0]?.waiting, 20);
       assert.equal(errors.length, 1);
       refuses = false;
@@ -236,6 +240,40 @@ describe("an audit", () => {
       clock.pass(QUARTER);
       const { created, failed } = await finished();
       assert.deepEqual([created, failed], [3, STREAK]);
+    });
+
+    it("sends its probe as soon as the disk can be used again", async () => {
+      const clock = createManualClock();
+      let refuses = true;
+      let full = false;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const { add, errors, finished } = open(folder, service, {
+        clock,
+        share: 1,
+        async open(lost) {
+          const store = await openFiles(folder, "node", lost);
+          const { create } = store;
+          store.create = async (...parameters) => {
+            const batch = await create(...parameters);
+            const { sent } = batch;
+            batch.sent = async (...sending) => {
+              if (full) throw new Trouble("disk", "The disk is full.");
+              await sent(...sending);
+            };
+            return batch;
+          };
+          return store;
+        },
+      });
+      await add(urls(8));
+      await until(() => errors.length === 1);
+      full = true;
+      clock.pass(QUARTER);
+      await until(() => errors.length === 2);
+      full = false;
+      refuses = false;
+      clock.pass(60_000);
+      assert.equal((await finished()).created, 3);
     });
 
     it("stays paused in the next process, which probes at once", async () => {
@@ -325,7 +363,7 @@ describe("an audit", () => {
   });
 
   it("pauses, also across processes, and resumes", async () => {
-    const service = createFake({ latency: 5 });
+    const service = createFake({ latency: 50 });
     const first = open(folder, service);
     await first.add(urls(20));
     assert.equal(await first.audit.pause(), 1);
@@ -342,7 +380,7 @@ describe("an audit", () => {
   });
 
   it("drops what waits on a reset, and begins afresh", async () => {
-    const service = createFake({ latency: 5 });
+    const service = createFake({ latency: 20 });
     const { add, audit, finished, results, progress } = open(folder, service);
     await add(urls(50));
     await until(() => results.length > 5);
@@ -368,6 +406,29 @@ describe("an audit", () => {
     assert.deepEqual([done, dropped, results.length, service.carriedOut.length], [0, 3, 0, 0]);
   });
 
+  it("begins another page while a lost response is looked for", async () => {
+    const service = createFake({ latency: 100, fate: () => "lost" });
+    const { add, audit } = open(folder, service, { share: 1 });
+    await add(urls(5));
+    await until(() => service.looking() === 1);
+    await until(() => service.carriedOut.length === 2);
+    assert.equal(service.looking(), 1);
+    await audit.reset();
+  });
+
+  it("saves a response that arrives while it is closed, and tells it later", async () => {
+    const service = createFake({ latency: 30, deaf: true });
+    const first = open(folder, service, { share: 1 });
+    await first.add(urls(2));
+    await until(() => service.carriedOut.length === 1);
+    await first.audit.close();
+    assert.deepEqual(first.results, []);
+    const second = open(folder, service, { share: 1 });
+    await second.finished();
+    const [told] = second.results.filter(({ index }) => index === 0);
+    assert.deepEqual([told?.outcome, told?.repeated, told?.reconciled], ["created", true, undefined]);
+  });
+
   it("does not look for more than ten lost responses for each request in flight", async () => {
     const service = createFake({ latency: 100, fate: () => "resent" });
     const { add, audit } = open(folder, service, { share: 2 });
@@ -388,10 +449,10 @@ describe("an audit", () => {
     const { add, finished, results } = open(folder, service, { share: 1 });
     await add(urls(9));
     await finished();
-    assert.deepEqual(
-      results.map(({ index, outcome }) => `${index} ${outcome}`),
-      ["2 created", "0 failed", "1 failed", ...[3, 4, 5, 6].map((index) => `${index} created`), "7 failed", "8 failed"],
-    );
+    const order = results.map(({ index }) => index);
+    assert.deepEqual(order.toSorted(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert.ok(order.indexOf(2) < order.indexOf(0) && order.indexOf(1) < order.indexOf(5), order.join());
+    assert.deepEqual(order.slice(-2), [7, 8]);
   });
 
   it("creates a report if the one to be regenerated was deleted", async () => {
@@ -406,12 +467,13 @@ describe("an audit", () => {
   });
 
   it("waits for the next process if its service is closed", async () => {
-    let closes = false;
-    const service = createFake({ fate: () => (closes ? cancelled.with({ uncertain: true }) : "answered"), latency: 1 });
+    let closes = true;
+    let requests = 0;
+    const lost = cancelled.with({ uncertain: true });
+    const service = createFake({ fate: () => (closes && ++requests > 4 ? lost : "answered"), latency: 1 });
     const first = open(folder, service);
     await first.add(urls(10));
-    await until(() => first.results.length > 2);
-    closes = true;
+    await until(() => requests > 4);
     await sleep(30);
     assert.ok(first.results.every(({ outcome }) => outcome === "created"));
     assert.equal(first.errors.length, 0);
@@ -423,7 +485,7 @@ describe("an audit", () => {
 
   it("tells its progress at most every five seconds, and at the end", async () => {
     const clock = createManualClock();
-    const service = createFake({ latency: 2 });
+    const service = createFake({ latency: 20 });
     const { add, progress, results, finished } = open(folder, service, { clock, share: 1 });
     await add(urls(20));
     await until(() => results.length > 5);
@@ -441,7 +503,7 @@ describe("an audit", () => {
 
   it("removes what a process left that died while it replaced a batch", async () => {
     const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
-    const service = createFake({ fate: (page) => (page.endsWith("1") ? refused : "answered"), latency: 5 });
+    const service = createFake({ fate: (page) => (page.endsWith("1") ? refused : "answered"), latency: 50 });
     const first = open(folder, service);
     await first.add(urls(1));
     const left = join(folder, "node/1-default.finished");
@@ -458,7 +520,7 @@ describe("an audit", () => {
   });
 
   it("goes on after a deploy, and is removed with its node", async () => {
-    const service = createFake({ latency: 3 });
+    const service = createFake({ latency: 30 });
     const first = open(folder, service);
     await first.add(urls(30));
     await until(() => first.results.length > 4);
