@@ -1,167 +1,137 @@
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit } from "../src/audit/audit.js";
-import type { Progress } from "../src/audit/progress.js";
-import type { Requests } from "../src/audit/requests.js";
+import { folderOf } from "../src/audit/folder.js";
+import { requestsOf } from "../src/audit/requests.js";
 import type { Result } from "../src/audit/work.js";
 import type { Client } from "../src/client.js";
-import { type Code, SeoError } from "../src/errors.js";
+import { SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
-import type { readPages } from "../src/pages.js";
-import type { createLane, createTask } from "../src/queue.js";
-import { type Config, forNodeRed } from "./handler.js";
-import type { ServiceNode } from "./service.js";
+import { type Config, forNodeRed, reportOn } from "./handler.js";
+import { createProgress } from "./progress.js";
+import { resolved, type ServiceNode } from "./service.js";
 import { createSources, type Message, reasonOf } from "./sources.js";
-import { span } from "./status.js";
 
 const TYPE = "seo-report-audit";
-/** How long a lost response is looked for if the service node does not say: milliseconds. */
-const HORIZON = 300_000;
 const FOLDER = "seo-reports";
 
 const controls = ["pause", "resume", "retry", "reset"] as const;
 
-/** What a message asks of a batch by a property of its own, as in Node-RED's own nodes. */
+/** What a message tells a batch by a property of its own, as Node-RED's own nodes have it. */
 const controlIn = (msg: Message) => controls.find((name) => msg[name] !== undefined && msg[name] !== false);
 
-interface Modules {
-  createLane: typeof createLane;
-  createTask: typeof createTask;
-  readPages: typeof readPages;
-}
+/** A list is not read at once, and has other errors than a parameter. */
+const { pages: _, ...params } = row.params;
+const settings = { ...row, params };
 
-/** The service as an audit uses it: everything that it sends belongs to one lane, whose end cancels it. */
-function requestsOf(client: Client, { createLane, createTask, readPages }: Modules): Requests {
-  const lane = createLane();
-  const horizon = client.horizon || HORIZON;
-  return {
-    send: (type, input, options = {}) => client.send(type, input, { ...options, horizon, task: createTask(lane) }),
-    async *pages(type, input) {
-      const get = (extra: Record<string, string>) => client.send(type, input, { extra, task: createTask(lane) });
-      for await (const { records, answer } of readPages(get, { id: "id", limit: 0, ahead: 0 }))
-        yield { records, response: answer };
-    },
-    cancel: () => client.cancel(lane),
-  };
-}
-
-/** Shows how far the batches of a node are: the sum of all, or why one of them cannot go on. */
-function createAuditStatus(RED: NodeAPI, node: Node) {
-  const batches = new Map<string, Progress>();
-  const troubles = new Map<string, Code>();
-  const figure = (value: number) => value.toLocaleString("en-US");
-
-  function show(): void {
-    const all = [...batches.values()];
-    const sum = (of: (progress: Progress) => number) => figure(all.reduce((total, one) => total + of(one), 0));
-    const figures = { done: sum(({ done }) => done), total: sum(({ total }) => total) };
-    const [trouble] = troubles.values();
-    const waiting = all.filter(({ finished }) => !finished);
-    if (trouble) node.status({ fill: "red", shape: "ring", text: `seo-reports.error.${trouble}.status` });
-    else if (waiting.length === 0) {
-      const text = RED._("seo-reports.status.audited", { done: figures.done });
-      node.status({ fill: "green", shape: "dot", text });
-    } else if (waiting.every(({ paused }) => paused)) {
-      node.status({ fill: "yellow", shape: "ring", text: RED._("seo-reports.status.auditPaused", figures) });
-    } else {
-      const left = Math.max(...waiting.map(({ secondsLeft }) => secondsLeft ?? Number.NaN));
-      const text = Number.isFinite(left)
-        ? RED._("seo-reports.status.audit", { ...figures, left: span(left * 1000) })
-        : RED._("seo-reports.status.auditing", figures);
-      node.status({ fill: "blue", shape: "dot", text });
-    }
-  }
-
-  return {
-    progress(progress: Progress): void {
-      // A finished batch is shown until another one begins.
-      for (const [name, { finished }] of batches) if (finished) batches.delete(name);
-      batches.set(progress.batch, progress);
-      if (!progress.paused) troubles.clear();
-      show();
-    },
-    failed(code: Code, batch = ""): void {
-      troubles.set(batch, code);
-      show();
-    },
-  };
+/** Whether the flows have a node, which can be disabled. In a subflow its ID is that of the instance, a hyphen, and its own. */
+function isInFlows(RED: NodeAPI, id: string): boolean {
+  const ids = new Set<string>();
+  RED.nodes.eachNode((node) => ids.add(node.id));
+  const holds = (path: string): boolean =>
+    ids.has(path) ||
+    path
+      .split("-")
+      .some((_, i, parts) => i > 0 && ids.has(parts.slice(i).join("-")) && holds(parts.slice(0, i).join("-")));
+  return holds(id);
 }
 
 export function registerAudit(RED: NodeAPI): void {
-  RED.nodes.registerType(TYPE, function (this: Node, config: Config) {
+  RED.nodes.registerType(TYPE, function (this: Node & { _alias?: string }, config: Config) {
     RED.nodes.createNode(this, config);
     const node = this;
     const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
     const read = createSources(RED, node, row, config);
-    const status = createAuditStatus(RED, node);
-    const userDir = RED.settings.userDir ?? ".";
-    const folder = resolve(userDir, String(config.folder || FOLDER));
-    const own = join(folder, node.id);
-    let opened: Promise<Audit> | undefined;
+    const status = createProgress(RED, node);
+    const folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
+    /** Errors that a Catch node got with a message. */
+    const answered = new WeakSet<SeoError>();
+    let tools: Promise<{ client: Client; audit: Audit }> | undefined;
+    let unanswered = 0;
     let closed = false;
+
+    const toError = (cause: unknown) =>
+      cause instanceof SeoError
+        ? cause
+        : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
 
     function fail(error: SeoError, batch?: string): void {
       if (closed) return;
-      status.failed(error.code, batch);
-      const seo = { operation: TYPE, ...(batch !== undefined && { batch }), error: error.toJSON() };
-      node.error(forNodeRed(error), { ...(batch !== undefined && { topic: batch }), seo });
+      status.failed(error, batch);
+      const named = batch !== undefined && { batch };
+      // A message that needs the folder at the same time reports the same error.
+      setImmediate(() => {
+        if (closed || answered.has(error)) return;
+        const seo = { operation: TYPE, ...named, error: error.toJSON() };
+        node.error(forNodeRed(error), { ...(named && { topic: batch }), seo });
+      });
     }
 
-    /** Opens the audit, which goes on with what an earlier process left. */
-    async function load(): Promise<Audit> {
+    function tell({ record, input, ...rest }: Result): void {
+      if (closed) return;
+      const topic = rest.batch;
+      const seo = { operation: TYPE, ...rest };
+      try {
+        node.send([{ topic, payload: record, seo: { ...seo, input } }, null]);
+      } catch (cause) {
+        // Node-RED clones messages, which fails if a row is nested too deeply.
+        node.error(`A message could not be sent: ${reasonOf(cause)}`, { topic, seo });
+      }
+    }
+
+    /** Opens the audit, which goes on with what an earlier process left. Its modules are loaded here. */
+    async function load() {
       if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
-      const client = await service.client();
-      const [{ createAudit }, { openFiles }, { readSettings }, pages, queue] = await Promise.all([
+      resolved(config.folder, "folder");
+      const [client, { createAudit }, { openFiles }, { readSettings }] = await Promise.all([
+        service.client(),
         import("../src/audit/audit.js"),
         import("../src/audit/files.js"),
         import("../src/schema.js"),
-        import("../src/pages.js"),
-        import("../src/queue.js"),
       ]);
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
-      return createAudit({
+      const audit = createAudit({
         open: (lost) => openFiles(folder, node.id, lost),
-        requests: requestsOf(client, { ...pages, ...queue }),
+        requests: requestsOf(client),
         share: share === undefined ? Math.max(1, client.concurrency - 1) : Number(share),
-        result({ record, ...seo }: Result) {
-          if (!closed) node.send([{ topic: seo.batch, payload: record, seo: { operation: TYPE, ...seo } }, null]);
-        },
+        result: tell,
         progress(progress) {
           if (closed) return;
-          status.progress(progress);
+          status.update(progress);
           node.send([null, { topic: progress.batch, payload: progress }]);
         },
         failed: fail,
       });
+      return { client, audit };
     }
 
-    const open = () => {
-      opened ??= load().catch((error) => {
-        opened = undefined;
-        throw error;
+    function open() {
+      tools ??= load().catch((cause) => {
+        tools = undefined;
+        throw cause;
       });
-      return opened;
-    };
+      return tools;
+    }
 
-    async function receive(msg: Message): Promise<void> {
-      const audit = await open();
-      const control = controlIn(msg);
-      if (control) {
-        const { batch = msg.topic } = msg;
-        const name = batch === undefined || batch === "" ? undefined : String(batch);
-        const count = await audit[control](name);
-        if (count === 0 && name !== undefined)
-          throw new SeoError("SEO_INPUT", `There is no batch ${JSON.stringify(name)}.`);
-        return;
+    async function control(msg: Message, how: (typeof controls)[number]): Promise<void> {
+      const { audit } = await open();
+      const batch = String(msg.batch ?? msg.topic ?? "").trim() || undefined;
+      const count = await audit[how](batch);
+      if (count === 0 && batch !== undefined) {
+        const name = JSON.stringify(batch);
+        throw new SeoError("SEO_INPUT", `There is nothing to ${how}: no batch is named ${name}, or it has finished.`);
       }
-      const { validateInput } = await import("../src/input.js");
+      status.succeeded({ reset: how === "reset", batch });
+      for (const progress of await audit.progress()) status.update(progress);
+    }
+
+    async function add(msg: Message): Promise<void> {
+      const { client, audit } = await open();
       const { input, from } = await read(msg);
       const { pages, ...rest } = input;
-      const { pages: _, ...params } = row.params;
-      const { batch = "default", existing = "create", maxAge, privacy } = validateInput({ ...row, params }, rest, from);
+      const { batch = "default", existing = "regenerate", maxAge, privacy } = client.validate(settings, rest, from);
       await audit.add({
         batch,
         pages,
@@ -174,37 +144,48 @@ export function registerAudit(RED: NodeAPI): void {
       });
     }
 
+    function report(msg: Message, how: () => void): void {
+      unanswered--;
+      reportOn(node, { _msgid: msg._msgid, seo: msg.seo }, how);
+    }
+
     node.on("input", (msg: Message, _send, done) => {
-      receive(msg).then(
-        () => done(),
+      unanswered++;
+      const how = controlIn(msg);
+      (how ? control(msg, how) : add(msg)).then(
+        () => report(msg, done),
         (cause) => {
           if (closed) return;
-          const error =
-            cause instanceof SeoError
-              ? cause
-              : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
-          status.failed(error.code);
+          const error = toError(cause);
+          answered.add(error);
+          status.failed(error);
           msg.seo = { operation: TYPE, error: error.toJSON() };
-          done(forNodeRed(error));
+          report(msg, () => done(forNodeRed(error)));
         },
       );
     });
 
-    node.on("close", (removed: boolean, done: () => void) => {
-      const ended = async () => {
-        const audit = await opened?.catch(() => undefined);
-        if (!removed) return audit?.close();
-        const count = (await audit?.remove()) ?? 0;
-        await rm(own, { recursive: true, force: true });
-        if (count > 0) node.warn(RED._("seo-reports.status.dropped", { count }));
-      };
+    /** Ends everything, and removes what is kept if the node was removed. */
+    async function close(removed: boolean): Promise<void> {
       closed = true;
-      ended().then(done, (cause) => {
-        node.error(reasonOf(cause));
-        done();
-      });
+      const { audit } = (await tools?.catch(() => undefined)) ?? {};
+      await audit?.close();
+      if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
+      status.close();
+      // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow.
+      const gone = (removed || node._alias !== undefined) && !isInFlows(RED, node.id);
+      if (!gone || !existsSync(folderOf(folder, node.id))) return;
+      const { removeFiles } = await import("../src/audit/files.js");
+      const count = await removeFiles(folder, node.id);
+      if (count > 0) node.warn(RED._("seo-reports.status.pagesDropped", { count }));
+    }
+
+    node.on("close", (removed: boolean, done: () => void) => {
+      close(removed)
+        .catch((cause) => node.error(reasonOf(cause)))
+        .then(done);
     });
 
-    if (existsSync(own)) open().catch((error: SeoError) => fail(error));
+    if (existsSync(folderOf(folder, node.id))) open().catch((cause) => fail(toError(cause)));
   });
 }

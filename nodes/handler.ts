@@ -46,6 +46,18 @@ export const forNodeRed = ({ code, message }: SeoError) =>
   ({ code, toString: () => message, __enc__: true, type: "regexp", data: message }) as unknown as Error;
 
 /**
+ * Reports how a message ended, by `how`. Node-RED clones the message for it, which fails if it is nested too deeply:
+ * Catch nodes then get `rest`, without the payload.
+ */
+export function reportOn(node: Node, rest: Message, how: () => void): void {
+  try {
+    how();
+  } catch (cause) {
+    node.error(`Complete or Catch nodes could not get the message: ${reasonOf(cause)}`, rest);
+  }
+}
+
+/**
  * Handles a node's input: reads and validates the parameters, waits for admission, does the node's `work`, and reports
  * how it ended, exactly once: `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`.
  * A closed node reports nothing. `maxActive`: how many messages it works on at a time, if that is limited.
@@ -144,18 +156,9 @@ export function handleInput(
     });
   }
 
-  /**
-   * Reports how a message ended. Node-RED clones the message for it, which fails if it is nested too deeply:
-   * Catch nodes then get `rest`, without the payload.
-   */
   function report(rest: Message, how: () => void): void {
     unanswered--;
-    if (closed) return;
-    try {
-      how();
-    } catch (cause) {
-      node.error(`Complete or Catch nodes could not get the message: ${reasonOf(cause)}`, rest);
-    }
+    if (!closed) reportOn(node, rest, how);
   }
 
   node.on("input", (msg: Message, send, done) => {

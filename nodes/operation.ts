@@ -14,7 +14,7 @@ type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<
 
 const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =>
   total === undefined
-    ? RED._("seo-reports.status.records", { count })
+    ? RED._(`seo-reports.status.${count === 1 ? "record" : "records"}`, { count })
     : RED._("seo-reports.status.of", { count, total });
 
 /** Where a message gets the result. */

@@ -40,7 +40,7 @@ interface ProxyNode extends Node<{ username?: string; password?: string }> {
 const incomplete = (sentence: string, details: Details) => new SeoError("SEO_CONFIG", sentence, details);
 
 /** Node-RED leaves the name of a variable that is not set as it stands. */
-function resolved(value: unknown, what: string): unknown {
+export function resolved(value: unknown, what: string): unknown {
   const name = variableIn(String(value ?? "").trim());
   if (name)
     throw incomplete(`The environment variable ${name} (${what}) is not set.`, { stage: "variable", values: { name } });

@@ -13,7 +13,9 @@ export function span(ms: number): string {
   const seconds = Math.ceil(ms / SECOND);
   if (seconds < 120) return `${seconds} s`;
   const minutes = Math.round(seconds / 60);
-  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 120) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 10 ? `${hours} h ${minutes % 60} min` : `${Math.round(minutes / 60)} h`;
 }
 
 /** Shows what a node is doing: its figures while it does anything, and then how its messages ended. */

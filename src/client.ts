@@ -78,14 +78,7 @@ export function createClient(options: ClientOptions) {
   const queue = createQueue({ concurrency, rate, size });
   const common = createLane();
   const reconciler = createReconciler(
-    {
-      request: (type, input) => send(type, input),
-      async *pages(type, input) {
-        const get = (extra: Record<string, string>) => send(type, input, { extra });
-        for await (const { records, total, answer } of readPages(get, { id: "id", limit: 0, ahead: 0 }))
-          yield { records, total, response: answer };
-      },
-    },
+    { request: (type, input) => send(type, input), pages },
     { now: () => performance.now(), sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
   );
   let reconciles = reconcile > 0;
@@ -186,6 +179,13 @@ export function createClient(options: ClientOptions) {
     }
   }
 
+  /** Lists reports, a page at a time, each only when it is needed. */
+  async function* pages(type: string, input: Record<string, string>, options: SendOptions = {}) {
+    const get = (extra: Record<string, string>) => send(type, input, { ...options, extra });
+    for await (const { records, total, answer } of readPages(get, { id: "id", limit: 0, ahead: 0 }))
+      yield { records, total, response: answer };
+  }
+
   function cancel(scope: Lane | Task): void {
     scope.closed = true;
     queue.cancel(cancelled, scope);
@@ -195,6 +195,7 @@ export function createClient(options: ClientOptions) {
   return {
     validate: validateInput,
     send,
+    pages,
 
     /** Validates and sends. Rejects with SEO_INPUT before anything is sent, or as `send` does. */
     async call(

@@ -471,7 +471,8 @@ export const audit: NodeType = {
     },
     existing: { ...existing, default: "regenerate", initial: "regenerate" },
     maxAge,
-    privacy: { ...unsent(privacy), initial: "" },
+    // A password would be saved with the batch.
+    privacy: { ...unsent(privacy), values: { 0: "Public", 1: "Private" }, initial: "" },
   },
   options: {
     share: {

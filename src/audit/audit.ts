@@ -33,7 +33,7 @@ const MINUTE = 60_000;
 /** The batches of one node. If the place where they are kept cannot be opened, that is tried again every minute. */
 export function createAudit({ open, clock = realClock, ...surroundings }: AuditOptions) {
   const { failed } = surroundings;
-  let closed: "close" | "remove" | undefined;
+  let closed = false;
   let cancel = () => {};
   let told = false;
   let parts: Parts | undefined;
@@ -46,7 +46,7 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
       void end().finally(later);
     });
     if (closed) {
-      await store[closed]();
+      await store.close();
       throw cancelled;
     }
     const engine = createEngine({ ...surroundings, store, clock });
@@ -76,17 +76,11 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
   }
 
   /** Does not wait for what is not open yet: that ends by itself. */
-  async function end(how: "close" | "remove" = "close"): Promise<void> {
+  async function end(): Promise<void> {
     const { engine, store } = parts ?? {};
     parts = undefined;
     await engine?.close();
-    await store?.[how]();
-  }
-
-  function shut(how: "close" | "remove"): Promise<unknown> {
-    closed = how;
-    cancel();
-    return Promise.all([parts && turn, end(how)]);
+    await store?.close();
   }
 
   /** Messages change batches one after the other. */
@@ -178,13 +172,10 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
     progress: async (): Promise<Progress[]> => runsOf(await opened).map((run) => run.progress()),
 
     /** Ends everything at once. The next audit goes on. */
-    close: () => shut("close"),
-
-    /** Ends everything for good. Returns how many rows were not done. */
-    async remove(): Promise<number> {
-      const runs = parts ? runsOf(parts) : [];
-      await shut("remove");
-      return runs.reduce((sum, run) => sum + run.progress().waiting, 0);
+    async close(): Promise<void> {
+      closed = true;
+      cancel();
+      await Promise.all([parts && turn, end()]);
     },
   };
 }

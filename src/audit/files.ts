@@ -1,8 +1,10 @@
 import { mkdir, open, readdir, realpath, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { FINISHED, listName, moveFolder, openBatch, removeFolder, writeBatch } from "./batch.js";
+import { folderOf } from "./folder.js";
 import { readHeader } from "./list.js";
 import { type Lock, lockFolder } from "./lock.js";
+import { outcomes } from "./pages.js";
 import type { Batch, Store } from "./store.js";
 import { fromDisk, Trouble } from "./trouble.js";
 
@@ -86,7 +88,7 @@ async function nameOf(folder: string): Promise<string> {
  * or the disk cannot be used. `lost` is called if another process takes the folder over.
  */
 export async function openFiles(folder: string, node: string, lost: (error: Trouble) => void): Promise<Store> {
-  const own = join(folder, node.replace(/[^\w.-]/g, "_"));
+  const own = folderOf(folder, node);
   const vacate = await occupy(own);
   const batches = new Set<Opened>();
   /** Folders of batches that are not open, with their names: those that have finished, and those that cannot be read. */
@@ -229,4 +231,14 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
       await leave();
     },
   };
+}
+
+/** Removes the jobs of one node. Returns how many rows were not done. Rejects as `openFiles` does. */
+export async function removeFiles(folder: string, node: string): Promise<number> {
+  const store = await openFiles(folder, node, () => {});
+  const waiting = store.batches.map(
+    ({ counts, total }) => total - outcomes.reduce((done, outcome) => done + counts[outcome], 0),
+  );
+  await store.remove();
+  return waiting.reduce((sum, count) => sum + count, 0);
 }

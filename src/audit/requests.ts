@@ -1,4 +1,6 @@
+import type { Client } from "../client.js";
 import type { SeoError } from "../errors.js";
+import { createLane, createTask } from "../queue.js";
 import type { Intent } from "../reconcile/look.js";
 
 /** A response, and what it took to get it. */
@@ -30,6 +32,20 @@ export interface Requests {
   pages(type: string, input: Record<string, string>): AsyncIterable<ListPage>;
   /** Ends everything that is in flight or waits, with SEO_CANCELLED. */
   cancel(): void;
+}
+
+/** Milliseconds for which a lost response is looked for if the client's settings do not say. */
+const HORIZON = 300_000;
+
+/** The requests of a client. They belong to one lane, whose end cancels them. */
+export function requestsOf(client: Client): Requests {
+  const lane = createLane();
+  const horizon = client.horizon || HORIZON;
+  return {
+    send: (type, input, options) => client.send(type, input, { ...options, horizon, task: createTask(lane) }),
+    pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
+    cancel: () => client.cancel(lane),
+  };
 }
 
 /** An error as it is told and kept. The response's body is not kept. */

@@ -64,14 +64,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     quiet();
   });
 
-  it("names twenty pages at most", async () => {
-    const page = { before: { score: 90, result: "good" }, after: { score: 10, result: "bad" } };
-    const { url } = await scores(Array.from({ length: 23 }, (_, index) => ({ url: `${index}.example`, ...page })));
-    const { texts } = await audit(url);
-    const lines = texts[0]?.split("\n") ?? [];
-    assert.deepEqual([lines.length, lines.at(-1)], [22, "… and 3 more"]);
-  });
-
   it("says how many pages there are beyond the limit", async () => {
     const { url, reports } = await up({ reports: 1000 });
     const { texts } = await audit(url);

@@ -123,7 +123,8 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
   it("loses and duplicates nothing if a machine dies", async () => {
     const sandbox = await up({ reports: 0, latency: 600, now: Date.now });
     await start(sandbox.url, pages, { OVERDUE_MINUTES: 0.05 });
-    while (stores(sandbox) < 2) await sleep(20);
+    // Each machine has four in flight.
+    while (stores(sandbox) < 8) await sleep(20);
     other().nodeRed.process.kill("SIGKILL");
     await sleep(3500);
     await red().inject("every minute");

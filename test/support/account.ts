@@ -33,6 +33,7 @@ export type Fate =
   | "carried out, then rejected"
   | "reset"
   | "too many requests"
+  | "unauthorized"
   | "never";
 
 export interface AccountOptions {
@@ -93,6 +94,7 @@ export async function startAccount(options: AccountOptions = {}) {
       "carried out, then rejected": [carryOut, reject],
       reset: [carryOut, () => response.socket?.resetAndDestroy()],
       never: [],
+      unauthorized: [() => send(response, 401, { message: "Unauthenticated." })],
       "too many requests": [() => send(response, 429, { message: "Too Many Attempts." })],
     };
     for (const step of steps[fate(one)]) await step();

@@ -44,7 +44,7 @@ const LONG: Record<string, string> = { __done__: "12,043", __total__: "50,000", 
 const filled = (text: string) => text.replace(FIELD, (field) => LONG[field] ?? "100");
 /** True for a text below a node. The other texts under "status" are logged. */
 const isStatus = (key: string) =>
-  /\.status$/.test(key) || (key.startsWith(`${SET}.status.`) && !/\.(overwritten|dropped)$/.test(key));
+  /\.status$/.test(key) || (key.startsWith(`${SET}.status.`) && !/\.(overwritten|dropped|pagesDropped)$/.test(key));
 
 /** The English source of the translations. The build generates the current English. */
 const SOURCE = "nodes/locales/en-US.json";

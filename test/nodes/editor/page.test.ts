@@ -76,9 +76,8 @@ describe("The editor page", () => {
           else {
             assert.equal(fixed.value, "str");
             const offered = fixed.options.map(({ value }: Any) => value);
-            const blank = required || initial ? [] : [""];
-            assert.deepEqual([...offered], [...blank, ...Object.keys(values)]);
-            for (const { value, label } of fixed.options.slice(blank.length))
+            assert.deepEqual([...offered], [...(required ? [] : [""]), ...Object.keys(values)]);
+            for (const { value, label } of fixed.options.slice(required ? 0 : 1))
               assert.equal(
                 label,
                 values[value] === value || value === values[value]?.toLowerCase()

@@ -1,0 +1,73 @@
+import type { Node, NodeAPI, NodeStatus } from "node-red";
+import type { Progress } from "../src/audit/progress.js";
+import { Trouble } from "../src/audit/trouble.js";
+import type { SeoError } from "../src/errors.js";
+import { span } from "./status.js";
+
+const figure = (value: number) => value.toLocaleString("en-US");
+const sum = (all: Progress[], of: (progress: Progress) => number) => all.reduce((total, one) => total + of(one), 0);
+
+/** Shows how far the batches of a node are, all together, or why one of them cannot go on. */
+export function createProgress(RED: NodeAPI, node: Node) {
+  const batches = new Map<string, Progress>();
+  /** By batch; that of a message, or of the whole node, has no name. */
+  const errors = new Map<string, SeoError>();
+
+  function ended(all: Progress[]): NodeStatus {
+    const failed = sum(all, (one) => one.failed + one.uncertain);
+    const done = sum(all, (one) => one.done);
+    return failed > 0
+      ? {
+          fill: "red",
+          shape: "ring",
+          text: RED._("seo-reports.status.summary", { done: figure(done - failed), failed: figure(failed) }),
+        }
+      : { fill: "green", shape: "dot", text: RED._("seo-reports.status.audited", { done: figure(done) }) };
+  }
+
+  function current(): NodeStatus {
+    const [error] = errors.values();
+    if (error) {
+      const reason = error instanceof Trouble ? `status.${error.kind}` : `error.${error.code}.status`;
+      return { fill: "red", shape: "ring", text: `seo-reports.${reason}` };
+    }
+    const all = [...batches.values()];
+    if (all.length === 0) return {};
+    if (all.every(({ finished }) => finished)) return ended(all);
+    const figures = { done: figure(sum(all, ({ done }) => done)), total: figure(sum(all, ({ total }) => total)) };
+    const active = all.filter(({ finished, paused }) => !finished && paused === false);
+    if (active.length === 0)
+      return { fill: "yellow", shape: "ring", text: RED._("seo-reports.status.auditPaused", figures) };
+    const left = (60_000 * sum(active, ({ waiting }) => waiting)) / sum(active, ({ perMinute }) => perMinute);
+    const text = Number.isFinite(left)
+      ? RED._("seo-reports.status.audit", { ...figures, left: span(left) })
+      : RED._("seo-reports.status.auditing", figures);
+    return { fill: "blue", shape: "dot", text };
+  }
+
+  const show = () => node.status(current());
+
+  return {
+    update(progress: Progress): void {
+      // A finished batch is shown until another one goes on.
+      for (const [name, { finished }] of batches) if (finished) batches.delete(name);
+      batches.set(progress.batch, progress);
+      if (progress.paused === false) for (const name of ["", progress.batch]) errors.delete(name);
+      show();
+    },
+    failed(error: SeoError, batch = ""): void {
+      errors.set(batch, error);
+      show();
+    },
+    /** A message was processed. `reset`: it dropped a batch, or all. */
+    succeeded({ reset, batch }: { reset: boolean; batch: string | undefined }): void {
+      errors.delete("");
+      if (reset && batch === undefined) errors.clear();
+      else if (reset && batch !== undefined) errors.delete(batch);
+      show();
+    },
+    close(): void {
+      node.status({});
+    },
+  };
+}

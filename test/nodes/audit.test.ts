@@ -1,0 +1,694 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as late } from "node:timers/promises";
+import type { Node, NodeAPI, NodeStatus } from "node-red";
+import { createProgress } from "../../nodes/progress.js";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
+import type { Progress } from "../../src/audit/progress.js";
+import { Trouble } from "../../src/audit/trouble.js";
+import { SeoError } from "../../src/errors.js";
+import { audit as row } from "../../src/operations.js";
+import { type Account, type Fate, startAccount } from "../support/account.js";
+import { type Flow, type Message, node, service, startFlow } from "../support/flow.js";
+import { type FlowNode, helper } from "../support/red.js";
+
+const AUDIT = "seo-report-audit";
+const KEY = "seo-reports.status";
+
+interface Result {
+  topic: string;
+  payload: { url: string } | null;
+  seo: { batch: string; index: number; input: unknown; outcome: string; error?: { code: string; message: string } };
+}
+
+const urls = (count: number, from = 1) =>
+  Array.from({ length: count }, (_, i) => `https://example.com/page/${from + i}`);
+/** It is JSON, but nested so deeply that Node-RED cannot clone it. */
+const deep = JSON.parse(`${'{"a":'.repeat(4000)}1${"}".repeat(4000)}`);
+const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
+
+/** Polls, because nothing says when it is so. */
+async function until(holds: () => unknown): Promise<void> {
+  while (!holds()) await late(5);
+}
+
+describe("The audit node", () => {
+  let flow: Flow;
+  let sandbox: Sandbox;
+  let folder: string;
+  const closing: (() => unknown)[] = [];
+
+  const nodes = (settings: object = {}, baseUrl = sandbox.url): FlowNode[] => [
+    service("service", baseUrl, { retries: "0", reconcile: "1" }),
+    node("audit", AUDIT, { folder, existing: "create", wires: [["result"], ["progress"]], ...settings }),
+    node("show", "seo-report-show", { reportId: "payload", reportIdType: "msg" }),
+  ];
+
+  async function run(settings: object = {}, options: SandboxOptions = {}): Promise<void> {
+    sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0, ...options });
+    closing.push(sandbox.close);
+    flow = await startFlow(nodes(settings));
+  }
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "seo-audit-"));
+  });
+
+  afterEach(async () => {
+    await flow.stop();
+    for (const close of closing.splice(0)) await close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const results = () => flow.of("result") as unknown as Result[];
+  const progress = () => flow.of("progress").map(({ payload }) => payload as Progress);
+  const last = (batch = "default") => progress().findLast((one) => one.batch === batch);
+  const finished = (batch = "default") => flow.until(() => last(batch)?.finished && last(batch));
+  /** The IDs in the order of the rows. */
+  const rows = () => results().toSorted((a, b) => a.seo.index - b.seo.index);
+  const status = () => flow.statuses("audit").at(-1);
+  const ring = () => status()?.fill;
+  const stored = () => sandbox.requests.filter(({ method }) => method === "POST").length;
+
+  /** Unlike a payload, it need not be cloned. */
+  const setList = (list: unknown) => helper.getNode("audit")?.context().flow.set("list", list);
+
+  async function send(msg: Message = {}): Promise<Message | undefined> {
+    const { caught, ends } = await flow.send("audit", msg);
+    assert.equal(ends, 1);
+    return caught;
+  }
+  async function succeed(msg: Message): Promise<void> {
+    const caught = await send(msg);
+    assert.equal(caught, undefined, JSON.stringify(caught?.seo));
+  }
+  async function fail(msg: Message): Promise<{ code: string; message: string }> {
+    const caught = await send(msg);
+    assert.ok(caught);
+    const { operation, error } = caught.seo as { operation: string; error: { code: string; message: string } };
+    const { message, code } = caught.error as { message: string; code: string };
+    assert.deepEqual([operation, message, code], [AUDIT, error.message, error.code]);
+    return error;
+  }
+
+  describe("takes", () => {
+    const lists: Record<string, [payload: unknown, inputs: unknown[]]> = {
+      "a URL": ["https://example.com/a", ["https://example.com/a"]],
+      "text with one URL per line": ["example.com/a\r\n\n  example.com/b  ", ["example.com/a", "example.com/b"]],
+      "an array of URLs": [
+        ["example.com/a", "example.com/b"],
+        ["example.com/a", "example.com/b"],
+      ],
+      "an array of rows, whose columns it keeps": [
+        [{ url: "example.com/a", id: 7 }],
+        [{ url: "example.com/a", id: 7 }],
+      ],
+      "one row": [{ url: "example.com/a", team: "x" }, [{ url: "example.com/a", team: "x" }]],
+      "a response with a list": [{ data: [{ url: "example.com/a" }] }, [{ url: "example.com/a" }]],
+    };
+    for (const [name, [payload, inputs]] of Object.entries(lists))
+      it(name, async () => {
+        await run();
+        await succeed({ payload });
+        await finished();
+        assert.deepEqual(
+          rows().map(({ seo, topic, payload }) => [topic, seo.batch, seo.index, seo.input, seo.outcome, payload?.url]),
+          inputs.map((input, index) => {
+            const url = String(Object.hasOwn(Object(input), "url") ? (input as { url: string }).url : input);
+            return ["default", "default", index, input, "created", url.replace("https://", "")];
+          }),
+        );
+      });
+
+    it("every property from where the edit dialog says", async () => {
+      await run({
+        ...{ pages: "list", pagesType: "flow", batch: "spring", batchType: "str" },
+        ...{ existing: "how", existingType: "msg", privacy: '"private"', privacyType: "jsonata" },
+      });
+      setList(["example.com/a"]);
+      await succeed({ how: "create" });
+      await finished("spring");
+      assert.deepEqual(
+        sandbox.reports.list({}).map(({ url, privacy }) => [url, privacy]),
+        [["example.com/a", 1]],
+      );
+    });
+  });
+
+  it("sends a result per row and the progress, with the documented properties", async () => {
+    await run();
+    await succeed({ payload: ["example.com/a", "no url", "http://example.com/a"], topic: "spring" });
+    const end = await finished("spring");
+    const [first, bad, twin] = plain(rows());
+    const [report] = sandbox.reports.list({});
+    const { _msgid, payload, ...message } = first;
+    assert.deepEqual([typeof _msgid, payload.id, payload.url], ["string", report?.id, "example.com/a"]);
+    const seo = {
+      operation: AUDIT,
+      batch: "spring",
+      index: 0,
+      input: "example.com/a",
+      outcome: "created",
+      attempts: 1,
+    };
+    assert.deepEqual(message, { topic: "spring", seo });
+    assert.deepEqual(twin.seo, { ...seo, index: 2, input: "http://example.com/a" });
+    assert.deepEqual(twin.payload, payload);
+    assert.equal(bad.payload, null);
+    const { error, ...other } = bad.seo;
+    assert.deepEqual(other, { ...seo, index: 1, input: "no url", outcome: "failed", attempts: 0 });
+    assert.deepEqual([error.code, error.attempts, error.uncertain], ["SEO_INPUT", 0, false]);
+    assert.match(error.message, /^The URL must be the address of a web page, .*; it is "no url"\.$/);
+    assert.deepEqual([stored(), flow.of("caught").length, flow.of("completed").length], [1, 0, 1]);
+
+    const documented = row.outputs?.[1]?.payload?.toSorted();
+    assert.deepEqual(Object.keys(end).toSorted(), documented);
+    const { perMinute, ...figures } = end;
+    assert.equal(typeof perMinute, "number");
+    assert.deepEqual(figures, {
+      ...{ batch: "spring", total: 3, done: 3, created: 2, regenerated: 0, fresh: 0, failed: 1, uncertain: 0 },
+      ...{ waiting: 0, dropped: 0, secondsLeft: 0, paused: false, finished: true },
+    });
+    for (const { topic } of flow.of("progress")) assert.equal(topic, "spring");
+    for (const key of Object.keys(other)) assert.ok(row.metadata?.includes(key), key);
+  });
+
+  it("regenerates by default, and returns a report that is recent enough", async () => {
+    await run({ existing: undefined, maxAge: "1", maxAgeType: "str" });
+    const report = sandbox.reports.store({ url: "example.com/new" });
+    await succeed({ payload: ["example.com/new", "example.com/none"] });
+    await finished();
+    assert.deepEqual(
+      rows().map(({ seo }) => seo.outcome),
+      ["fresh", "created"],
+    );
+    assert.equal(report.generation, 0);
+    await succeed({ payload: ["example.com/new"], topic: "again" });
+    await finished("again");
+    flow.forget();
+    await flow.deploy(nodes({ existing: undefined }));
+    await succeed({ payload: ["example.com/new"] });
+    await finished();
+    assert.deepEqual([results()[0]?.seo.outcome, report.generation], ["regenerated", 1]);
+  });
+
+  it("continues a batch that gets the same list, and adds other pages to it", async () => {
+    await run({}, { latency: 20 });
+    await succeed({ payload: urls(20) });
+    await succeed({ payload: urls(20).toReversed() });
+    await succeed({ payload: urls(4, 19), topic: "" });
+    const { total, created } = await finished();
+    assert.deepEqual([total, created, stored()], [22, 22, 22]);
+    await succeed({ payload: urls(2) });
+    await flow.until(() => results().length === 24);
+    assert.equal(stored(), 24, "a finished batch is a second round");
+  });
+
+  describe("rejects, and sends no request for,", () => {
+    const bad: Record<string, [msg: object, message: RegExp, settings?: object]> = {
+      "no payload": [{}, /^pages must be a URL, text with one URL per line, .*; msg\.payload is undefined\.$/],
+      "a number": [{ payload: 7 }, /^pages must be .*; msg\.payload is 7\.$/],
+      "an object without url": [{ payload: { page: "x" } }, /; msg\.payload is an object without url\.$/],
+      "an empty list": [{ payload: [] }, /^The list of pages is empty: msg\.payload has no URL\.$/],
+      "an empty text": [{ payload: " \n\n " }, /^The list of pages is empty/],
+      "invalid parameters, all at once": [
+        { payload: "example.com", how: "again", age: -1 },
+        /^existing must be one of create .*; msg\.how is "again"\. maxAge must be a whole number.*; msg\.age is "-1"\.$/,
+        { existing: "how", existingType: "msg", maxAge: "age", maxAgeType: "msg" },
+      ],
+      "an invalid name": [
+        { payload: "example.com", topic: "a\nb" },
+        /^batch must be text .*; msg\.topic is "a\\nb"\.$/,
+      ],
+      "an expression that fails": [
+        {},
+        /^Could not read pages from the JSONata expression/,
+        { pages: "$x(", pagesType: "jsonata" },
+      ],
+      "an unknown batch": [{ pause: true, topic: "x" }, /^There is nothing to pause: no batch is named "x", or it has/],
+    };
+    for (const [name, [msg, message, settings]] of Object.entries(bad))
+      it(name, async () => {
+        await run(settings);
+        const error = await fail({ ...msg });
+        assert.equal(error.code, "SEO_INPUT");
+        assert.match(error.message, message);
+        assert.deepEqual(status(), {
+          ...status(),
+          fill: "red",
+          shape: "ring",
+          text: "seo-reports.error.SEO_INPUT.status",
+        });
+        assert.equal(sandbox.requests.length, 0);
+        await succeed({ resume: true });
+        assert.equal(status()?.text, undefined, "an error is shown until the next message");
+      });
+  });
+
+  it("reports rows that are no page at once, and audits the others", async () => {
+    await run({ pages: "list", pagesType: "flow" }, { latency: 50 });
+    const junk = "\u0000é".repeat(1 << 20);
+    const list = [
+      junk,
+      null,
+      7,
+      {},
+      [],
+      { url: 7 },
+      deep,
+      { url: "javascript:alert(1)" },
+      { url: "example.com", deep },
+    ];
+    setList([...list, ...urls(3)]);
+    await succeed({});
+    await finished();
+    assert.equal(results().length, list.length + 3);
+    const failed = rows().slice(0, list.length - 1);
+    for (const { seo, payload } of failed) {
+      assert.deepEqual([seo.outcome, seo.error?.code, payload], ["failed", "SEO_INPUT", null]);
+      assert.match(String(seo.error?.message), /^(The (URL|row)|url must be) .*\.$/);
+      assert.ok(JSON.stringify(seo).length < 5000);
+    }
+    assert.equal(stored(), 4);
+    assert.ok(
+      results()
+        .slice(0, failed.length)
+        .every(({ seo }) => seo.outcome === "failed"),
+      "before the others",
+    );
+  });
+
+  it("sends a row that Node-RED cannot clone to Catch nodes, and goes on", async () => {
+    await run({ pages: "list", pagesType: "flow", wires: [["result", "second"], ["progress"]] });
+    setList([{ url: "example.com/deep", deep }, "example.com/flat"]);
+    await succeed({});
+    const { done } = await finished();
+    assert.deepEqual([done, stored()], [2, 2]);
+    assert.ok(results().some(({ payload }) => payload?.url === "example.com/flat"));
+    const [caught] = await flow.take("caught", 1);
+    const { error, seo } = caught as unknown as { error: { message: string }; seo: Result["seo"] };
+    assert.match(error.message, /^A message could not be sent: /);
+    assert.deepEqual([seo.index, seo.outcome, seo.input], [0, "created", undefined]);
+  });
+
+  describe("is controlled by a message that", () => {
+    const start = async (count = 40) => {
+      await run({}, { latency: 25 });
+      for (const topic of ["one", "two"]) await succeed({ payload: urls(count), topic });
+    };
+    const state = (batch: string) => last(batch)?.paused;
+
+    it("pauses and resumes one batch", async () => {
+      await start();
+      await succeed({ pause: true, topic: "one" });
+      await flow.until(() => state("one") === "Paused by msg.pause.");
+      await finished("two");
+      assert.equal(last("one")?.finished, false);
+      assert.deepEqual([ring(), status()?.shape], ["yellow", "ring"]);
+      assert.match(String(status()?.text), /^seo-reports\.status\.auditPaused \{"done":"\d+","total":"40"\}$/);
+      const before = stored();
+      await late(100);
+      assert.equal(stored(), before);
+      await succeed({ resume: true, batch: "one" });
+      await finished("one");
+      assert.deepEqual([results().length, stored(), ring()], [80, 80, "green"]);
+    });
+
+    it("pauses and resumes all", async () => {
+      await start();
+      await succeed({ pause: true });
+      await flow.until(() => state("one") && state("two"));
+      await late(50);
+      const before = stored();
+      await late(100);
+      assert.equal(stored(), before);
+      assert.equal(ring(), "yellow");
+      await succeed({ resume: "" });
+      await Promise.all([finished("one"), finished("two")]);
+      assert.equal(stored(), 80);
+    });
+
+    it("resets one batch, and then all", async () => {
+      await start();
+      await succeed({ reset: true, topic: "two" });
+      const two = await finished("two");
+      assert.deepEqual([two.done + two.dropped, two.waiting, two.dropped > 0], [40, 0, true]);
+      await succeed({ reset: true });
+      const one = await finished("one");
+      assert.equal(one.done, results().length - two.done);
+      assert.ok(one.dropped > 0);
+      await until(() => readdirSync(join(folder, "audit")).length === 0);
+      assert.equal(ring(), "green");
+    });
+
+    it("is about a property that is false: none", async () => {
+      await run();
+      await succeed({ payload: urls(2), reset: false, pause: undefined });
+      await finished();
+    });
+
+    it("retries the failed pages", async () => {
+      let fate: Fate = "unauthorized";
+      const account = await startAccount({
+        fate: ({ form }) => (/\/[24]$/.test(String(form.get("url"))) ? fate : "answered"),
+      });
+      closing.push(account.close);
+      flow = await startFlow(nodes({}, account.url));
+      await succeed({ payload: urls(5) });
+      const end = await finished();
+      assert.deepEqual([end.created, end.failed], [3, 2]);
+      assert.deepEqual([ring(), status()?.text], ["red", `${KEY}.summary {"done":"3","failed":"2"}`]);
+      fate = "answered";
+      await succeed({ retry: true, topic: "default" });
+      await flow.until(() => last()?.created === 5 && last()?.finished);
+      assert.deepEqual(
+        results()
+          .slice(5)
+          .map(({ seo }) => [seo.index, seo.outcome])
+          .sort(),
+        [
+          [1, "created"],
+          [3, "created"],
+        ],
+      );
+      assert.equal(ring(), "green");
+    });
+  });
+
+  describe("if the account cannot go on,", () => {
+    let account: Account;
+    let fate: Fate;
+
+    beforeEach(async () => {
+      fate = "unauthorized";
+      account = await startAccount({ fate: () => fate });
+      closing.push(account.close);
+      flow = await startFlow(nodes({}, account.url));
+      await succeed({ payload: urls(30) });
+      await flow.until(() => flow.of("caught").length > 0);
+    });
+
+    it("reports one error, keeps all pages, and goes on after msg.resume", async () => {
+      const [caught] = flow.of("caught");
+      const { seo, topic } = caught as unknown as {
+        seo: { error: { code: string; message: string }; batch: string };
+        topic: string;
+      };
+      assert.deepEqual([topic, seo.batch, seo.error.code], ["default", "default", "SEO_UNAUTHORIZED"]);
+      assert.match(seo.error.message, /^The batch "default" is paused: \d pages in a row failed\. /);
+      await late(100);
+      assert.ok(account.count("POST") < 10, `${account.count("POST")} requests`);
+      assert.deepEqual([flow.of("caught").length, results().length], [1, 0]);
+      assert.deepEqual([ring(), status()?.text], ["red", "seo-reports.error.SEO_UNAUTHORIZED.status"]);
+      await flow.until(() => last()?.paused);
+      assert.match(String(last()?.paused), / pages in a row/);
+      fate = "answered";
+      await succeed({ resume: true });
+      const end = await finished();
+      assert.deepEqual([end.total, end.created + end.failed, results().length], [30, 30, 30]);
+      assert.equal(flow.of("caught").length, 1);
+    });
+
+    it("goes on after the deploy that repairs it", async () => {
+      fate = "answered";
+      await flow.deploy(nodes({ name: "other" }, account.url));
+      const end = await finished();
+      assert.deepEqual([end.created + end.failed, results().length], [30, 30]);
+    });
+  });
+
+  describe("reports, with what to do,", () => {
+    it("a folder that cannot be used", async () => {
+      writeFileSync(join(folder, "file"), "");
+      folder = join(folder, "file");
+      await run();
+      const { code, message } = await fail({ payload: "example.com" });
+      assert.deepEqual([code, message.includes(folder)], ["SEO_INPUT", true]);
+      assert.match(message, /could not be read or written/);
+      assert.deepEqual([ring(), status()?.text], ["red", `${KEY}.disk`]);
+      assert.equal(flow.of("caught").length, 1, "once, not for the message and for the folder");
+      assert.equal(sandbox.requests.length, 0);
+    });
+
+    it("a variable that is not set", async () => {
+      folder = "${NO_SUCH_FOLDER}";
+      await run();
+      const { code, message } = await fail({ payload: "example.com" });
+      assert.deepEqual([code, message], ["SEO_CONFIG", "The environment variable NO_SUCH_FOLDER (folder) is not set."]);
+      assert.equal(existsSync(folder), false);
+    });
+
+    it("a folder that another process holds", async () => {
+      const lock = new URL("../../src/audit/lock.js", import.meta.url).href;
+      const code = `import { lockFolder } from ${JSON.stringify(lock)};
+        await lockFolder(${JSON.stringify(folder)}, () => {});
+        console.log("locked"); setInterval(() => {}, 1000);`;
+      const child: ChildProcess = spawn(process.execPath, ["--input-type=module", "-e", code], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      closing.push(() => child.kill("SIGKILL"));
+      await once(child.stdout as NodeJS.ReadableStream, "data");
+      await run();
+      const { message } = await fail({ payload: "example.com" });
+      assert.match(message, new RegExp(`^The folder .* is in use by process ${child.pid} on `));
+      assert.equal(status()?.text, `${KEY}.locked`);
+      assert.equal(sandbox.requests.length, 0);
+    });
+
+    it("a damaged log, with its file and line, until msg.reset", async () => {
+      await run({}, { latency: 20 });
+      for (const topic of ["one", "two"]) await succeed({ payload: urls(10), topic });
+      await flow.until(() => results().length > 2);
+      await flow.stop();
+      const log = join(folder, "audit/1-one/log.jsonl");
+      const [, ...lines] = readFileSync(log, "utf8").split("\n");
+      writeFileSync(log, ["not JSON", ...lines].join("\n"));
+      flow = await startFlow(nodes());
+      const [caught] = await flow.take("caught", 1);
+      const { seo, topic } = caught as unknown as { seo: { error: { message: string } }; topic: string };
+      assert.deepEqual([topic, seo.error.message.startsWith(`${log}, line 1: `)], ["one", true]);
+      await finished("two");
+      assert.deepEqual([ring(), status()?.text], ["red", `${KEY}.damaged`]);
+      assert.match((await fail({ payload: urls(10), topic: "one" })).message, /line 1: /);
+      assert.equal(last("one"), undefined);
+      await succeed({ reset: true, topic: "one" });
+      assert.deepEqual([existsSync(log), ring()], [false, "green"]);
+    });
+
+    it("a missing service", async () => {
+      await run({ service: "none" });
+      const { code, message } = await fail({ payload: "example.com" });
+      assert.deepEqual([code, message], ["SEO_CONFIG", "No SEO service is selected, or it is disabled."]);
+    });
+  });
+
+  describe("after a deploy", () => {
+    const start = async (settings: object = {}) => {
+      await run(settings, { latency: 20 });
+      await succeed({ payload: urls(25) });
+      await flow.until(() => results().length > 2);
+    };
+    const isComplete = async () => {
+      await finished();
+      const fresh = results().filter(({ seo }) => !("repeated" in seo));
+      assert.equal(new Set(results().map(({ seo }) => seo.index)).size, 25);
+      assert.equal(new Set(fresh.map(({ seo }) => seo.index)).size, fresh.length);
+      assert.equal(sandbox.reports.list({}).length, 25, "no page was requested twice");
+    };
+    const kept = () => existsSync(join(folder, "audit"));
+
+    it("goes on by itself", async () => {
+      await start();
+      await flow.deploy(nodes({ name: "other" }));
+      await flow.until(() => results().length > 8);
+      await flow.deploy(nodes({ name: "another" }));
+      await isComplete();
+      assert.deepEqual([flow.warnings(), flow.of("caught")], [[], []]);
+    });
+
+    it("that disables the node, keeps everything until it is enabled", async () => {
+      await start();
+      await flow.deploy(nodes({ d: true }));
+      assert.deepEqual([kept(), flow.warnings()], [true, []]);
+      assert.deepEqual(flow.statuses("audit").at(-1)?.text, undefined);
+      const before = stored();
+      await late(100);
+      assert.equal(stored(), before);
+      await flow.deploy(nodes());
+      await isComplete();
+    });
+
+    for (const kind of ["full", "flows", "nodes"] as const)
+      it(`that removes the node, drops its pages with a warning that counts them (${kind})`, async () => {
+        await start();
+        const rest = nodes().filter(({ id }) => id !== "audit");
+        await flow.deploy(rest, kind);
+        const [warning] = flow.warnings();
+        const [, count] = /^seo-reports\.status\.pagesDropped \{"count":(\d+)\}$/.exec(String(warning?.msg)) ?? [];
+        assert.equal(Number(count), 25 - results().length);
+        assert.deepEqual(readdirSync(folder), []);
+        const before = stored();
+        await late(100);
+        assert.equal(stored(), before);
+      });
+
+    it("that removes a node whose service is missing, counts the pages, too", async () => {
+      await start();
+      await flow.deploy(nodes({ service: "none" }));
+      await flow.take("caught", 1);
+      await flow.deploy(nodes().filter(({ id }) => id !== "audit"));
+      assert.match(String(flow.warnings()[0]?.msg), /pagesDropped \{"count":\d+\}/);
+      assert.equal(kept(), false);
+    });
+
+    it("drops a list that is not saved yet, with a warning", async () => {
+      await run();
+      const open = flow.send("audit", { payload: urls(300_000) });
+      await late(30);
+      await flow.deploy(nodes({ name: "other" }));
+      assert.deepEqual(
+        flow.warnings().map(({ msg }) => msg),
+        ['seo-reports.status.dropped {"count":1}'],
+      );
+      assert.equal(await Promise.race([open, late(100)]), undefined);
+      assert.deepEqual(kept() ? readdirSync(join(folder, "audit")) : [], []);
+    });
+  });
+
+  describe("in a subflow", () => {
+    const subflow = (instances: string[]): FlowNode[] => [
+      service("service", sandbox.url, { retries: "0" }),
+      {
+        id: "sub",
+        type: "subflow",
+        name: "sub",
+        in: [{ x: 0, y: 0, wires: [{ id: "audit" }] }],
+        out: [{ x: 0, y: 0, wires: [{ id: "audit", port: 0 }] }],
+      },
+      { ...nodes()[1], z: "sub", wires: [[], []] } as FlowNode,
+      ...instances.map((id) => node(id, "subflow:sub", { wires: [["result"]] })),
+    ];
+
+    it("each instance has its own batches, and they are removed with it", async () => {
+      sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0, latency: 20 });
+      closing.push(sandbox.close);
+      flow = await startFlow(subflow(["a", "b"]));
+      for (const id of ["a", "b"]) (helper.getNode(id) as Node).receive({ payload: urls(25) } as never);
+      await flow.until(() => results().length > 4);
+      assert.deepEqual(
+        readdirSync(folder)
+          .filter((name) => !name.startsWith("lock"))
+          .sort(),
+        ["a-audit", "b-audit"],
+      );
+      await flow.deploy(subflow(["a"]), "full");
+      assert.deepEqual(
+        readdirSync(folder).filter((name) => !name.startsWith("lock")),
+        ["a-audit"],
+      );
+      assert.match(String(flow.warnings()[0]?.msg), /pagesDropped/);
+      const before = results().length;
+      await flow.until(() => results().length > before + 3);
+    });
+  });
+
+  describe("beside other nodes of the service", () => {
+    for (const concurrency of ["1", "2", "4"])
+      it(`does not keep them waiting, with a concurrency of ${concurrency}`, async () => {
+        const latency = 60;
+        sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 1, latency });
+        closing.push(sandbox.close);
+        const [, ...rest] = nodes();
+        flow = await startFlow([service("service", sandbox.url, { retries: "0", concurrency }), ...rest]);
+        await succeed({ payload: urls(200) });
+        await flow.until(() => results().length > 2);
+        for (let i = 0; i < 5; i++) {
+          const began = performance.now();
+          const { caught } = await flow.send("show", { payload: 1 });
+          const took = performance.now() - began;
+          assert.equal(caught, undefined);
+          // At most the request in flight, if there is only one slot, and its own.
+          assert.ok(took < (concurrency === "1" ? 3 : 2) * latency, `${took} ms`);
+        }
+        await succeed({ reset: true });
+      });
+  });
+});
+
+describe("The status of an audit", () => {
+  const shown: NodeStatus[] = [];
+  const texts: Record<string, string> = {
+    audit: "__done__ of __total__ · __left__ left",
+    auditing: "__done__ of __total__",
+    auditPaused: "paused at __done__ of __total__",
+    audited: "__done__ pages done",
+    summary: "__done__ succeeded, __failed__ failed",
+  };
+  const translate = (key: string, values: Record<string, string>) =>
+    String(texts[key.split(".").at(-1) ?? ""]).replace(/__(\w+)__/g, (_, name) => String(values[name]));
+  const open = () =>
+    createProgress(
+      { _: translate } as unknown as NodeAPI,
+      { status: (one: NodeStatus) => shown.push(one) } as unknown as Node,
+    );
+  const idle: Progress = {
+    ...{ batch: "a", total: 50_000, done: 0, created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 },
+    ...{ waiting: 50_000, dropped: 0, perMinute: 0, paused: false, finished: false },
+  };
+  const half: Progress = { ...idle, done: 12_043, created: 12_043, waiting: 37_957, perMinute: 45.2 };
+  const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
+  const yellow = (text: string): NodeStatus => ({ fill: "yellow", shape: "ring", text });
+  const red = (text: string): NodeStatus => ({ fill: "red", shape: "ring", text });
+  const is = (expected: NodeStatus) => assert.deepEqual(shown.at(-1), expected);
+
+  it("says how far all batches are, and how long they take", () => {
+    const { update } = open();
+    update(idle);
+    is(blue("0 of 50,000"));
+    update(half);
+    is(blue("12,043 of 50,000 · 14 h left"));
+    update({ ...idle, batch: "b", total: 10_000, waiting: 10_000 });
+    is(blue("12,043 of 60,000 · 18 h left"));
+    update({ ...half, paused: "Paused by msg.pause." });
+    is(blue("12,043 of 60,000"));
+    update({ ...idle, batch: "b", total: 10_000, paused: "Paused by msg.pause." });
+    is(yellow("paused at 12,043 of 60,000"));
+    update({ ...half, done: 49_990, waiting: 10, perMinute: 60 });
+    is(blue("49,990 of 60,000 · 10 s left"));
+  });
+
+  it("says how a batch ended until another one goes on", () => {
+    const { update } = open();
+    const end = { ...half, done: 50_000, created: 50_000, waiting: 0, finished: true };
+    update(end);
+    is({ fill: "green", shape: "dot", text: "50,000 pages done" });
+    update({ ...end, created: 48_990, failed: 1000, uncertain: 10 });
+    is(red("48,990 succeeded, 1,010 failed"));
+    update({ ...half, batch: "b" });
+    is(blue("12,043 of 50,000 · 14 h left"));
+  });
+
+  it("says what to do until the batch goes on", () => {
+    const { update, failed, succeeded } = open();
+    update(half);
+    failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
+    is(red("seo-reports.error.SEO_FORBIDDEN.status"));
+    update({ ...half, paused: "5 pages in a row failed." });
+    is(red("seo-reports.error.SEO_FORBIDDEN.status"));
+    update(half);
+    is(blue("12,043 of 50,000 · 14 h left"));
+    failed(new Trouble("disk", "Full."));
+    is(red("seo-reports.status.disk"));
+    update(half);
+    is(blue("12,043 of 50,000 · 14 h left"));
+    failed(new Trouble("damaged", "Line 7."), "b");
+    update(half);
+    is(red("seo-reports.status.damaged"));
+    succeeded({ reset: true, batch: undefined });
+    is(blue("12,043 of 50,000 · 14 h left"));
+  });
+});
