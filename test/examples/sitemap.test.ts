@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describeExample } from "../support/examples.js";
+import { batchEnded, describeExample } from "../support/examples.js";
 
 const urls = (...pages: string[]) =>
   `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${pages.map((page) => `<url><loc> ${page} </loc></url>`).join("")}</urlset>`;
@@ -10,26 +10,37 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
       pages[path] === undefined ? { status: 404, body: path === "/old" ? "Not found" : "" } : { body: pages[path] },
     );
 
-  async function start(url: string, sitemap: string, tab = {}) {
+  async function start(url: string, sitemap: string, tab = {}, ready?: typeof batchEnded) {
     await deploy(url, { tab: { SITEMAP: sitemap, ...tab } });
-    return press("start");
+    return press("start", ready);
   }
 
-  it("gives the chosen pages reports and sums up", async () => {
+  /** The last progress of a batch, as far as it does not depend on time. */
+  function lastOf(progress: unknown[] = [], batch?: string) {
+    const all = progress as { batch: string; perMinute: number; secondsLeft?: number }[];
+    const {
+      perMinute: _,
+      secondsLeft: __,
+      ...rest
+    } = all.findLast((one) => !batch || one.batch === batch) ?? all[0] ?? {};
+    return rest;
+  }
+
+  const finished = (batch: string, counts: { created?: number; fresh?: number; failed?: number }) => {
+    const all = { created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0, waiting: 0, dropped: 0, ...counts };
+    const done = all.created + all.fresh + all.failed;
+    return { batch, total: done, done, ...all, paused: false, finished: true };
+  };
+
+  it("gives the chosen pages reports, and shows each and the progress", async () => {
     const pages = ["a", "b/x", "a", "c?d=1&amp;e=2", "private/f", "z"].map((page) => `https://example.com/${page}`);
     const { url } = await site({ "/sitemap.xml": urls(...pages) });
     const { url: service, reports } = await up({ reports: 0 });
-    const outputs = await start(service, `${url}/sitemap.xml`, { INCLUDE: "/[a-z]", EXCLUDE: "private", MOST: 3 });
-    const summary = {
-      sitemap: `${url}/sitemap.xml`,
-      listed: 5,
-      chosen: 4,
-      created: 3,
-      regenerated: 0,
-      fresh: 0,
-      failures: [],
-    };
-    assert.deepEqual(outputs, { summary: [summary] });
+    const tab = { INCLUDE: "/[a-z]", EXCLUDE: "private", MOST: 3 };
+    const { page = [], progress, ...rest } = await start(service, `${url}/sitemap.xml`, tab, batchEnded);
+    assert.deepEqual([lastOf(progress), rest], [finished(`${url}/sitemap.xml`, { created: 3 }), {}]);
+    for (const text of page) assert.match(String(text), /^created: https:\/\/example\.com\/\S+ \(\d+\)$/);
+    assert.equal(page.length, 3);
     assert.deepEqual(
       reports
         .list({})
@@ -44,10 +55,17 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
     const { url } = await site({ "/sitemap.xml": urls("https://example.com/a", "https://example.com/b") });
     const { url: service, reports } = await up({ reports: 0, now: Date.now });
     reports.store({ url: "https://example.com/a" });
-    const { summary } = await start(service, `${url}/sitemap.xml`);
-    const counts = { listed: 2, chosen: 2, created: 1, regenerated: 0, fresh: 1, failures: [] };
-    assert.deepEqual(summary, [{ sitemap: `${url}/sitemap.xml`, ...counts }]);
+    const { progress } = await start(service, `${url}/sitemap.xml`, {}, batchEnded);
+    assert.deepEqual(lastOf(progress), finished(`${url}/sitemap.xml`, { created: 1, fresh: 1 }));
     assert.equal(reports.list({}).length, 2);
+    quiet();
+  });
+
+  it("shows a page that fails, and continues", async () => {
+    const { url } = await site({ "/sitemap.xml": urls("https://example.com/a", "ftp://example.com/b") });
+    const { page = [], progress } = await start((await up({ reports: 0 })).url, `${url}/sitemap.xml`, {}, batchEnded);
+    assert.deepEqual(lastOf(progress), finished(`${url}/sitemap.xml`, { created: 1, failed: 1 }));
+    assert.match(page.join("\n"), /^failed: ftp:\/\/example\.com\/b: \S.*$/m);
     quiet();
   });
 
@@ -60,28 +78,25 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
     const places = [`${url}/1.xml`, `${url}/2.xml`, "http://127.0.0.1:1/3.xml"];
     pages["/index.xml"] =
       `<sitemapindex>${places.map((loc) => `<sitemap><loc>${loc}</loc></sitemap>`).join("")}</sitemapindex>`;
-    const { summary = [], ...rest } = await start((await up({ reports: 0 })).url, `${url}/index.xml`);
-    const of = (name: string, count: number) => ({
-      sitemap: url + name,
-      listed: count,
-      chosen: count,
-      created: count,
-      regenerated: 0,
-      fresh: 0,
-      failures: [],
-    });
-    assert.deepEqual(new Set(summary), new Set([of("/1.xml", 1), of("/2.xml", 2)]));
-    assert.deepEqual(rest, {});
+    const both: typeof batchEnded = ({ shown }) =>
+      shown.filter(({ name, value }) => name === "progress" && Object(value).finished).length === 2;
+    const outputs = await start((await up({ reports: 0 })).url, `${url}/index.xml`, {}, both);
+    for (const [name, created] of [
+      ["/1.xml", 1],
+      ["/2.xml", 2],
+    ] as const)
+      assert.deepEqual(lastOf(outputs.progress, url + name), finished(url + name, { created }));
+    assert.deepEqual(Object.keys(outputs).sort(), ["page", "progress"]);
     quiet();
   });
 
   it("uses the sandbox's own sitemap if none is set, but never that of a real service", async () => {
     const { url, reports } = await up({ reports: 0 });
-    const { summary: [summary] = [], ...rest } = await start(url, "");
-    const { sitemap, created, failures } = summary as { sitemap: string; created: number; failures: unknown[] };
-    assert.deepEqual([sitemap, failures, rest], [`${url}/sitemap.xml`, [], {}]);
-    assert.ok(created > 0);
-    assert.equal(reports.list({}).length, created);
+    const { page = [], progress, ...rest } = await start(url, "", {}, batchEnded);
+    assert.ok(page.length > 0);
+    assert.deepEqual(lastOf(progress), finished(`${url}/sitemap.xml`, { created: page.length }));
+    assert.deepEqual(rest, {});
+    assert.equal(reports.list({}).length, page.length);
     const error = "Set SITEMAP in the properties of this flow to the URL of a sitemap.";
     assert.deepEqual(await start("https://seo.example", ""), { error: [error] });
     quiet();
@@ -113,20 +128,10 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
 
   unavailable(async (service, { says }) => {
     const { url } = await site({ "/sitemap.xml": urls("https://example.com/a", "https://example.com/b") });
-    const { summary: [summary] = [] } = await start(service, `${url}/sitemap.xml`);
-    const { failures, ...counts } = summary as { failures: { url: string; error: string }[] };
-    assert.deepEqual(counts, {
-      sitemap: `${url}/sitemap.xml`,
-      listed: 2,
-      chosen: 2,
-      created: 0,
-      regenerated: 0,
-      fresh: 0,
-    });
-    assert.deepEqual(
-      failures.map(({ url }) => url),
-      ["https://example.com/a", "https://example.com/b"],
-    );
-    for (const { error } of failures) assert.match(error, says);
+    const { error: [text] = [], progress = [] } = await start(service, `${url}/sitemap.xml`, {}, batchEnded);
+    assert.match(String(text), says);
+    const { waiting, paused } = progress.at(-1) as { waiting: number; paused: string };
+    assert.equal(waiting, 2);
+    assert.match(paused, says);
   });
 });

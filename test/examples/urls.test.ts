@@ -3,69 +3,125 @@ import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "n
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import type { Report } from "../../sandbox/reports.js";
-import { describeExample, type Outputs } from "../support/examples.js";
+import { batchEnded, describeExample, type Outputs } from "../support/examples.js";
 
-const HEADER = "url,id,score,outcome,error";
+const HEADER = "batch,index,url,id,score,outcome,error";
+const TODAY = new Date().toISOString().slice(0, 10);
 
-describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quiet, unavailable }) => {
+describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quiet, red, example, unavailable }) => {
   const tab = () => ({ URLS_CSV: file("urls.csv"), RESULTS_CSV: file("results.csv") });
 
   async function start(url: string, csv: string): Promise<Outputs> {
     writeFileSync(file("urls.csv"), csv);
     rmSync(file("results.csv"), { force: true });
     await deploy(url, { tab: tab() });
-    return press("start");
+    return press("start", batchEnded);
   }
 
-  const results = () => readFileSync(file("results.csv"), "utf8").split("\r\n");
+  const written = () => (existsSync(file("results.csv")) ? readFileSync(file("results.csv"), "utf8") : "");
+  const row = (index: number, url: string, { id, score }: Report, outcome: string) =>
+    `"${TODAY}",${index},"${url}",${id},${score},${outcome},""`;
 
-  it("gives each row a report, goes on after errors, and keeps the order", async () => {
-    const rows = ["https://example.com/a,,", "=1+1,,", ",private,", "https://example.com/b,password,s"];
-    const { url, reports } = await up({ reports: 0 });
-    const outputs = await start(url, `url,privacy,password\n${rows.join("\n")}\n`);
-    assert.deepEqual(outputs, { written: [file("results.csv")] });
-    const [a, b] = reports.list({ sort: "asc" });
-    const [header, first, second, third, fourth, end] = results();
+  /** The rows in the order of the list. */
+  function results(): string[] {
+    const [header, ...rows] = written().split("\r\n");
     assert.equal(header, HEADER);
-    assert.equal(first, `https://example.com/a,${a?.id},${a?.score},created,`);
-    assert.match(second ?? "", /^'=1\+1,,,failed,"?.*url/);
-    assert.match(third ?? "", /^,,,failed,"?url .*msg\.payload\.url/);
-    assert.equal(fourth, `https://example.com/b,${b?.id},${b?.score},created,`);
-    assert.equal(end, "");
-    assert.deepEqual([a?.privacy, b?.privacy, b?.password], [0, 2, "s"]);
+    assert.equal(rows.pop(), "");
+    return rows.sort((a, b) => Number(a.split(",")[1]) - Number(b.split(",")[1]));
+  }
+
+  it("gives each row a report, continues after errors, and writes no formula", async () => {
+    const { url, reports } = await up({ reports: 0 });
+    const pages = ["https://example.com/a", "=1+1", '"say ""no"", twice"', "https://example.com/b"];
+    const { progress = [], ...rest } = await start(url, `url\n${pages.join("\n")}\n`);
+    const { batch, total, created, failed } = progress.at(-1) as Record<string, unknown>;
+    assert.deepEqual([batch, total, created, failed, rest], [TODAY, 4, 2, 2, {}]);
+    const [first = "", second = "", third = "", fourth = "", ...more] = results();
+    const of = (page: string) => reports.list({}).find((report) => report.url === page) as Report;
+    assert.equal(first, row(0, "https://example.com/a", of("example.com/a"), "created"));
+    assert.match(second, /^"[\d-]+",1,"'=1\+1",,,failed,".*422.*"$/);
+    assert.match(third, /^"[\d-]+",2,"say ""no"", twice",,,failed,".+"$/);
+    assert.equal(fourth, row(3, "https://example.com/b", of("example.com/b"), "created"));
+    assert.deepEqual(more, []);
     quiet();
   });
 
   it("stores every row of the sample", async () => {
     const { url, reports } = await up({ reports: 0 });
     copyFileSync(join(root, "examples/urls.csv"), file("urls.csv"));
+    rmSync(file("results.csv"), { force: true });
     await deploy(url, { tab: { URLS_CSV: "urls.csv", RESULTS_CSV: "results.csv" } });
-    assert.deepEqual(await press("start"), { written: [file("results.csv")] });
+    await press("start", batchEnded);
     const rows = readFileSync(file("urls.csv"), "utf8").trim().split("\n").length - 1;
     assert.equal(reports.list({}).length, rows);
-    assert.deepEqual(
-      results().filter((row) => !/,\d+,\d+,created,$/.test(row)),
-      [HEADER, ""],
-    );
+    assert.equal(results().filter((one) => /,\d+,\d+,created,""$/.test(one)).length, rows);
     quiet();
   });
 
   it("creates no second report of a page: returns it for a day, then regenerates it", async () => {
     const { url, reports } = await up({ reports: 0, now: Date.now });
-    const csv = "url,privacy\nhttps://example.com/a,\nhttps://example.com/b,private\n";
+    const csv = "url\nhttps://example.com/a\nhttps://example.com/b\n";
     await start(url, csv);
-    const [, b] = reports.list({ sort: "asc" }) as Report[];
-    assert.ok(b);
+    const b = reports.list({}).find((report) => report.url === "example.com/b") as Report;
     b.generated_at -= 2 * 24 * 3600 * 1000;
     await start(url, csv);
     assert.deepEqual(
-      results().map((row) => row.split(",")[3]),
-      ["outcome", "fresh", "regenerated", undefined],
+      results().map((one) => one.split(",")[5]),
+      ["fresh", "regenerated"],
     );
+    assert.equal(reports.list({}).length, 2);
+    quiet();
+  });
+
+  it("continues after a restart: no page is requested twice, and no row is missing", async () => {
+    const { url, requests } = await up({ reports: 0, latency: 150 });
+    const pages = Array.from({ length: 12 }, (_, index) => `https://example.com/${index}`);
+    writeFileSync(file("urls.csv"), `url\n${pages.join("\n")}\n`);
+    rmSync(file("results.csv"), { force: true });
+    await deploy(url, { tab: tab() });
+    await press("start", () => written().split("\r\n").length > 3);
+    assert.ok(written().split("\r\n").length < pages.length, "The batch has ended before the restart.");
+    await deploy(url, { tab: tab() });
+    await red().outputs(batchEnded);
     assert.deepEqual(
-      reports.list({ sort: "asc" }).map(({ generation }) => generation),
-      [0, 1],
+      results().map((one) => one.split(",")[2]),
+      pages.map((page) => `"${page}"`),
     );
+    assert.equal(requests.filter(({ method }) => method === "POST").length, pages.length);
+    quiet();
+  });
+
+  it("writes a repeated result only if the file does not have it", async () => {
+    const { url } = await up({ reports: 0 });
+    await start(url, "url\nhttps://example.com/a\n");
+    const [row] = results();
+    for (const index of [0, 1]) {
+      const seo = { batch: TODAY, index, input: { url: "https://example.com/b" }, outcome: "failed", repeated: true };
+      await deploy(url, {
+        tab: tab(),
+        change(node) {
+          if (node.name !== "start") return;
+          const writer = example.find(({ name }) => name === "write a row");
+          Object.assign(node, { props: [{ p: "seo", v: JSON.stringify(seo), vt: "json" }], wires: [[writer?.id]] });
+        },
+      });
+      await press("start", ({ received }) => received === 2);
+    }
+    assert.deepEqual(results(), [row, `"${TODAY}",1,"https://example.com/b",,,failed,""`]);
+    quiet();
+  });
+
+  it("adds to a batch that is in progress only what is new", async () => {
+    const { url, requests } = await up({ reports: 0, latency: 150 });
+    const pages = ["https://example.com/a", "https://example.com/b", "https://example.com/c"];
+    writeFileSync(file("urls.csv"), `url\n${pages.join("\n")}\n`);
+    rmSync(file("results.csv"), { force: true });
+    await deploy(url, { tab: tab() });
+    await red().inject("start");
+    writeFileSync(file("urls.csv"), `url\n${[...pages, "https://example.com/d"].join("\n")}\n`);
+    await press("start", batchEnded);
+    assert.equal(results().length, 4);
+    assert.equal(requests.filter(({ method }) => method === "POST").length, 4);
     quiet();
   });
 
@@ -80,20 +136,39 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     await says(`There is no file ${file("none.csv")}. Create it, or set URLS_CSV in the properties of this flow.`);
     rmSync(file("results.csv"), { force: true });
     for (const [csv, sentence] of [
-      ["url,privacy\n", "has no rows."],
-      ["URL;privacy\nhttps://example.com/;\n", 'has no column "url". Its columns: URL;privacy.'],
+      ["url\n", "has no rows."],
+      ["URL;owner\nhttps://example.com/;\n", 'has no column "url". Its columns: URL;owner.'],
+      [
+        "url,privacy\nhttps://example.com/,private\n",
+        'has a column "privacy". Delete it, and set Privacy in the node audit pages.',
+      ],
     ] as const) {
-      assert.deepEqual(await start(url, csv), { error: [`${file("urls.csv")} ${sentence}`] });
+      writeFileSync(file("urls.csv"), csv);
+      await deploy(url, { tab: tab() });
+      await says(`${file("urls.csv")} ${sentence}`);
     }
     assert.equal(existsSync(file("results.csv")), false);
     assert.deepEqual(requests, []);
     quiet();
   });
 
+  it("shows that a row cannot be written", async () => {
+    const { url } = await up({ reports: 0 });
+    writeFileSync(file("urls.csv"), "url\nhttps://example.com/a\n");
+    await deploy(url, { tab: { ...tab(), RESULTS_CSV: file("none/results.csv") } });
+    const { error: [text] = [] } = await press("start", batchEnded);
+    assert.match(String(text), /ENOENT.*none\/results\.csv/);
+  });
+
   unavailable(async (url, { says }) => {
-    await start(url, "url\nhttps://example.com/a\nhttps://example.com/b\n");
-    const [, a = "", b = ""] = results();
-    assert.match(a, new RegExp(`^https://example\\.com/a,,,failed,"?.*${says.source}`));
-    assert.match(b, new RegExp(`^https://example\\.com/b,,,failed,"?.*${says.source}`));
+    const { error: [text] = [], progress = [] } = await start(
+      url,
+      "url\nhttps://example.com/a\nhttps://example.com/b\n",
+    );
+    assert.match(String(text), says);
+    const { paused, waiting } = progress.at(-1) as { paused: string; waiting: number };
+    assert.match(paused, says);
+    assert.equal(waiting, 2);
+    assert.equal(written(), "");
   });
 });

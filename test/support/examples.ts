@@ -182,6 +182,13 @@ export interface Refusal {
   says: RegExp;
 }
 
+/** Whether a batch has ended, or has paused by itself: a Debug node shows the progress. */
+export const batchEnded = ({ shown }: Seen) =>
+  shown.some(({ name, value }) => {
+    const { finished, paused } = Object(value) as { finished?: boolean; paused?: unknown };
+    return name === "progress" && Boolean(finished || paused);
+  });
+
 const DOWN: Refusal = { code: "SEO_NETWORK", says: /127\.0\.0\.1:1\b.*\(ECONNREFUSED\)/ };
 const LIMITED: Refusal = { code: "SEO_RATE_LIMITED", says: /429: Too Many Attempts\..* 3600 s/ };
 
@@ -203,6 +210,8 @@ export function setScene() {
     red = drive(nodeRed);
   });
   afterEach(async () => {
+    // Removing the nodes drops the batches, so that no test continues another's.
+    await red.deploy([], { env: {} });
     await Promise.all([sandbox?.close(), ...standIns.splice(0).map((standIn) => standIn.close())]);
     sandbox = undefined;
   });
@@ -236,9 +245,9 @@ export function setScene() {
         service: { retries: "0", reconcile: "", ...service },
       }),
 
-    async press(button: string): Promise<Outputs> {
+    async press(button: string, ready?: (seen: Seen) => boolean): Promise<Outputs> {
       await red.inject(button);
-      return red.outputs();
+      return red.outputs(ready);
     },
 
     quiet: () => assert.deepEqual(red.complaints(), []),
