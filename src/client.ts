@@ -231,6 +231,9 @@ export function createClient(options: ClientOptions) {
     /** Where the service is: origin and path. */
     base: base.origin + base.prefix,
 
+    /** Says which reports an earlier process got, so that none of them counts as the effect of a lost request. */
+    claim: reconciler.claim,
+
     /** How many requests can be in flight. */
     concurrency,
 

@@ -1,5 +1,6 @@
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { createDelivery } from "./delivery.js";
 import { createLedger, type Entry } from "./ledger.js";
 import { parseLine, readLines } from "./lines.js";
 import { type List, readList, readRow, type Settings, writeList } from "./list.js";
@@ -11,6 +12,8 @@ import { damaged, fromDisk } from "./trouble.js";
 
 const LOG = "log.jsonl";
 /** Ends the name of the folder of a batch that has finished. */
+/** How many reports of an earlier process are remembered: those that can be newer than a watermark. */
+const MOST_RECENT = 1000;
 export const FINISHED = ".finished";
 const LIST = /^pages-(\d+)\.jsonl$/;
 export const listName = (number: number) => `pages-${number}.jsonl`;
@@ -70,6 +73,7 @@ export async function openBatch(
   const ledger = createLedger(pages);
   const lists: List[] = [];
   const reports = new Map<number, string>();
+  let recent: string[] = [];
   const logPath = join(folder, LOG);
   let planEnd = 0;
 
@@ -91,6 +95,8 @@ export async function openBatch(
     if (!names.includes(LOG)) throw damaged(logPath, 1, "the file is missing");
     const size = await readLines(logPath, (line) => {
       const entry = parseLine(line);
+      if ("ended" in entry && typeof entry.report === "string") recent.push(entry.report);
+      if (recent.length > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
       try {
         ledger.apply(entry as unknown as Entry);
       } catch (error) {
@@ -104,6 +110,8 @@ export async function openBatch(
   const log = await load();
   ledger.restore();
   const earlier = new Set(ledger.ended.keys());
+  // If a note is lost, the row is told again.
+  const delivery = createDelivery((row) => void log.append({ row, told: true }, false).catch(() => {}));
 
   /** Nothing counts before it is on disk. */
   async function write(entry: Entry): Promise<void> {
@@ -125,6 +133,7 @@ export async function openBatch(
 
   return {
     name,
+    recent,
     counts: pages.counts,
     get total() {
       return pages.count();
@@ -170,10 +179,10 @@ export async function openBatch(
     input,
     told(row) {
       ledger.apply({ row, told: true });
-      // If this is lost, the row is told again.
-      log.append({ row, told: true }, false).catch(() => {});
+      delivery.add(row);
     },
     async again(again) {
+      delivery.flush();
       await Promise.all(again.map((row) => write({ row, again: true })));
       for (const page of again) earlier.delete(page);
     },
@@ -225,20 +234,26 @@ export async function openBatch(
     async retry() {
       const before = ledger.failed();
       if (before === 0) return 0;
+      delivery.flush();
       await write({ retry: true });
       return before - ledger.failed();
     },
     reset: () => write({ reset: true }),
     async finish() {
+      await delivery.settled();
       await log.close();
       await moveFolder(folder, `${folder}${FINISHED}`);
       left(true);
     },
     async remove() {
+      await delivery.settled();
       await log.close();
       await removeFolder(folder);
       left(false);
     },
-    close: log.close,
+    close() {
+      delivery.close();
+      return log.close();
+    },
   };
 }

@@ -157,6 +157,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
     add(batch: Batch): Run {
       const run = createRun(batch, { ...surroundings, clock, stalled: disk.trouble, due: fill });
       runs.add(run);
+      surroundings.requests.claim(batch.recent);
       start(run, () => work.reject(run));
       run.changed();
       return run;

@@ -30,6 +30,8 @@ export interface Requests {
   send(type: string, input: Record<string, string>, options?: SendOptions): Promise<Answer>;
   /** Reads a list, a page at a time, each only when it is needed. */
   pages(type: string, input: Record<string, string>): AsyncIterable<ListPage>;
+  /** These reports belong to pages already: none of them is what a lost request created. */
+  claim(ids: readonly string[]): void;
   /** Ends everything that is in flight or waits, with SEO_CANCELLED. */
   cancel(): void;
 }
@@ -44,6 +46,7 @@ export function requestsOf(client: Client): Requests {
   return {
     send: (type, input, options) => client.send(type, input, { ...options, horizon, task: createTask(lane) }),
     pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
+    claim: client.claim,
     cancel: () => client.cancel(lane),
   };
 }

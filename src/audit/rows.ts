@@ -45,7 +45,8 @@ function problemOf(row: unknown): string | undefined {
   } catch (error) {
     return (error as SeoError).message;
   }
-  const [, scheme = "http"] = /^\s*([a-z][a-z0-9+.-]*):\/\//i.exec(url) ?? [];
+  // A host can have a port.
+  const [, scheme = "http"] = /^\s*([a-z][a-z0-9+.-]*):(?!\d)/i.exec(url) ?? [];
   const { host } = readAddress(url);
   if (/^https?$/i.test(scheme) && host !== "" && URL.canParse(`http://${host}`)) return undefined;
   return `The URL must be the address of a web page, such as https://example.org/page; it is ${show(url)}.`;

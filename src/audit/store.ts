@@ -40,6 +40,8 @@ export interface Claim {
 /** One batch. Whatever resolves is on disk, or where else the jobs are kept. Rejects with a Trouble. */
 export interface Batch {
   readonly name: string;
+  /** The IDs of the reports that it got last in earlier processes. */
+  readonly recent: readonly string[];
   /** Rows, by state; a row counts as done once it was told. */
   readonly counts: Record<State, number>;
   readonly total: number;

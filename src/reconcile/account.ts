@@ -134,6 +134,10 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
       if (typeof record.url === "string") redirects.set(page.key, readAddress(record.url).key);
       if (highest) knownAt = now();
     },
+    /** Reports that somebody got in an earlier process. */
+    claimAll(ids: readonly string[]): void {
+      for (const id of ids) claimed.set(id, true);
+    },
     isClaimed: (record: Json) => claimed.get(idOf(record)) === true,
 
     /** The names under which a page's report can be listed: its own, and where it redirected the last time. */

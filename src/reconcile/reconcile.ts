@@ -133,6 +133,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
 
   return {
     observe: account.observe,
+    claim: account.claimAll,
 
     /** Opens a request for a page or a report. Restored from its `intent`, it counts as sent now. */
     open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {

@@ -39,6 +39,8 @@ export interface Fake {
   deaf: boolean;
   /** The list ignores the order that is requested. */
   unsorted: boolean;
+  /** The reports that earlier processes got, as the audit told the client. */
+  claimed: string[];
 }
 
 export const key = (url: string) => readAddress(url).key;
@@ -54,6 +56,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     beforeShow() {},
     deaf: false,
     unsorted: false,
+    claimed: [],
     ...options,
   };
   const carriedOut: string[] = [];
@@ -172,7 +175,8 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   /** A client of the service. */
   function connect(): Requests {
     const closed = new AbortController();
-    return { send: (...parameters) => send(closed.signal, ...parameters), pages, cancel: () => closed.abort() };
+    const claim = (ids: readonly string[]) => fake.claimed.push(...ids);
+    return { send: (...parameters) => send(closed.signal, ...parameters), pages, claim, cancel: () => closed.abort() };
   }
 
   return Object.assign(fake, {
