@@ -72,7 +72,7 @@ export const phrases = {
     audited: "__done__ done",
     pagesDropped: "Pages dropped with the node: __count__",
     disk: "not saved, check disk and folder",
-    damaged: "batch damaged, repair or msg.reset",
+    damaged: "batch damaged, repair or reset",
     locked: "folder in use by another Node-RED",
     regenerated: "regenerated",
     fresh: "existing report returned",

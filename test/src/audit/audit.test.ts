@@ -82,7 +82,17 @@ describe("an audit", () => {
       await assert.rejects(add(pages), { name: "SeoError", code: "SEO_INPUT" }, String(pages));
     const loop: unknown[] = [];
     loop.push(loop);
-    const rows = [null, "hello world", { name: "x" }, "x".repeat(2e6), "mailto://a", loop, 5, { url: 5n }, "a.example"];
+    const rows = [
+      null,
+      "hello world",
+      { name: "x" },
+      "x".repeat(2e6),
+      "mailto:a@b.example",
+      loop,
+      5,
+      { url: 5n },
+      "a.example",
+    ];
     assert.equal(await add(rows), 9);
     const { failed, created } = await finished();
     assert.deepEqual([failed, created], [8, 1]);
