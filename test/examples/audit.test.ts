@@ -80,6 +80,24 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     quiet();
   });
 
+  it("posts nothing of an earlier run", async () => {
+    const page = { id: 1, url: "a.example", score: 90, result: "good" };
+    let pages = [page, { ...page, id: 2, url: "b.example" }];
+    const { url } = await standIn(({ method, path }) =>
+      method === "GET"
+        ? json(200, pages)
+        : json(200, { data: { ...page, url: "x.example", id: Number(path.at(-1)), score: 1 } }),
+    );
+    const chat = await standIn(() => ({}));
+    await deploy(url, { env: { SLACK_WEBHOOK_URL: chat.url } });
+    await press("Mondays", posted);
+    pages = [page];
+    await press("Mondays", posted);
+    const lines = chat.asked.map(({ body }) => (JSON.parse(body) as { text: string }).text.split("\n").length);
+    assert.deepEqual(lines, [3, 2]);
+    quiet();
+  });
+
   it("lets no report mention or mark up", async () => {
     const before = { score: 90, result: "good" };
     const { url } = await scores([{ url: 'a.example/<!channel>@here"x', before, after: { score: 1, result: "bad" } }]);
