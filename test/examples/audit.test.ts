@@ -9,7 +9,7 @@ const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" :
 /** Whether the chat has responded, or cannot be reached. */
 const posted: typeof batchEnded = ({ shown }) => shown.some(({ name }) => name === "response");
 
-describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, quiet, unavailable }) => {
+describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, quiet, red, unavailable }) => {
   /** Runs the audit, with a chat that returns `status`. */
   async function audit(url: string, status = 200) {
     const chat = await standIn(() => ({ status, body: "from the chat" }));
@@ -80,6 +80,24 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     quiet();
   });
 
+  it("posts nothing of an earlier run", async () => {
+    const page = { id: 1, url: "a.example", score: 90, result: "good" };
+    let pages = [page, { ...page, id: 2, url: "b.example" }];
+    const { url } = await standIn(({ method, path }) =>
+      method === "GET"
+        ? json(200, pages)
+        : json(200, { data: { ...page, url: "x.example", id: Number(path.at(-1)), score: 1 } }),
+    );
+    const chat = await standIn(() => ({}));
+    await deploy(url, { env: { SLACK_WEBHOOK_URL: chat.url } });
+    await press("Mondays", posted);
+    pages = [page];
+    await press("Mondays", posted);
+    const lines = chat.asked.map(({ body }) => (JSON.parse(body) as { text: string }).text.split("\n").length);
+    assert.deepEqual(lines, [3, 2]);
+    quiet();
+  });
+
   it("lets no report mention or mark up", async () => {
     const before = { score: 90, result: "good" };
     const { url } = await scores([{ url: 'a.example/<!channel>@here"x', before, after: { score: 1, result: "bad" } }]);
@@ -113,6 +131,44 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const { text } = message[0] as { text: string };
     assert.ok(text.startsWith(`SEO audit of ${PROJECT}, ${TODAY}: `), text);
     assert.deepEqual(rest, {});
+    quiet();
+  });
+
+  it("posts once after a redeploy, with the results from before it", async () => {
+    const { url, requests, reports } = await up({ reports: 150, latency: 150, now: Date.now });
+    const pages = reports.list({ project: PROJECT }) as Report[];
+    for (const page of pages) page.score = 100;
+    const chat = await standIn(() => ({ body: "from the chat" }));
+    const settings = { env: { SLACK_WEBHOOK_URL: `${chat.url}/hook` }, tab: { PROJECT, DROP: 1 } };
+    const regenerated = () => requests.filter(({ method }) => method === "PUT").length;
+    await deploy(url, settings);
+    await press("Mondays", () => regenerated() > 4);
+    assert.ok(regenerated() < pages.length, "The batch has ended before the redeploy.");
+    await deploy(url, settings);
+    await red().outputs(posted);
+    assert.equal(regenerated(), pages.length);
+    const [{ body } = { body: "{}" }, ...more] = chat.asked;
+    const { text } = JSON.parse(body) as { text: string };
+    const [first = "", ...lines] = text.split("\n");
+    const worse = pages.filter(({ score }) => score < 100).length;
+    assert.ok(first.includes(`: ${pages.length} of ${pages.length} reports regenerated, ${worse} got worse, `), first);
+    assert.deepEqual([lines.length, more], [worse, []]);
+    quiet();
+  });
+
+  it("posts that the audit is paused if the service stops working in the middle", async () => {
+    const pages = Array.from({ length: 12 }, (_, id) => ({
+      id: id + 1,
+      url: `${id}.example`,
+      score: 9,
+      result: "bad",
+    }));
+    const { url } = await standIn(({ method }) =>
+      method === "GET" ? json(200, pages) : json(403, { message: "No longer allowed." }),
+    );
+    const { texts } = await audit(url);
+    assert.equal(texts.length, 1);
+    assert.match(texts[0] ?? "", /^The weekly SEO audit failed: .*paused.*No longer allowed/);
     quiet();
   });
 

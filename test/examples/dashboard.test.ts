@@ -43,6 +43,48 @@ describeExample("09 - Dashboard", ({ up, deploy, press, quiet, unavailable }) =>
     quiet();
   });
 
+  const PAGES = ["https://example.com/", "https://example.com/about", "https://example.com/pricing"];
+
+  /** Starts an audit, and returns what the progress widget receives, as a Debug node that shows the whole message. */
+  async function audit(url: string, pages: string[], ended: (one: { payload: number; label: string }) => boolean) {
+    await deploy(url, {
+      change(node) {
+        if (node.name === "audit") node.payload = JSON.stringify(pages);
+        if (node.type === "ui-progress") Object.assign(node, { type: "debug", complete: "true", targetType: "full" });
+      },
+    });
+    const read = (value: unknown) => {
+      const { payload, ui_update } = value as { payload: number; ui_update: { label: string; color: string } };
+      return { payload, ...ui_update };
+    };
+    const { progress = [], ...rest } = await press("audit", ({ shown }) =>
+      shown.some(({ name, value }) => name === "progress" && ended(read(value))),
+    );
+    return { last: progress.map(read).at(-1), rest };
+  }
+
+  it("shows the progress of an audit", async () => {
+    const { url, reports } = await up({ reports: 0 });
+    const { last, rest } = await audit(url, PAGES, ({ payload }) => payload === 100);
+    assert.deepEqual([last, rest], [{ payload: 100, label: "3 of 3 pages", color: "primary" }, {}]);
+    assert.equal(reports.list({}).length, 3);
+    quiet();
+  });
+
+  it("shows that pages of an audit failed", async () => {
+    const { last } = await audit((await up({ reports: 0 })).url, [...PAGES, "="], ({ payload }) => payload === 100);
+    assert.deepEqual(last, { payload: 100, label: "4 of 4 pages, 1 failed", color: "warning" });
+    quiet();
+  });
+
+  it("shows why an audit is paused", async () => {
+    const { last, rest } = await audit("http://127.0.0.1:1", PAGES, ({ label }) => label.includes("ECONNREFUSED"));
+    assert.deepEqual([last?.payload, last?.color], [0, "warning"]);
+    const [text] = rest["on the page"] ?? [];
+    assert.match(String(text), /^Audit: .*ECONNREFUSED/);
+    quiet();
+  });
+
   unavailable(async (url, { says }) => {
     await deploy(url);
     const { "on the page": [text] = [], ...rest } = await press("every 5 minutes");

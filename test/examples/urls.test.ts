@@ -112,15 +112,16 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
   });
 
   it("adds to a batch that is in progress only what is new", async () => {
-    const { url, requests } = await up({ reports: 0, latency: 150 });
+    const { url, requests } = await up({ reports: 0, latency: 500 });
     const pages = ["https://example.com/a", "https://example.com/b", "https://example.com/c"];
     writeFileSync(file("urls.csv"), `url\n${pages.join("\n")}\n`);
     rmSync(file("results.csv"), { force: true });
     await deploy(url, { tab: tab() });
-    await red().inject("start");
+    await press("start", () => requests.length > 0);
     writeFileSync(file("urls.csv"), `url\n${[...pages, "https://example.com/d"].join("\n")}\n`);
-    await press("start", batchEnded);
-    assert.equal(results().length, 4);
+    const { progress = [] } = await press("start", batchEnded);
+    const { batch, total } = progress.at(-1) as Record<string, unknown>;
+    assert.deepEqual([batch, total, results().length], [TODAY, 4, 4]);
     assert.equal(requests.filter(({ method }) => method === "POST").length, 4);
     quiet();
   });

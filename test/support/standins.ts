@@ -22,6 +22,7 @@ export interface Seen {
 const widgets = {
   "ui-chart": { icon: "font-awesome/fa-line-chart", outputs: 1 },
   "ui-table": { icon: "font-awesome/fa-table", outputs: 1 },
+  "ui-progress": { icon: "font-awesome/fa-percent", outputs: 0 },
   "ui-notification": { icon: "font-awesome/fa-envelope-o", outputs: 1 },
 };
 const configs = ["ui-base", "ui-page", "ui-group", "ui-theme"];
