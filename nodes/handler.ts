@@ -118,7 +118,8 @@ export function handleInput(
   }
 
   async function run(task: Waiting): Promise<void> {
-    const { tools, input, msg, pass, done, since } = task;
+    const { input, msg, pass, done, since } = task;
+    const { client, settings, progress } = task.tools;
     const elapsed = () => Math.round(performance.now() - since);
     const send = (out: Message) => {
       try {
@@ -130,7 +131,7 @@ export function handleInput(
       }
     };
     try {
-      const text = await work({ ...tools, task, msg, input, queued: elapsed(), elapsed, send });
+      const text = await work({ client, settings, progress, task, msg, input, queued: elapsed(), elapsed, send });
       report({ _msgid: msg._msgid, seo: msg.seo }, () => {
         status.succeeded(text);
         done();
@@ -138,7 +139,7 @@ export function handleInput(
     } catch (cause) {
       fail(msg, done, cause);
     } finally {
-      tools.client.end(task);
+      client.end(task);
     }
   }
 

@@ -10,47 +10,56 @@ import { metadata, readAllPages } from "./pages.js";
 import type { Message } from "./sources.js";
 
 /** Sends a row's request and what comes of it; resolves with the status of the success. */
-type Output = (RED: NodeAPI, job: Job, type: string, row: Operation) => Promise<StatusText>;
+type Output = (RED: NodeAPI, job: Job, target: Target, type: string, row: Operation) => Promise<StatusText>;
 
 const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =>
   total === undefined
     ? RED._(`seo-reports.status.${count === 1 ? "record" : "records"}`, { count })
     : RED._("seo-reports.status.of", { count, total });
 
-/** Where a message gets the result. */
+/** Where messages get their results, as the option `target` says. */
 interface Target {
+  /** Throws SEO_INPUT if the message has a value there that cannot have properties. */
+  check(msg: Message): void;
   set(msg: Message, result: unknown): void;
   /** The message without what `set` replaces. */
   rest(msg: Message): Message;
 }
 
-/** Reads the option `target`. Throws SEO_INPUT if the message has a value there that cannot have properties. */
-function targetOf(RED: NodeAPI, { settings: { target = "payload" }, msg }: Job): Target {
+function createTarget(RED: NodeAPI, target = "payload"): Target {
   const path = RED.util.normalisePropertyExpression(target) as string[];
-  let holder: unknown = msg;
-  for (const [i, key] of path.slice(0, -1).entries()) {
-    holder = (holder as Message)[key];
-    if (holder === undefined) break;
-    if (typeof holder !== "object" || holder === null) {
-      const place = path.slice(0, i + 1).join(".");
-      throw new SeoError("SEO_INPUT", `The result cannot be set in msg.${target}: msg.${place} is not an object.`);
-    }
-  }
   const top = String(path[0]);
+  if (path.length === 1) {
+    return {
+      check() {},
+      set(msg, result) {
+        msg[top] = result;
+      },
+      rest: ({ [top]: _, ...rest }) => rest,
+    };
+  }
   return {
-    set: (msg, result) => RED.util.setMessageProperty(msg, target, result, true),
-    rest({ [top]: old, ...rest }) {
-      return path.length > 1 && old !== undefined ? { ...rest, [top]: old } : rest;
+    check(msg) {
+      let holder: unknown = msg;
+      for (const [i, key] of path.slice(0, -1).entries()) {
+        holder = (holder as Message)[key];
+        if (holder === undefined) return;
+        if (typeof holder !== "object" || holder === null) {
+          const place = path.slice(0, i + 1).join(".");
+          throw new SeoError("SEO_INPUT", `The result cannot be set in msg.${target}: msg.${place} is not an object.`);
+        }
+      }
     },
+    set: (msg, result) => RED.util.setMessageProperty(msg, target, result, true),
+    rest: (msg) => msg,
   };
 }
 
 /** One request, one message. */
 const single =
   (payload: (body: unknown) => unknown): Output =>
-  async (RED, job, type, row) => {
+  async (RED, job, target, type, row) => {
     const { client, task, settings, input, msg, queued, elapsed, send } = job;
-    const target = targetOf(RED, job);
     const options = { task, method: settings.method };
     const answer = await (row.params.existing
       ? submit(client, type, input, options)
@@ -69,8 +78,7 @@ const single =
 /** Reads all pages, and sends a message for each part of a page. */
 const stream =
   (cut: (page: Page) => unknown[]): Output =>
-  async (RED, job, type, row) => {
-    const target = targetOf(RED, job);
+  async (RED, job, target, type, row) => {
     const { parts, ...rest } = target.rest(job.msg);
     // A length above one makes the join node combine parts that are arrays into one array.
     const group = {
@@ -117,8 +125,7 @@ const wholePage = ({ records }: Page) => (records.length > 0 ? [records] : []);
 const outputs: Record<string, Output> = {
   body: single((body) => body),
   data: single((body) => (Object.hasOwn(Object(body), "data") ? (body as { data: unknown }).data : body)),
-  async all(RED, job, type, row) {
-    const target = targetOf(RED, job);
+  async all(RED, job, target, type, row) {
     const payload: unknown[] = [];
     let seo = {};
     let total: number | undefined;
@@ -138,8 +145,11 @@ const outputs: Record<string, Output> = {
 export function registerOperation(RED: NodeAPI, type: string, row: Operation): void {
   RED.nodes.registerType(type, function (config: Config) {
     RED.nodes.createNode(this, config);
-    handleInput(RED, this, type, row, config, (job) =>
-      (outputs[String(job.settings.output)] as Output)(RED, job, type, row),
-    );
+    let target: Target | undefined;
+    handleInput(RED, this, type, row, config, async (job) => {
+      target ??= createTarget(RED, job.settings.target);
+      target.check(job.msg);
+      return (outputs[String(job.settings.output)] as Output)(RED, job, target, type, row);
+    });
   });
 }

@@ -21,7 +21,7 @@ import { rowOf } from "./operations.js";
 import { readPages } from "./pages.js";
 import { createLane, createQueue, createTask, type Lane, type Message, type Task } from "./queue.js";
 import type { Intent } from "./reconcile/look.js";
-import { createReconciler } from "./reconcile/reconcile.js";
+import { createReconciler, type Ticket } from "./reconcile/reconcile.js";
 import { decide } from "./retry.js";
 import { createTurns, deferred } from "./turns.js";
 
@@ -106,8 +106,7 @@ export function createClient(options: ClientOptions) {
     let reconciled: Answer["reconciled"];
     const figures = () => {
       const duration = performance.now() - called;
-      const waited = Math.round(duration - busy);
-      return { attempts, duration: Math.round(duration), waited, ...(reconciled && { reconciled }) };
+      return { attempts, duration: Math.round(duration), waited: Math.round(duration - busy) };
     };
 
     async function attempt(): Promise<Response | SeoError> {
@@ -133,8 +132,8 @@ export function createClient(options: ClientOptions) {
     }
 
     /** Finds out what became of an attempt: the response, or the error with what is certain now. */
-    async function findOut(result: Response | SeoError): Promise<Response | SeoError> {
-      if (!ticket || !(result instanceof SeoError) || !result.details.uncertain) return result;
+    async function findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
+      if (!(result instanceof SeoError) || !result.details.uncertain) return result;
       // Until it is found out; a cancellation can come first.
       uncertain = true;
       lost?.();
@@ -161,9 +160,14 @@ export function createClient(options: ClientOptions) {
       if (newest) await queue.hold(task, newest);
       let before = intent && ticket ? interrupted : undefined;
       for (;;) {
-        const result = await findOut(before ?? (await attempt()));
+        const ended = before ?? (await attempt());
+        const result = ticket ? await findOut(ended, ticket) : ended;
         before = undefined;
-        if (!(result instanceof SeoError)) return { ...result, ...figures() };
+        if (!(result instanceof SeoError)) {
+          const { statusCode, headers, body } = result;
+          const { duration, waited } = figures();
+          return { statusCode, headers, body, attempts, duration, waited, ...(reconciled && { reconciled }) };
+        }
         if (row.deletes && uncertain && result.code === "SEO_NOT_FOUND")
           return { statusCode: 404, headers: {}, body: null, ...figures(), alreadyDeleted: true };
         uncertain ||= row.method !== "GET" && result.details.uncertain === true;
