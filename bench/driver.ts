@@ -6,6 +6,9 @@ export type Message = { payload?: unknown; received(msg: Message): void; [proper
 /** By node ID: sends a message to the node that is wired to the driver. */
 export const drivers = new Map<string, (msg: Message) => void>();
 
+/** By node ID: gets what the driver receives, in place of the message's own `received`. */
+export const receivers = new Map<string, (msg: Message) => void>();
+
 /** The driver `id` in a flow, wired to `target`. */
 export const driver = (id: string, target?: string) => ({ id, type: "bench-driver", wires: target ? [[target]] : [] });
 
@@ -16,7 +19,7 @@ export default function register(RED: NodeAPI): void {
     drivers.set(config.id, (msg) => this.send(msg as never));
     this.on("input", (msg, _send, done) => {
       const message = msg as unknown as Message;
-      message.received(message);
+      (receivers.get(config.id) ?? message.received)(message);
       done();
     });
   });
