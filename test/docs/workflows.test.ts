@@ -34,6 +34,16 @@ describe("The workflows", () => {
   }
 });
 
+describe("A release", () => {
+  it("is published only after the dependencies and the tests were checked, with provenance and a list of components", () => {
+    const steps = [...read(join(folder, "release.yml")).matchAll(/- run: (.*)$/gm)].map(([, step = ""]) => step);
+    const at = (step: string) => steps.findIndex((one) => one.startsWith(step));
+    for (const step of ["npm audit --omit=dev", "npm audit signatures", "npm run check", "npm test", "npm sbom"])
+      assert.ok(at(step) >= 0 && at(step) < at("npm publish"), step);
+    assert.deepEqual(JSON.parse(read("package.json")).publishConfig, { access: "public", provenance: true });
+  });
+});
+
 describe("Dependabot", () => {
   it("updates the packages and the actions, and leaves alone only what is installed", () => {
     const { updates } = parse(read(".github/dependabot.yml")) as {
