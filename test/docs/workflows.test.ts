@@ -61,11 +61,13 @@ describe("Dependabot", () => {
 });
 
 describe("The notes of a release", () => {
-  const changelog = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-01-02\n\n### Added\n\n- A [link](x).\n\n";
+  const changelog =
+    "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-01-02\n\n### Added\n\n- A [link](docs/x.md), [more](https://example.com).\n\n";
   const links = "[Unreleased]: https://example.com\n[1.2.0]: https://example.com\n";
 
   it("are the version's section of the CHANGELOG", () => {
-    const expected = "### Added\n\n- A [link](x).";
+    const page = "https://github.com/seo-reports/node-red/blob/v1.2.0/docs/x.md";
+    const expected = `### Added\n\n- A [link](${page}), [more](https://example.com).`;
     assert.equal(releaseNotes("v1.2.0", changelog + links, "1.2.0"), expected);
     assert.equal(releaseNotes("v1.2.0", `${changelog}## [1.1.0] - 2025\n\n- Old.\n\n${links}`, "1.2.0"), expected);
   });
