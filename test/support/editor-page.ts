@@ -153,7 +153,7 @@ export async function openEditor(page: Page, url: string, token: string) {
         const { service } = RED.nodes.node(which);
         return { ...driver.node(which), properties: { service } };
       }, id),
-    /** What axe-core finds in the dialog on top, with its fold open, in the light or in the dark theme; and the background. */
+    /** What axe-core finds in the dialog on top, with its fold open, in the light or in the dark theme; and the color of its text. */
     violations: (dark: boolean) =>
       page.evaluate(async (on) => {
         const form = [...document.querySelectorAll<HTMLElement>(".seo-form")].at(-1);
@@ -161,13 +161,13 @@ export async function openEditor(page: Page, url: string, token: string) {
         for (const fold of folded) fold.setAttribute("open", "");
         document.documentElement.classList.toggle("nr-theme-dark", on);
         const { violations } = await axe.run(form);
-        const background = getComputedStyle(form?.closest(".red-ui-tray-body") ?? document.body).backgroundColor;
+        const { color } = getComputedStyle(form ?? document.body);
         document.documentElement.classList.remove("nr-theme-dark");
         for (const fold of folded) fold.removeAttribute("open");
         const found = violations.flatMap(({ id, nodes }) =>
           nodes.map(({ html, failureSummary }) => [id, html, failureSummary]),
         );
-        return { found, background };
+        return { found, color };
       }, dark),
     open: (id: string) => page.evaluate((which) => driver.open(which), id),
     close: (button: "ok" | "cancel") => page.evaluate((end) => driver.close(end), button),

@@ -113,7 +113,7 @@ describe("The editor in Chromium", function () {
   const accessible = async (name: string) => {
     const [light, dark] = [await editor.violations(false), await editor.violations(true)];
     assert.deepEqual([light.found, dark.found], [[], []], name);
-    assert.equal(light.background === dark.background, nodeRed().version.startsWith("4."), dark.background);
+    assert.equal(light.color === dark.color, nodeRed().version.startsWith("4."), dark.color);
   };
   /** Asserts that the labels break only between words, at the usual width of an edit dialog. */
   const legible = async (name: string) => {
