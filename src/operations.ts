@@ -243,11 +243,14 @@ const target: Field = {
   help: "Property of msg for the result. If it is not payload, msg.payload is unchanged.",
 };
 const single = { output, target };
-const listing: Record<string, Field> = {
-  output: { ...output, values: { ...output.values, ...collected } },
-  limit: { ...limit, shown: { output: Object.keys(collected) } },
+/** Only reports have checks. */
+const issues = { issues: "Issues: one message per failed check" };
+const report = { output: { ...output, values: { ...output.values, ...issues } }, target };
+const listing = (streams: Record<string, string>): Record<string, Field> => ({
+  output: { ...output, values: { ...output.values, ...streams } },
+  limit: { ...limit, shown: { output: Object.keys(streams) } },
   target,
-};
+});
 const method: Field = {
   kind: "choice",
   label: "Method",
@@ -274,7 +277,7 @@ export const operations = {
     method: "GET",
     path: "/api/v1/reports",
     list: "id",
-    options: listing,
+    options: listing({ ...collected, ...issues }),
     params: {
       search,
       search_by: searchBy({ url: "URL" }),
@@ -294,7 +297,7 @@ export const operations = {
     path: "/api/v1/reports/{id}",
     main: "reportId",
     done: "received",
-    options: single,
+    options: report,
     params: { reportId },
   }),
   "seo-report-store": define({
@@ -310,7 +313,7 @@ export const operations = {
     timeout: REPORT_TIMEOUT,
     main: "url",
     done: "stored",
-    options: single,
+    options: report,
     params: {
       url,
       privacy: { ...privacy, default: "0" },
@@ -333,7 +336,7 @@ export const operations = {
     timeout: REPORT_TIMEOUT,
     main: "reportId",
     done: "updated",
-    options: { method, ...single },
+    options: { method, ...report },
     params: {
       reportId,
       privacy,
@@ -363,7 +366,7 @@ export const operations = {
     method: "GET",
     path: "/api/v1/projects",
     list: "project",
-    options: listing,
+    options: listing(collected),
     params: {
       search,
       search_by: searchBy({ project: "Name" }),
