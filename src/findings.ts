@@ -1,3 +1,5 @@
+import { isObject, type Json } from "./json.js";
+
 /** A check of a report, as a payload. */
 export interface Issue {
   /** The report's ID, URL and project, as the service returned them; null if it did not. */
@@ -22,16 +24,12 @@ export interface Finding {
   issue(): Issue;
 }
 
-type Json = Record<string, unknown>;
-
 const MOST_ERRORS = 10;
 
 /** The types of a field differ between responses. */
 const verdicts = new Map<unknown, boolean>([true, 1, "1"].map((value) => [value, true]));
 for (const value of [false, 0, "0"]) verdicts.set(value, false);
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isNested = (value: unknown) => typeof value === "object" && value !== null;
 
 /**

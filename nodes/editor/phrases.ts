@@ -68,6 +68,7 @@ export const phrases = {
     noIssues: "no issues",
     noChecks: "no checks in the response",
     changes: "__created__ created, __changed__ changed, __deleted__ deleted",
+    checks: "__failed__ failed, __fixed__ fixed",
     overwritten: "The saved state could not be read. This run is treated as the first one.",
     dropped: "Waiting messages dropped: __count__",
     audit: "__done__ of __total__ · __left__ left",
