@@ -47,7 +47,7 @@ export function createSchedule(RED: NodeAPI, node: Node, minutes: unknown) {
     ended(id: unknown): void {
       if (pending !== undefined && pending !== id) return;
       pending = undefined;
-      if (active && interval >= MINUTE) wait(spread(interval));
+      if (Number.isSafeInteger(interval / MINUTE) && interval > 0) wait(spread(interval));
     },
   };
 }
