@@ -7,6 +7,11 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
+interface Packed {
+  filename: string;
+  files: { path: string }[];
+}
+
 const run = promisify(execFile);
 const require = createRequire(import.meta.url);
 
@@ -25,19 +30,28 @@ export function nodeRed(): { name: string; version: string; script: string } {
   return { name, version, script: join(dirname(manifest), "red.js") };
 }
 
+/** Runs npm in the package's folder. On Windows it is a batch file, which needs a shell. */
+const npm = (...args: string[]) =>
+  run("npm", args, { cwd: root, maxBuffer: 1 << 24, shell: process.platform === "win32" });
+
+/** Packs the built package into a folder, and returns the path of the archive and of every file in it. */
+export async function packInto(folder: string): Promise<{ archive: string; files: string[] }> {
+  const { stdout } = await npm("pack", "--ignore-scripts", "--json", "--pack-destination", folder);
+  const packed = JSON.parse(stdout) as Packed[] | Record<string, Packed>;
+  const [{ filename, files } = { filename: "", files: [] }] = Object.values(packed);
+  return { archive: join(folder, filename), files: files.map(({ path }) => path) };
+}
+
 /** Packs the built package and installs it into a user directory, as the palette manager would, beside what is there. */
 export async function installPackage(userDir: string): Promise<void> {
   mkdirSync(userDir, { recursive: true });
   const manifest = join(userDir, "package.json");
   if (!existsSync(manifest))
     writeFileSync(manifest, JSON.stringify({ name: "seo-reports-sandbox-user", private: true }));
-  const npm = (...args: string[]) => run("npm", args, { cwd: root, maxBuffer: 1 << 24 });
-  const { stdout } = await npm("pack", "--ignore-scripts", "--json", "--pack-destination", userDir);
-  const packed = JSON.parse(stdout) as { filename: string }[] | Record<string, { filename: string }>;
-  const [{ filename } = { filename: "" }] = Object.values(packed);
+  const { archive } = await packInto(userDir);
   const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--omit=dev"];
-  await npm("install", "--prefix", userDir, ...quietly, join(userDir, filename));
-  rmSync(join(userDir, filename));
+  await npm("install", "--prefix", userDir, ...quietly, archive);
+  rmSync(archive);
 }
 
 /** Links the built package into a user directory, as `npm link` would. */

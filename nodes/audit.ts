@@ -181,7 +181,7 @@ export function registerAudit(RED: NodeAPI): void {
     }
 
     node.on("close", (removed: boolean, done: () => void) => {
-      close(removed)
+      void close(removed)
         .catch((cause) => node.error(reasonOf(cause)))
         .then(done);
     });

@@ -103,7 +103,7 @@ export function handleInput(
       readonly done: Done,
     ) {}
     start(): void {
-      run(this);
+      void run(this);
     }
     refuse(error: SeoError): void {
       if (!lane.closed) fail(this.msg, this.done, error);

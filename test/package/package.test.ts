@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { installPackage, type Running, root, startNodeRed } from "../../dev/nodered.js";
+import { promisify } from "node:util";
+import { installPackage, packInto, type Running, root, startNodeRed } from "../../dev/nodered.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { nodeTypes, operations } from "../../src/operations.js";
 
@@ -12,15 +13,14 @@ const KEY = "canary-key-5f0c1e";
 const PASSWORD = "canary-password";
 const types = ["seo-service", ...Object.keys(nodeTypes)];
 
-/** All files of the package, by folder and extension. */
-const allowed = [
-  /^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
-  /^dist\/(src|sandbox)\/([a-z]+\/)?[a-z]+\.js$/,
-  /^dist\/nodes\/[a-z-]+\.(js|html)$/,
-  /^dist\/nodes\/icons\/seo-[a-z-]+\.svg$/,
-  /^dist\/nodes\/locales\/[a-zA-Z-]+\/seo-reports\.(json|html)$/,
-  /^examples\/[^/]+\.json$/,
-  /^examples\/urls\.csv$/,
+/** All files of the package by folder and extension, and the source that each is made from. */
+const allowed: [file: RegExp, source: string][] = [
+  [/^(package\.json|README\.md|LICENSE|CHANGELOG\.md|examples\/(?:[^/]+\.json|urls\.csv))$/, "$1"],
+  [/^dist\/((?:src|sandbox)\/(?:[a-z]+\/)?[a-z]+|nodes\/[a-z-]+)\.js$/, "$1.ts"],
+  [/^dist\/(src\/[a-z]+)\.d\.ts$/, "$1.ts"],
+  [/^dist\/nodes\/seo-reports\.html$/, "nodes/editor/page.ts"],
+  [/^dist\/nodes\/(icons\/seo-[a-z-]+\.svg)$/, "$1"],
+  [/^dist\/(nodes\/locales\/[a-zA-Z-]+)\/seo-reports\.(?:json|html)$/, "$1.json"],
 ];
 
 /** An HTTP endpoint for each node: the request body is its input, the response its output or error. */
@@ -91,19 +91,18 @@ describe("The packed package", function () {
     if (!installed) rmSync(userDir, { recursive: true, force: true });
   });
 
-  it("contains the files it needs and no others", () => {
-    const [packed] = JSON.parse(
-      execFileSync("npm", ["pack", "--dry-run", "--ignore-scripts", "--json"], { cwd: root, encoding: "utf8" }),
-    ) as [{ files: { path: string }[] }];
-    const files = packed.files.map(({ path }) => path);
-    assert.deepEqual(
-      files.filter((path) => !allowed.some((one) => one.test(path))),
-      [],
+  it("contains the files it needs and no others", async () => {
+    const { archive, files } = await packInto(userDir);
+    rmSync(archive);
+    const unexplained = files.filter(
+      (path) =>
+        !allowed.some(([file, source]) => file.test(path) && existsSync(join(root, path.replace(file, source)))),
     );
-    for (const one of allowed)
+    assert.deepEqual(unexplained, []);
+    for (const [file] of allowed)
       assert.ok(
-        files.some((path) => one.test(path)),
-        String(one),
+        files.some((path) => file.test(path)),
+        String(file),
       );
   });
 
@@ -176,5 +175,40 @@ describe("The packed package", function () {
     const told = await Promise.all(answers.map(async (path) => (await get(path)).text()));
     assert.ok(nodeRed.log.some((line) => line.includes("[audit]")));
     assert.doesNotMatch([JSON.stringify(refused), ...told, ...nodeRed.log].join("\n"), /canary-(key|password)/);
+  });
+
+  describe("as a library", () => {
+    const folder = () => join(userDir, "library");
+    const run = async (...args: string[]) => {
+      const env = { ...process.env, SEO_BASE_URL: sandbox.url, SEO_API_KEY: KEY };
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: folder(), env }).catch(
+        (error) => error,
+      );
+      return stdout + stderr;
+    };
+
+    it("runs the sample of its page, which compiles with the package's types", async () => {
+      const page = readFileSync(join(root, "docs/library.md"), "utf8");
+      const [, sample = assert.fail("no sample")] = /```ts\n([\s\S]*?)```/.exec(page) ?? [];
+      mkdirSync(folder(), { recursive: true });
+      writeFileSync(join(folder(), "sample.mts"), sample);
+      const strict = ["--strict", "--exactOptionalPropertyTypes", "--module", "nodenext", "--target", "es2023"];
+      const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")];
+      const compiler = join(root, "node_modules/typescript/bin/tsc");
+      assert.equal(await run(compiler, ...strict, ...types, "sample.mts"), "");
+      assert.match(
+        await run("sample.mjs"),
+        /^Report: created\.\n(Page \d of \d: \d+ reports\.\n)+SEO_NOT_FOUND: .+\n$/,
+      );
+    });
+
+    it("exports nothing else", async () => {
+      for (const path of ["", "/client.js", "/dist/src/client.js", "/dist/nodes/seo-reports.js"])
+        assert.match(
+          await run("-e", `import("@seo-reports/node-red${path}").catch(({ code }) => console.log(code))`),
+          /^ERR_PACKAGE_PATH_NOT_EXPORTED$/m,
+          path,
+        );
+    });
   });
 });

@@ -89,7 +89,7 @@ describe("The client", () => {
         behave = (socket) => socket.write(failed(status, headers));
         open({ retries: "1" });
         const lane = createLane();
-        show(lane);
+        void show(lane);
         while (lane.waiting === 0) await late(1);
         const near = (wait: number, wanted: number) => wait <= wanted && wait >= wanted - 200;
         const [mine, others] = [client.waitingFor(lane), client.waitingFor(createLane())];
@@ -274,7 +274,7 @@ describe("The client", () => {
     it("refuses a message if the queue is full", async () => {
       behave = () => {};
       open({ concurrency: "1", queue: "1" });
-      show();
+      void show();
       await requests(1);
       assert.deepEqual([admit().refused, admit().refused], ["", "SEO_QUEUE_FULL"]);
     });

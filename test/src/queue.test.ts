@@ -54,7 +54,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
     /** Sends a further request of an admitted message and returns its number. */
     again(task: Task, sleep = 0): number {
       const job = ++jobs;
-      if (sleep === 0) request(task, job);
+      if (sleep === 0) void request(task, job);
       else
         queue.sleep(task, sleep).then(
           () => request(task, job),

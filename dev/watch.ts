@@ -1,0 +1,43 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { EventEmitter, once } from "node:events";
+import { watch } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { root } from "./nodered.js";
+
+/** `npm run dev`: builds and starts as `npm start` does, and does so again whenever a source changes. The arguments are the same. */
+const SOURCES = ["src", "nodes", "sandbox", "dev", "icons", "examples"];
+/** Milliseconds. An editor can save a file in several steps. */
+const SETTLED = 100;
+const script = (file: string) => join(root, file);
+const builds = [script("node_modules/typescript/bin/tsc"), script("dist/nodes/editor/build.js")];
+
+const sources = new EventEmitter();
+let changed = true;
+for (const folder of SOURCES)
+  watch(script(folder), { recursive: true }, () => {
+    changed = true;
+    sources.emit("change");
+  });
+
+let running: ChildProcess | undefined;
+async function stop(): Promise<void> {
+  if (!running || running.exitCode !== null || running.signalCode !== null) return;
+  running.kill("SIGTERM");
+  await once(running, "exit");
+}
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop().then(() => process.exit()));
+
+for (;;) {
+  if (!changed) await once(sources, "change");
+  await setTimeout(SETTLED);
+  changed = false;
+  const built = builds.every(
+    (file) => spawnSync(process.execPath, [file], { cwd: root, stdio: "inherit" }).status === 0,
+  );
+  if (built) {
+    await stop();
+    running = spawn(process.execPath, [script("dist/dev/start.js"), ...process.argv.slice(2)], { stdio: "inherit" });
+  }
+  console.log(built ? "Built. Waiting for changes…" : "The build failed. Waiting for changes…");
+}

@@ -1,0 +1,114 @@
+/** The package as a library: what `@seo-reports/node-red/client` exports. Everything else is internal. */
+import { createClient as connect } from "./client.js";
+import type { ProxyOptions, TlsOptions } from "./config.js";
+import { SeoError } from "./errors.js";
+import { type operations, rowOf, service } from "./operations.js";
+import { readPages } from "./pages.js";
+import { submit } from "./submit.js";
+
+export type { ProxyOptions, TlsOptions } from "./config.js";
+export type { Code, Details } from "./errors.js";
+export { SeoError };
+
+/** An operation of the service, by its node type. */
+export type Operation = keyof typeof operations;
+
+/** An operation that returns a list. */
+export type List = Extract<Operation, `${string}-list`>;
+
+/** The parameters of an operation, by the names in the reference. Blank values are not sent. */
+export type Input<O extends Operation> = {
+  [Name in keyof (typeof operations)[O]["params"]]?: string | number | boolean | undefined;
+};
+
+/** The settings of an SEO service node. A setting that is absent has the value of a new node. */
+export interface ClientOptions {
+  /** URL of the service, without /api/v1. */
+  baseUrl: string;
+  apiKey: string;
+  /** Seconds for one attempt. */
+  timeout?: number;
+  /** Requests in flight. */
+  concurrency?: number;
+  /** Requests a minute. */
+  rate?: number;
+  /** Further attempts after a failed one, if resending is safe. */
+  retries?: number;
+  /** Seconds that the service can work on a request. If a response is lost, the outcome is looked up during this time; 0: never. */
+  reconcile?: number;
+  tls?: TlsOptions;
+  proxy?: ProxyOptions;
+}
+
+/** A response, and what it took to get it. */
+export interface Response {
+  statusCode: number;
+  headers: Record<string, string | string[] | undefined>;
+  /** The JSON of the response; null if it is empty. */
+  body: unknown;
+  attempts: number;
+  /** Milliseconds from the call to the response, and those of them without a request in flight. */
+  duration: number;
+  waited: number;
+  /** The response was lost, and the outcome was looked up: requests that it took, and milliseconds since the request was sent. */
+  reconciled?: { looks: number; after: number };
+  /** A delete found nothing to delete after an attempt whose outcome was unknown. */
+  alreadyDeleted?: true;
+  /** What `seo-report-store` did. */
+  outcome?: "created" | "regenerated" | "fresh";
+}
+
+/** A page of a list that is read completely. */
+export interface Page {
+  /** The records that no earlier page had. */
+  records: unknown[];
+  /** From 1. */
+  page: number;
+  pages: number | undefined;
+  total: number | undefined;
+  response: Response;
+}
+
+/** One account of the service. All calls share its limits. */
+export interface Client {
+  /** Validates the input and sends the request, with the retries that are safe. Rejects with an SeoError. */
+  call<O extends Operation>(operation: O, input?: Input<O>): Promise<Response>;
+  /** Reads a list to its end. A page is requested when it is needed. Rejects with an SeoError. */
+  pages<L extends List>(operation: L, input?: Input<L>): AsyncIterable<Page>;
+  /** Cancels what is in flight or waiting, with SEO_CANCELLED, and closes the connections. */
+  close(): Promise<void>;
+}
+
+/** A lookup waits on a timer that lets the process end. Node-RED goes on because of its server; a script needs this. */
+async function keepAlive<Value>(work: () => Promise<Value>): Promise<Value> {
+  const alive = setInterval(() => {}, 60_000);
+  return work().finally(() => clearInterval(alive));
+}
+
+/** Opens an account of the service. Nothing is sent. Throws SEO_CONFIG if an option is invalid. */
+export function createClient(options: ClientOptions): Client {
+  const client = connect({ reconcile: service.reconcile?.initial, ...options });
+  return {
+    call: (operation, input = {}) =>
+      keepAlive(async () => {
+        const row = rowOf(operation);
+        const values = client.validate(row, input, {});
+        return row.params.existing ? submit(client, operation, values) : client.send(operation, values);
+      }),
+
+    async *pages(operation, input = {}) {
+      const row = rowOf(operation);
+      if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
+      const values = client.validate(row, { per_page: "100", ...input }, {});
+      const get = (extra: Record<string, string>) => keepAlive(() => client.send(operation, values, { extra }));
+      for await (const { answer: response, records, page, pages, total } of readPages(get, {
+        id: row.list,
+        limit: 0,
+        ahead: 0,
+      }))
+        yield { records, page, pages, total, response };
+    },
+
+    close: () => client.close(),
+  };
+}

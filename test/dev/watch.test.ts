@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { root } from "../../dev/nodered.js";
+
+/** What the build and `npm start` read. */
+const PARTS = [
+  ...["src", "nodes", "sandbox", "dev", "test", "bench", "icons", "examples", "dist"],
+  ...["package.json", "tsconfig.json", "README.md"],
+];
+
+describe("npm run dev", function () {
+  this.timeout(120_000);
+  const folder = mkdtempSync(join(tmpdir(), "seo-dev-"));
+  let child: ChildProcess;
+  let output = "";
+  before(() => {
+    for (const part of PARTS) cpSync(join(root, part), join(folder, part), { recursive: true });
+    symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+    child = spawn(process.execPath, [join(folder, "dist/dev/watch.js"), "--port", "0"], { cwd: folder });
+    for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk) => (output += chunk));
+  });
+  after(async () => {
+    child.kill("SIGINT");
+    await once(child, "close");
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const printed = async (text: string) => {
+    while (!output.includes(text)) await sleep(50);
+    return output;
+  };
+  const edit = (from: string, to: string) => {
+    output = "";
+    const file = join(folder, "src/operations.ts");
+    writeFileSync(file, readFileSync(file, "utf8").replace(from, to));
+  };
+  /** The help of the Node-RED that has started. */
+  const help = async () => {
+    const [, url] = /open (http\S+)/.exec(await printed("Press Ctrl+C")) ?? [];
+    return (await fetch(`${url}/nodes`, { headers: { accept: "text/html" } })).text();
+  };
+
+  it("restarts Node-RED with what has changed", async () => {
+    const [old, now] = ["Gets a report by its ID.", "Gets one report."];
+    assert.ok((await help()).includes(old));
+    edit(old, now);
+    assert.ok((await help()).includes(now));
+  });
+
+  it("prints the compiler's errors and keeps Node-RED running", async () => {
+    const before = output;
+    edit('help: "Gets one report."', "help: 1");
+    assert.match(await printed("The build failed."), /operations\.ts.*error TS2322/);
+    output = before;
+    assert.ok((await help()).includes("Gets one report."));
+  });
+});

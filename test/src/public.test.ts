@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { type Sandbox, startSandbox } from "../../sandbox/server.js";
+import { type Client, createClient, SeoError } from "../../src/public.js";
+import { startAccount } from "../support/account.js";
+import { listen } from "../support/faulty.js";
+
+const PAGE = "https://example.com/library";
+const apiKey = "sandbox-key";
+
+describe("The library", () => {
+  let sandbox: Sandbox;
+  let client: Client;
+  before(async () => {
+    sandbox = await startSandbox({ apiKey, reports: 230 });
+    client = createClient({ baseUrl: sandbox.url, apiKey });
+  });
+  after(() => Promise.all([client?.close(), sandbox?.close()]));
+  beforeEach(() => {
+    sandbox.requests.length = 0;
+  });
+  const sent = () => sandbox.requests.map(({ method, path, query }) => `${method} ${path}${query && `?${query}`}`);
+
+  it("creates a report, then returns the existing one", async () => {
+    const input = { url: PAGE, existing: "return", maxAge: 7 };
+    const first = await client.call("seo-report-store", input);
+    const second = await client.call("seo-report-store", input);
+    assert.deepEqual([first.outcome, second.outcome], ["created", "fresh"]);
+    assert.deepEqual(second.body, first.body);
+  });
+
+  it("runs an operation without an input", async () => {
+    const { statusCode, attempts, body } = await client.call("seo-project-list");
+    assert.deepEqual([statusCode, attempts], [200, 1]);
+    assert.ok(Array.isArray((body as { data: unknown }).data));
+  });
+
+  it("reads a list to its end, 100 records a page, and a page only when it is needed", async () => {
+    const ids = new Set<unknown>();
+    for await (const { records, page, pages, response } of client.pages("seo-report-list", { result: "" })) {
+      assert.deepEqual([pages, response.statusCode, sent().length], [3, 200, page]);
+      for (const record of records) ids.add((record as { id: number }).id);
+    }
+    assert.equal(ids.size, 231);
+    assert.ok(sent().every((one) => one.includes("per_page=100")));
+  });
+
+  it("rejects invalid input and unknown operations before it sends anything", async () => {
+    const code = (expected: string) => (error: unknown) => error instanceof SeoError && error.code === expected;
+    await assert.rejects(client.call("seo-report-store", {}), code("SEO_INPUT"));
+    await assert.rejects(client.call("seo-report-drop" as "seo-report-list"), code("SEO_INPUT"));
+    const drop = client.pages("seo-report-delete" as "seo-report-list", { reportId: 1 } as object);
+    await assert.rejects(async () => {
+      for await (const _ of drop);
+    }, code("SEO_INPUT"));
+    assert.throws(() => createClient({ baseUrl: "example.com", apiKey }), code("SEO_CONFIG"));
+    assert.deepEqual(sent(), []);
+  });
+
+  it("cancels what is in flight when it is closed", async () => {
+    const server = await listen(() => {});
+    const silent = createClient({ baseUrl: server.url, apiKey });
+    const call = silent.call("seo-report-list");
+    while (server.requests.length === 0) await new Promise(setImmediate);
+    await Promise.all([assert.rejects(call, { code: "SEO_CANCELLED" }), silent.close()]);
+    await server.close();
+  });
+
+  it("keeps a script alive until a lost response is looked up, and no longer", async () => {
+    const account = await startAccount({ fate: () => "carried out, then cut" });
+    const script = `
+      import { createClient } from ${JSON.stringify(new URL("../../src/public.js", import.meta.url).href)};
+      const client = createClient({ baseUrl: "${account.url}", apiKey: "${apiKey}", reconcile: 1 });
+      const { body, reconciled } = await client.call("seo-report-store", { url: "${PAGE}" });
+      console.log(body.data.id, reconciled.looks);`;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+    assert.match(stdout, /^1 \d\n$/);
+    assert.equal(account.reports.length, 1);
+    await account.close();
+  });
+});
