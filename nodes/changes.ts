@@ -51,7 +51,7 @@ function openState(RED: NodeAPI, node: Node, store: string | undefined) {
 
 /** Lists the reports and sends a message for each change. The new state is saved only after all of them were sent. */
 async function compareReports(RED: NodeAPI, node: Node, service: string, job: Job): Promise<StatusText> {
-  const { settings, input, msg, send } = job;
+  const { settings, input, msg } = job;
   const row = operations[LIST];
   const state = openState(RED, node, settings.store);
   const of = JSON.stringify([service, job.client.base, Object.entries(input)]);
@@ -82,7 +82,7 @@ async function compareReports(RED: NodeAPI, node: Node, service: string, job: Jo
   for (const { change, record, previous, fields } of found) {
     counts[change]++;
     const metadata = { ...seo, operation: TYPE, change, ...(previous && { previous }), ...(fields && { fields }) };
-    send({ ...RED.util.cloneMessage({ ...rest, seo: metadata }), payload: record });
+    job.send({ ...RED.util.cloneMessage({ ...rest, seo: metadata }), payload: record });
   }
   const reports = whole ? comparison.seen : { ...known, ...comparison.seen };
   await state.write({ of, reports }).catch((error: SeoError) => {

@@ -7,25 +7,19 @@ import type { ServiceNode } from "./service.js";
 import { createSources, type Message, reasonOf } from "./sources.js";
 import { createStatus } from "./status.js";
 
-/** The tools that all messages of a node share. */
-interface Tools {
-  client: Client;
+/** What a node does with one message; its requests are sent for it. */
+export interface Job extends Task {
+  readonly client: Client;
   /** The node's own properties: its method, its output and so on. */
-  settings: Record<string, string>;
+  readonly settings: Record<string, string>;
+  readonly msg: Message;
+  /** Its parameters, validated. */
+  readonly input: Record<string, string>;
+  /** Milliseconds that it waited for admission, and those since it was received. */
+  readonly queued: number;
+  elapsed(): number;
   /** Shows how many pages of a list were read. */
   progress(page: number, pages: number | undefined, records: number): void;
-}
-
-/** What a node does with one message. */
-export interface Job extends Tools {
-  /** What the message's requests are sent for. */
-  task: Task;
-  msg: Message;
-  /** Its parameters, validated. */
-  input: Record<string, string>;
-  /** Milliseconds that it waited for admission, and those since it was received. */
-  queued: number;
-  elapsed(): number;
   /** Sends the message, or a message made of it; does nothing once the node is closed. */
   send(msg: Message): void;
 }
@@ -76,33 +70,64 @@ export function handleInput(
   const status = createStatus(RED, node);
   const lane = createLane(maxActive);
   const { method = "GET" } = row as Partial<Operation>;
+  let tools: Promise<{ client: Client; settings: Record<string, string> }> | undefined;
   let client: Client | undefined;
-  let tools: Promise<Tools> | undefined;
   let unanswered = 0;
   let closed = false;
 
-  async function load(from: ServiceNode): Promise<Tools> {
+  async function load(from: ServiceNode) {
     client = await from.client();
     status.follow(lane, client);
     const { readSettings } = await import("../src/schema.js");
-    return { client, settings: readSettings(row.options, config), progress: status.progress };
+    return { client, settings: readSettings(row.options, config) };
   }
 
-  /** A message that waits for admission. There can be thousands, so this is all that is kept of each. */
-  class Waiting implements Admitted {
-    readonly lane = lane;
+  /** A message and what is done with it. Thousands can wait for admission, so it holds little, and its methods are shared. */
+  class Received implements Job, Admitted {
     readonly since = performance.now();
+    queued = 0;
     pending = 0;
     closed = false;
     constructor(
-      readonly tools: Tools,
+      readonly client: Client,
+      readonly settings: Record<string, string>,
       readonly input: Record<string, string>,
       readonly msg: Message,
       readonly pass: Send,
       readonly done: Done,
     ) {}
-    start(): void {
-      run(this);
+    get lane() {
+      return lane;
+    }
+    get progress() {
+      return status.progress;
+    }
+    elapsed(): number {
+      return Math.round(performance.now() - this.since);
+    }
+    send(out: Message): void {
+      try {
+        if (!closed) this.pass(out);
+      } catch (cause) {
+        const { attempts } = Object(out.seo) as { attempts?: number };
+        const sentence = `The service responded, but the message could not be sent: ${reasonOf(cause)}`;
+        throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
+      }
+    }
+    async start(): Promise<void> {
+      const { client, msg, done } = this;
+      this.queued = this.elapsed();
+      try {
+        const text = await work(this);
+        report({ _msgid: msg._msgid, seo: msg.seo }, () => {
+          status.succeeded(text);
+          done();
+        });
+      } catch (cause) {
+        fail(msg, done, cause);
+      } finally {
+        client.end(this);
+      }
     }
     refuse(error: SeoError): void {
       if (!lane.closed) fail(this.msg, this.done, error);
@@ -113,34 +138,8 @@ export function handleInput(
     if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
     const { input, from } = await read(msg);
     tools ??= load(service);
-    const loaded = await tools;
-    loaded.client.admit(new Waiting(loaded, loaded.client.validate(row, input, from), msg, pass, done));
-  }
-
-  async function run(task: Waiting): Promise<void> {
-    const { input, msg, pass, done, since } = task;
-    const { client, settings, progress } = task.tools;
-    const elapsed = () => Math.round(performance.now() - since);
-    const send = (out: Message) => {
-      try {
-        if (!closed) pass(out);
-      } catch (cause) {
-        const { attempts } = Object(out.seo) as { attempts?: number };
-        const sentence = `The service responded, but the message could not be sent: ${reasonOf(cause)}`;
-        throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
-      }
-    };
-    try {
-      const text = await work({ client, settings, progress, task, msg, input, queued: elapsed(), elapsed, send });
-      report({ _msgid: msg._msgid, seo: msg.seo }, () => {
-        status.succeeded(text);
-        done();
-      });
-    } catch (cause) {
-      fail(msg, done, cause);
-    } finally {
-      client.end(task);
-    }
+    const { client, settings } = await tools;
+    client.admit(new Received(client, settings, client.validate(row, input, from), msg, pass, done));
   }
 
   function fail(msg: Message, done: Done, cause: unknown): void {

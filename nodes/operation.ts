@@ -59,15 +59,15 @@ function createTarget(RED: NodeAPI, target = "payload"): Target {
 const single =
   (payload: (body: unknown) => unknown): Output =>
   async (RED, job, target, type, row) => {
-    const { client, task, settings, input, msg, queued, elapsed, send } = job;
-    const options = { task, method: settings.method };
+    const { client, input, msg } = job;
+    const options = { task: job, method: job.settings.method };
     const answer = await (row.params.existing
       ? submit(client, type, input, options)
       : client.send(type, input, options));
     const shape = row.list ? readShape(answer.body) : undefined;
     target.set(msg, payload(answer.body));
-    msg.seo = metadata(type, { ...answer, duration: elapsed(), waited: queued + answer.waited }, shape);
-    send(msg);
+    msg.seo = metadata(type, { ...answer, duration: job.elapsed(), waited: job.queued + answer.waited }, shape);
+    job.send(msg);
     if (shape) return figures(RED, shape.records.length, shape.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
     const { outcome = "created" } = answer as { outcome?: Outcome };
@@ -146,7 +146,7 @@ export function registerOperation(RED: NodeAPI, type: string, row: Operation): v
   RED.nodes.registerType(type, function (config: Config) {
     RED.nodes.createNode(this, config);
     let target: Target | undefined;
-    handleInput(RED, this, type, row, config, async (job) => {
+    handleInput(RED, this, type, row, config, (job) => {
       target ??= createTarget(RED, job.settings.target);
       target.check(job.msg);
       return (outputs[String(job.settings.output)] as Output)(RED, job, target, type, row);
