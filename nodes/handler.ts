@@ -7,11 +7,14 @@ import type { ServiceNode } from "./service.js";
 import { createSources, type Message, reasonOf } from "./sources.js";
 import { createStatus } from "./status.js";
 
-/** What a node does with one message; its requests are sent for it. */
-export interface Job extends Task {
+interface Tools {
   readonly client: Client;
   /** The node's own properties: its method, its output and so on. */
   readonly settings: Record<string, string>;
+}
+
+/** What a node does with one message; its requests are sent for it. */
+export interface Job extends Task, Tools {
   readonly msg: Message;
   /** Its parameters, validated. */
   readonly input: Record<string, string>;
@@ -70,16 +73,17 @@ export function handleInput(
   const status = createStatus(RED, node);
   const lane = createLane(maxActive);
   const { method = "GET" } = row as Partial<Operation>;
-  let tools: Promise<{ client: Client; settings: Record<string, string> }> | undefined;
-  let client: Client | undefined;
+  let loading: Promise<Tools> | undefined;
+  let tools: Tools | undefined;
   let unanswered = 0;
   let closed = false;
 
-  async function load(from: ServiceNode) {
-    client = await from.client();
+  async function load(from: ServiceNode): Promise<Tools> {
+    const client = await from.client();
     status.follow(lane, client);
     const { readSettings } = await import("../src/schema.js");
-    return { client, settings: readSettings(row.options, config) };
+    tools = { client, settings: readSettings(row.options, config) };
+    return tools;
   }
 
   /** A message and what is done with it. Thousands can wait for admission, so it holds little, and its methods are shared. */
@@ -137,8 +141,8 @@ export function handleInput(
   async function receive(msg: Message, pass: Send, done: Done): Promise<void> {
     if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
     const { input, from } = await read(msg);
-    tools ??= load(service);
-    const { client, settings } = await tools;
+    loading ??= load(service);
+    const { client, settings } = tools ?? (await loading);
     client.admit(new Received(client, settings, client.validate(row, input, from), msg, pass, done));
   }
 
@@ -169,7 +173,7 @@ export function handleInput(
 
   node.on("close", (done: () => void) => {
     lane.closed = true;
-    client?.cancel(lane);
+    tools?.client.cancel(lane);
     // What was in flight is reported before this runs; the rest was never sent.
     setImmediate(() => {
       if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));

@@ -109,6 +109,7 @@ export function createClient(options: ClientOptions) {
       return { attempts, duration: Math.round(duration), waited: Math.round(duration - busy) };
     };
 
+    /** One request, with a slot. */
     async function attempt(): Promise<Response | SeoError> {
       const slot = queue.acquire(task);
       if (slot) await slot;
