@@ -31,7 +31,7 @@ async function sendChanges<S extends object>(
   of: string,
   job: Job,
 ): Promise<StatusText> {
-  const { settings, msg, send } = job;
+  const { settings, msg } = job;
   const { changes: kinds = "", only = "", below } = settings;
   const kept = await state.read();
   if (kept !== undefined && !isSaved(kept)) node.warn(RED._("seo-reports.status.overwritten"));
@@ -59,7 +59,7 @@ async function sendChanges<S extends object>(
   const counts = Object.fromEntries(subject.kinds.map((kind) => [kind, 0]));
   for (const { change, payload, details } of found) {
     counts[change] = Number(counts[change]) + 1;
-    send({ ...RED.util.cloneMessage({ ...rest, seo: { ...seo, operation: TYPE, change, ...details } }), payload });
+    job.send({ ...RED.util.cloneMessage({ ...rest, seo: { ...seo, operation: TYPE, change, ...details } }), payload });
   }
   await state.write({ ...comparison.state(whole), of, at: Date.now() }).catch((error: SeoError) => {
     throw error.with({ attempts: seo.attempts });

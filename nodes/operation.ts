@@ -61,13 +61,14 @@ function createTarget(RED: NodeAPI, target = "payload"): Target {
 const unwrap = (body: unknown) => (Object.hasOwn(Object(body), "data") ? (body as { data: unknown }).data : body);
 
 /** Sends one request; resolves with its response and the `msg.seo` of it. */
-async function request({ client, task, settings, input, queued, elapsed }: Job, type: string, row: Operation) {
-  const options = { task, method: settings.method };
+async function request(job: Job, type: string, row: Operation) {
+  const { client, input, queued } = job;
+  const options = { task: job, method: job.settings.method };
   const answer: Answer & { outcome?: Outcome } = await (row.params.existing
     ? submit(client, type, input, options)
     : client.send(type, input, options));
   const shape = row.list ? readShape(answer.body) : undefined;
-  const seo = metadata(type, { ...answer, duration: elapsed(), waited: queued + answer.waited }, shape);
+  const seo = metadata(type, { ...answer, duration: job.elapsed(), waited: queued + answer.waited }, shape);
   return { ...answer, shape, seo };
 }
 
@@ -75,10 +76,10 @@ async function request({ client, task, settings, input, queued, elapsed }: Job, 
 const single =
   (payload: (body: unknown) => unknown): Output =>
   async (RED, job, target, type, row) => {
-    const { input, msg, send } = job;
+    const { input, msg } = job;
     const { body, shape, seo, outcome = "created" } = await request(job, type, row);
     target.set(msg, payload(body));
-    send(Object.assign(msg, { seo }));
+    job.send(Object.assign(msg, { seo }));
     if (shape) return figures(RED, shape.records.length, shape.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
     const done = outcome === "created" ? row.done : outcome;
@@ -183,7 +184,7 @@ export function registerOperation(RED: NodeAPI, type: string, row: Operation): v
   RED.nodes.registerType(type, function (config: Config) {
     RED.nodes.createNode(this, config);
     let target: Target | undefined;
-    handleInput(RED, this, type, row, config, async (job) => {
+    handleInput(RED, this, type, row, config, (job) => {
       target ??= createTarget(RED, job.settings.target);
       target.check(job.msg);
       return (outputs[String(job.settings.output)] as Output)(RED, job, target, type, row);

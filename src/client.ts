@@ -109,14 +109,16 @@ export function createClient(options: ClientOptions) {
       return { attempts, duration: Math.round(duration), waited: Math.round(duration - busy) };
     };
 
+    /** One request, with a slot. */
     async function attempt(): Promise<Response | SeoError> {
-      await queue.acquire(task);
+      const slot = queue.acquire(task);
+      if (slot) await slot;
       try {
         const sent = ticket?.sending();
-        await sending?.(sent ?? {});
+        if (sending) await sending(sent ?? {});
         attempts++;
         const started = performance.now();
-        const result = await transport.send(row, input, request, ms, task).catch((error: SeoError) => error);
+        const result = await transport.send(row, input, request, ms, task);
         busy += performance.now() - started;
         // Before the slot is released, or it would start the next request of a service that asked for a pause.
         if (result instanceof SeoError) {
