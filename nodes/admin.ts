@@ -30,7 +30,7 @@ function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
  * that were deployed with it.
  */
 async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
-  const node = RED.nodes.getNode(String(draft.id ?? "")) as ServiceNode | null;
+  const node = RED.nodes.getNode(String(draft.id)) as ServiceNode | null;
   const baseUrl = expand(RED, node, draft.baseUrl);
   if (draft.apiKey !== undefined && draft.apiKey !== PLACEHOLDER) {
     return openClient(

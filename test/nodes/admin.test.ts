@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import type { NodeAPI } from "node-red";
+import { registerAdmin } from "../../nodes/admin.js";
 import type { Stage } from "../../src/errors.js";
-import { answer, type FaultyServer, listen } from "../support/faulty.js";
+import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, service, startFlow, tlsConfig } from "../support/flow.js";
 import { helper } from "../support/red.js";
 
@@ -14,6 +16,7 @@ type Row = [draft: Record<string, unknown>, key: string | undefined, stage?: Sta
 describe("The admin routes", () => {
   let server: FaultyServer;
   let flow: Flow;
+  let body: object = { data: records };
 
   const ask = async (path: "test" | "suggest", draft: unknown) =>
     (await helper.request().post(`/seo-service/${path}`).send(draft)) as {
@@ -24,7 +27,7 @@ describe("The admin routes", () => {
 
   before(async () => {
     process.env.SEO_TEST_KEY = "key-of-the-environment";
-    server = await listen((socket) => socket.write(answer(200, JSON.stringify({ data: records }))));
+    server = await listen((socket) => socket.write(answer(200, JSON.stringify(body))));
     process.env.SEO_TEST_URL = server.url;
     flow = await startFlow(
       [
@@ -39,6 +42,7 @@ describe("The admin routes", () => {
 
   beforeEach(() => {
     server.requests.length = 0;
+    body = { data: records };
   });
 
   after(async () => {
@@ -60,6 +64,13 @@ describe("The admin routes", () => {
       { baseUrl: "$(SEO_TEST_URL)", apiKey: "$(SEO_TEST_KEY)" },
       "key-of-the-environment",
     ],
+    "entered key without a base URL": () => [{ apiKey: "typed" }, undefined, "config"],
+    "entered key with a TLS configuration that is missing": () => [
+      at({ apiKey: "typed", tls: "gone" }),
+      undefined,
+      "node",
+    ],
+    "entered key with a proxy that is missing": () => [at({ apiKey: "typed", proxy: "gone" }), undefined, "node"],
     "a variable that is not set": () => [at({ apiKey: "${SEO_TEST_ABSENT}" }), undefined, "variable"],
     "the stored key": () => [at({ id: "stored" }), KEY],
     "the stored key, with no word of it": () => [{ id: "stored", baseUrl: ` ${server.url}` }, KEY],
@@ -89,6 +100,7 @@ describe("The admin routes", () => {
       assert.equal(found.suggestions.length, key ? 25 : 0);
       assert.deepEqual(keys(), key ? [key, key] : []);
       assert.doesNotMatch(text, /canary-key/);
+      await allClosed(server.open);
     });
 
   it("suggest the values of a field with readable labels", async () => {
@@ -107,6 +119,37 @@ describe("The admin routes", () => {
         ],
       );
     }
+  });
+
+  it("suggest a record by its value if it has no URL, and with its date", async () => {
+    const all = [
+      { id: 7, url: "example.com", generated_at: "2026-01-01" },
+      { id: 8, generated_at: 9 },
+      { id: 9, url: 7 },
+    ];
+    body = { data: all };
+    const { body: found } = await ask("suggest", at({ id: "stored", operation: "seo-report-list" }));
+    assert.deepEqual(found.suggestions, [
+      { value: "7", label: "example.com", date: "2026-01-01" },
+      { value: "8", label: "8" },
+      { value: "9", label: "9" },
+    ]);
+    assert.equal(new URL(server.requests[0]?.path ?? "", server.url).searchParams.get("search"), null);
+    body = { message: "Not a list." };
+    const none = await ask("suggest", at({ id: "stored", operation: "seo-report-list", text: "x" }));
+    assert.deepEqual(none.body, { suggestions: [] });
+  });
+
+  it("need the permission to change a service", () => {
+    const routes: unknown[] = [];
+    registerAdmin({
+      auth: { needsPermission: (permission: string) => permission },
+      httpAdmin: { post: (...[path, permission]: unknown[]) => routes.push([path, permission]) },
+    } as unknown as NodeAPI);
+    assert.deepEqual(routes, [
+      ["/seo-service/test", "seo-service.write"],
+      ["/seo-service/suggest", "seo-service.write"],
+    ]);
   });
 
   it("suggest nothing and send no request if the operation is not a list", async () => {
