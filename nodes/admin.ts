@@ -19,10 +19,10 @@ interface Draft {
 }
 
 /** Resolves an environment variable as a deploy would. */
-function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
-  const name = variableIn(value);
+function expand(RED: NodeAPI, node: ServiceNode | null, value: string | undefined): unknown {
+  const name = value && variableIn(value);
   if (!name) return value;
-  return RED.util.evaluateNodeProperty(name, "env", node ?? ({} as never), {}) || value;
+  return RED.util.evaluateNodeProperty(name, "env", node as ServiceNode, {}) || value;
 }
 
 /**
@@ -50,11 +50,14 @@ async function suggest(client: Client, type: string, text: string) {
   if (!id) return [];
   const { readShape, idOf } = await import("../src/pages.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
-  return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).map((record) => {
-    const { url, generated_at: date } = Object(record) as Record<string, unknown>;
-    const value = idOf(record, id);
-    return { value, label: typeof url === "string" ? url : value, date: typeof date === "string" ? date : undefined };
-  });
+  const found = readShape(body)
+    ?.records.slice(0, SUGGESTIONS)
+    .map((record) => {
+      const { url, generated_at: date } = Object(record) as Record<string, unknown>;
+      const value = idOf(record, id);
+      return { value, label: typeof url === "string" ? url : value, date: typeof date === "string" ? date : undefined };
+    });
+  return found ?? [];
 }
 
 /** The editor's two routes: the connection test and the suggestions. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as late } from "node:timers/promises";
 import type { NodeAPI } from "node-red";
 import { registerAdmin } from "../../nodes/admin.js";
 import type { Stage } from "../../src/errors.js";
@@ -100,7 +101,8 @@ describe("The admin routes", () => {
       assert.equal(found.suggestions.length, key ? 25 : 0);
       assert.deepEqual(keys(), key ? [key, key] : []);
       assert.doesNotMatch(text, /canary-key/);
-      await allClosed(server.open);
+      await Promise.race([allClosed(server.open), late(1000)]);
+      assert.equal(server.open.size, 0);
     });
 
   it("suggest the values of a field with readable labels", async () => {
