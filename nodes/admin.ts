@@ -50,14 +50,11 @@ async function suggest(client: Client, type: string, text: string) {
   if (!id) return [];
   const { readShape, idOf } = await import("../src/pages.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
-  const found = readShape(body)
-    ?.records.slice(0, SUGGESTIONS)
-    .map((record) => {
-      const { url, generated_at: date } = Object(record) as Record<string, unknown>;
-      const value = idOf(record, id);
-      return { value, label: typeof url === "string" ? url : value, date: typeof date === "string" ? date : undefined };
-    });
-  return found ?? [];
+  return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).map((record) => {
+    const { url, generated_at: date } = Object(record) as Record<string, unknown>;
+    const value = idOf(record, id);
+    return { value, label: typeof url === "string" ? url : value, date: typeof date === "string" ? date : undefined };
+  });
 }
 
 /** The editor's two routes: the connection test and the suggestions. */

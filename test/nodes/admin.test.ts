@@ -17,16 +17,22 @@ type Row = [draft: Record<string, unknown>, key: string | undefined, stage?: Sta
 describe("The admin routes", () => {
   let server: FaultyServer;
   let flow: Flow;
-  let body: object = { data: records };
+  let body: object;
 
   const ask = async (path: "test" | "suggest", draft: unknown) =>
     (await helper.request().post(`/seo-service/${path}`).send(draft)) as {
-      body: { ok: boolean; stage: string; values: { count?: number }; suggestions: Record<string, string>[] };
+      body: {
+        ok: boolean;
+        stage: string;
+        values: { count?: number; name?: string };
+        suggestions: Record<string, string>[];
+      };
       text: string;
     };
   const keys = () => server.requests.map(({ head }) => /^authorization: Bearer (.*)$/im.exec(head)?.[1]);
 
-  before(async () => {
+  beforeEach(async () => {
+    body = { data: records };
     process.env.SEO_TEST_KEY = "key-of-the-environment";
     server = await listen((socket) => socket.write(answer(200, JSON.stringify(body))));
     process.env.SEO_TEST_URL = server.url;
@@ -35,18 +41,20 @@ describe("The admin routes", () => {
         tlsConfig("tls"),
         service("stored", server.url),
         service("stored-with-tls", server.url, { tls: "tls" }),
+        service("stored-with-space", `${server.url} `),
         service("no-key", server.url),
+        tlsConfig("bad-tls", { ca: "/nowhere/ca.pem" }),
       ],
-      { stored: { apiKey: KEY }, "stored-with-tls": { apiKey: KEY }, "no-key": {} },
+      {
+        stored: { apiKey: KEY },
+        "stored-with-tls": { apiKey: KEY },
+        "stored-with-space": { apiKey: KEY },
+        "no-key": {},
+      },
     );
   });
 
-  beforeEach(() => {
-    server.requests.length = 0;
-    body = { data: records };
-  });
-
-  after(async () => {
+  afterEach(async () => {
     delete process.env.SEO_TEST_KEY;
     delete process.env.SEO_TEST_URL;
     await flow.stop();
@@ -71,10 +79,16 @@ describe("The admin routes", () => {
       undefined,
       "node",
     ],
+    "entered key with a TLS configuration that is not valid": () => [
+      at({ apiKey: "typed", tls: "bad-tls" }),
+      undefined,
+      "node",
+    ],
     "entered key with a proxy that is missing": () => [at({ apiKey: "typed", proxy: "gone" }), undefined, "node"],
     "a variable that is not set": () => [at({ apiKey: "${SEO_TEST_ABSENT}" }), undefined, "variable"],
     "the stored key": () => [at({ id: "stored" }), KEY],
     "the stored key, with no word of it": () => [{ id: "stored", baseUrl: ` ${server.url}` }, KEY],
+    "the stored key, whose base URL was deployed with a space": () => [at({ id: "stored-with-space" }), KEY],
     "the stored key, with the stored TLS configuration": () => [at({ id: "stored-with-tls", tls: "tls" }), KEY],
     "the stored key for another place": () => [
       at({ id: "stored", baseUrl: server.url.replace("127.0.0.1", "localhost") }),
@@ -97,6 +111,7 @@ describe("The admin routes", () => {
       assert.deepEqual(keys(), key ? [key] : []);
       assert.deepEqual([body.ok, body.stage], [key !== undefined, stage]);
       if (key) assert.equal(body.values.count, 40);
+      if (stage === "variable") assert.equal(body.values.name, "SEO_TEST_ABSENT");
       const { body: found } = await ask("suggest", { ...draft, operation: "seo-report-list", text: "exam" });
       assert.equal(found.suggestions.length, key ? 25 : 0);
       assert.deepEqual(keys(), key ? [key, key] : []);
