@@ -19,10 +19,10 @@ interface Draft {
 }
 
 /** Resolves an environment variable as a deploy would. */
-function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
-  const name = variableIn(value);
+function expand(RED: NodeAPI, node: ServiceNode | null, value: string | undefined): unknown {
+  const name = value && variableIn(value);
   if (!name) return value;
-  return RED.util.evaluateNodeProperty(name, "env", node ?? ({} as never), {}) || value;
+  return RED.util.evaluateNodeProperty(name, "env", node as ServiceNode, {}) || value;
 }
 
 /**
@@ -30,7 +30,7 @@ function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
  * that were deployed with it.
  */
 async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
-  const node = RED.nodes.getNode(String(draft.id ?? "")) as ServiceNode | null;
+  const node = RED.nodes.getNode(String(draft.id)) as ServiceNode | null;
   const baseUrl = expand(RED, node, draft.baseUrl);
   if (draft.apiKey !== undefined && draft.apiKey !== PLACEHOLDER) {
     return openClient(

@@ -106,7 +106,9 @@ export function registerService(RED: NodeAPI): void {
       return openClient(RED, { ...own, ...impatient }, apiKey);
     };
     this.on("close", (done: () => void) => {
-      (client ?? Promise.resolve(undefined)).then((open) => open?.close()).then(done, () => done());
+      Promise.resolve(client)
+        .then((open) => open?.close())
+        .then(done, () => done());
     });
   }
   RED.nodes.registerType<ServiceNode, NodeDef & ServiceConfig, object, { apiKey?: unknown }>("seo-service", Service, {

@@ -27,7 +27,7 @@ export function createStatus(RED: NodeAPI, node: Node) {
   let run = { since: 0, received: 0, done: 0, failed: 0 };
   let last = (): NodeStatus => ({});
   let progress: (() => string) | undefined;
-  let shown = "";
+  let shown: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let stale = false;
   let closed = false;
