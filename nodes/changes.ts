@@ -82,6 +82,6 @@ export function registerChanges(RED: NodeAPI): void {
     const { ended, resume } = createSchedule(RED, this, config.interval);
     // One message at a time: two that compare with the same state would report the same change twice.
     handleInput(RED, this, TYPE, changes, config, run, { maxActive: 1, ended });
-    resume(async () => (Object(await state.read()) as Partial<Saved>).at);
+    void resume(async () => (Object(await state.read()) as Partial<Saved>).at);
   });
 }
