@@ -151,7 +151,7 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
     await start((await up({ reports: 0, latency: 2000 })).url, { service: { timeout: "1" } });
     const { status, problem } = await submit(["url", "https://example.com/"]);
     assert.deepEqual([status, problem], [504, "The page cannot be audited now. Try again later."]);
-    assert.match(String((await red().outputs()).error), /did not respond within 1 s/);
+    assert.match(String((await red().outputs()).details), /did not respond within 1 s/);
     quiet();
   });
 
@@ -160,6 +160,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
     const { status, problem } = await submit(["url", "https://example.com/"]);
     const expected = code === "SEO_RATE_LIMITED" ? 503 : 502;
     assert.deepEqual([status, problem], [expected, "The page cannot be audited now. Try again later."]);
-    assert.match(String((await red().outputs()).error), says);
+    assert.match(String((await red().outputs()).details), says);
   });
 });
