@@ -60,7 +60,8 @@ export function reportOn(node: Node, rest: Message, how: () => void): void {
 /**
  * Handles a node's input: reads and validates the parameters, waits for admission, does the node's `work`, and reports
  * how it ended, exactly once: `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`.
- * A closed node reports nothing. `maxActive`: how many messages it works on at a time, if that is limited.
+ * A closed node reports nothing. `maxActive`: how many messages it works on at a time, if that is limited;
+ * `ended` is called with the ID of each message that was reported.
  */
 export function handleInput(
   RED: NodeAPI,
@@ -69,7 +70,7 @@ export function handleInput(
   row: NodeType,
   config: Config,
   work: (job: Job) => Promise<StatusText>,
-  maxActive?: number,
+  { maxActive, ended }: { maxActive?: number; ended?(id: unknown): void } = {},
 ): void {
   const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
   const read = createSources(RED, node, row, config);
@@ -159,7 +160,9 @@ export function handleInput(
 
   function report(rest: Message, how: () => void): void {
     unanswered--;
-    if (!closed) reportOn(node, rest, how);
+    if (closed) return;
+    reportOn(node, rest, how);
+    ended?.(rest._msgid);
   }
 
   node.on("input", (msg: Message, send, done) => {

@@ -243,11 +243,14 @@ const target: Field = {
   help: "Property of msg for the result. If it is not payload, msg.payload is unchanged.",
 };
 const single = { output, target };
-const listing: Record<string, Field> = {
-  output: { ...output, values: { ...output.values, ...collected } },
-  limit: { ...limit, shown: { output: Object.keys(collected) } },
+/** Only reports have checks. */
+const issues = { issues: "Issues: one message per failed check" };
+const report = { output: { ...output, values: { ...output.values, ...issues } }, target };
+const listing = (streams: Record<string, string>): Record<string, Field> => ({
+  output: { ...output, values: { ...output.values, ...streams } },
+  limit: { ...limit, shown: { output: Object.keys(streams) } },
   target,
-};
+});
 const method: Field = {
   kind: "choice",
   label: "Method",
@@ -274,7 +277,7 @@ export const operations = {
     method: "GET",
     path: "/api/v1/reports",
     list: "id",
-    options: listing,
+    options: listing({ ...collected, ...issues }),
     params: {
       search,
       search_by: searchBy({ url: "URL" }),
@@ -294,7 +297,7 @@ export const operations = {
     path: "/api/v1/reports/{id}",
     main: "reportId",
     done: "received",
-    options: single,
+    options: report,
     params: { reportId },
   }),
   "seo-report-store": define({
@@ -310,7 +313,7 @@ export const operations = {
     timeout: REPORT_TIMEOUT,
     main: "url",
     done: "stored",
-    options: single,
+    options: report,
     params: {
       url,
       privacy: { ...privacy, default: "0" },
@@ -333,7 +336,7 @@ export const operations = {
     timeout: REPORT_TIMEOUT,
     main: "reportId",
     done: "updated",
-    options: { method, ...single },
+    options: { method, ...report },
     params: {
       reportId,
       privacy,
@@ -363,7 +366,7 @@ export const operations = {
     method: "GET",
     path: "/api/v1/projects",
     list: "project",
-    options: listing,
+    options: listing(collected),
     params: {
       search,
       search_by: searchBy({ project: "Name" }),
@@ -392,11 +395,13 @@ export function rowOf(type: string): Operation {
   throw new SeoError("SEO_INPUT", `Unknown operation: ${type}.`);
 }
 
+const ofReports = ["all", "created", "changed", "deleted"];
+
 /** The node that lists reports and compares them with the last run. */
 export const changes: NodeType = {
   title: "report changes",
-  help: "Sends a message for each report that was created, changed or deleted since the last run.",
-  returns: "The new or changed report. For a deleted report, its last known values.",
+  help: "Sends a message for each report or check that changed since the last run.",
+  returns: "The new or changed report. For a deleted report, its last known values. For a check, the issue.",
   record: "report",
   color: REPORT,
   params: { search, search_by: searchBy({ url: "URL" }), project, result },
@@ -404,15 +409,37 @@ export const changes: NodeType = {
     changes: {
       kind: "choice",
       label: "Changes",
-      values: { all: "All", created: "Created", changed: "Changed", deleted: "Deleted" },
+      values: {
+        all: "All",
+        created: "Created",
+        changed: "Changed",
+        deleted: "Deleted",
+        checks: "Checks: failed or fixed",
+      },
       default: "all",
-      help: "Kinds of change to send.",
+      help: "Kinds of change to send: of reports, or one message for each check that newly fails or was fixed.",
+    },
+    only: {
+      kind: "choice",
+      label: "Condition",
+      values: { all: "None", worse: "Only worse", below: "Score fell below" },
+      default: "all",
+      help: "Changes to send. Only worse: a lower score or result, or a failed check. Score fell below: a score that is now below the limit, or a check that failed in such a report.",
+    },
+    below: {
+      kind: "count",
+      label: "Score limit",
+      min: 0,
+      default: "50",
+      shown: { only: ["below"] },
+      help: "Score of which only lower ones count.",
     },
     threshold: {
       kind: "count",
       label: "Threshold",
       min: 0,
       example: "5",
+      shown: { changes: ofReports },
       help: "Minimum score difference, in points. A different result or privacy always counts; different dates alone do not. Blank: any difference counts.",
     },
     first: {
@@ -420,12 +447,21 @@ export const changes: NodeType = {
       label: "First run",
       values: { none: "Send nothing", created: "Send all reports as created" },
       default: "none",
+      shown: { changes: ofReports },
       help: "Messages to send if there is no saved state to compare with.",
+    },
+    interval: {
+      kind: "count",
+      label: "Interval",
+      unit: "min",
+      min: 1,
+      example: "60",
+      help: "Time from the end of a run to the next, in minutes. A message starts a run at once. Blank: only messages start runs.",
     },
     store: {
       kind: "store",
       label: "Context store",
-      help: "Location of the saved state. Blank: the default store. Without contextStorage in Node-RED's settings, a restart or a redeploy of this node clears it.",
+      help: "Location of the saved state. Blank: the default store. Without contextStorage in Node-RED's settings, a restart clears it.",
     },
     limit: { ...limit, default: "" },
   },

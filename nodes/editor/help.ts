@@ -34,7 +34,7 @@ const metadata = ({ path, list, deletes, lookup, params, metadata }: Form) =>
     ...(deletes ? ["alreadyDeleted"] : []),
     ...(lookup ? ["reconciled"] : []),
     ...(params?.existing ? ["outcome"] : []),
-    ...(path ? [] : ["change", "previous", "fields"]),
+    ...(path ? [] : ["change", "previous", "fields", "check"]),
   ];
 
 /** A value in prose, with its label if that differs. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
-import { createComparison } from "../../src/changes.js";
+import { reports } from "../../src/changes.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
 import { audit } from "../../src/operations.js";
@@ -84,12 +84,12 @@ describe("The samples in the README", () => {
 
   it("show a change with the values that the changes node keeps", () => {
     const { previous, fields, change } = sample("change") as { previous: Json; fields: string[]; change: string };
-    const { compare, seen } = createComparison({});
-    compare(previous);
-    const [kept] = Object.values(seen);
-    assert.deepEqual(previous, kept);
+    const first = reports.compare(undefined, 0);
+    first.compare(previous);
+    const kept = first.state(true);
+    assert.deepEqual([previous], Object.values(kept.reports));
     const now = { ...previous, score: 53, result: "decent", generated_at: "2026-11-21", updated_at: "2026-11-21" };
-    const found = createComparison(seen).compare(now);
-    assert.deepEqual([found?.change, found?.fields], [change, fields]);
+    const [found] = reports.compare(kept, 0).compare(now);
+    assert.deepEqual([found?.change, found?.details.fields], [change, fields]);
   });
 });
