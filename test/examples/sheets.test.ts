@@ -106,7 +106,7 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, qu
     assert.deepEqual(byIndex[0], [TODAY, "0", "example.com/a", "1", "70", "regenerated", ""]);
     assert.equal(byIndex[1]?.[2], '=HYPERLINK("http://evil.example")');
     assert.deepEqual(byIndex[2]?.slice(0, 6), [TODAY, "2", "example.com/c", "", "", "failed"]);
-    assert.match(byIndex[2]?.[6] ?? "", /422: =1\+1 is no page/);
+    assert.match(byIndex[2]?.[6] ?? "", /\(422\): =1\+1 is no page/);
     assert.deepEqual(await press("send"), {});
     quiet();
   });
