@@ -19,8 +19,9 @@ const FOLDER = "seo-reports";
 
 const controls = ["pause", "resume", "retry", "reset"] as const;
 
-/** What a message tells a batch by a property of its own, as Node-RED's own nodes have it. */
-const controlIn = (msg: Message) => controls.find((name) => msg[name] !== undefined && msg[name] !== false);
+/** What a message tells a batch by a property of its own, as Node-RED's own nodes have it. The http request node adds `retry: 0`. */
+const controlIn = (msg: Message) =>
+  controls.find((name) => msg[name] !== undefined && msg[name] !== false && msg[name] !== 0);
 
 /** A list is not read at once, and has other errors than a parameter. */
 const { pages: _, ...params } = row.params;

@@ -18,7 +18,7 @@ describe("the first click in the sandbox, without any setting", function () {
       copyFileSync(join(root, "examples/urls.csv"), file("urls.csv"));
       await deploy(nodes, (await up({ now: Date.now })).url, {
         only: ({ type }) => !type.startsWith("mqtt"),
-        env: { SLACK_WEBHOOK_URL: "", REPORT_PASSWORD: "", MQTT_URL: "" },
+        env: { SLACK_WEBHOOK_URL: "", REPORT_PASSWORD: "", MQTT_URL: "", AI_API_KEY: "" },
       });
       const buttons = nodes.filter(({ type }) => type === "inject");
       // What Node-RED triggers at the start comes first.
