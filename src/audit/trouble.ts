@@ -1,7 +1,7 @@
 import { SeoError } from "../errors.js";
 
-/** Why the jobs cannot be kept: the disk, a damaged file, or another process that has the folder. */
-export type Kind = "disk" | "damaged" | "locked";
+/** Why the jobs cannot be kept: the disk, damage, another process that has the folder, or the queue's server. */
+export type Kind = "disk" | "damaged" | "locked" | "server";
 
 /** The jobs cannot be kept at the moment. */
 export class Trouble extends SeoError {
@@ -9,7 +9,7 @@ export class Trouble extends SeoError {
     readonly kind: Kind,
     message: string,
   ) {
-    super("SEO_INPUT", message);
+    super(kind === "server" ? "SEO_NETWORK" : "SEO_INPUT", message);
   }
 }
 

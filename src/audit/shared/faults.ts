@@ -1,0 +1,55 @@
+import { SeoError } from "../../errors.js";
+import { Trouble } from "../trouble.js";
+
+/** A package is not installed. `packages`: what to install. */
+export function missing(name: string, packages: string, cause: unknown): unknown {
+  const { code } = Object(cause) as NodeJS.ErrnoException;
+  if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") return cause;
+  const sentence = `The package ${name} is not installed: run "npm install ${packages}" in the Node-RED user directory, and restart Node-RED.`;
+  return new SeoError("SEO_CONFIG", sentence);
+}
+
+const refused: Record<string, string> = {
+  "28P01": "the user name or password is wrong",
+  "28000": "the user is not allowed to log in",
+  "3D000": "the database does not exist",
+  "3F000": "the user must be allowed to create a schema in the database",
+  "42501": "the user must be allowed to create a schema in the database",
+};
+
+const unreachable: Record<string, string> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection reset",
+  ENOTFOUND: "unknown host",
+  EAI_AGAIN: "unknown host",
+  ETIMEDOUT: "timed out",
+  EHOSTUNREACH: "host unreachable",
+  ENETUNREACH: "network unreachable",
+};
+
+/** What a driver threw, as an error that names the server, but neither user nor password. */
+export function fromServer(cause: unknown, url: URL): SeoError {
+  if (cause instanceof SeoError) return cause;
+  const { message = "", code = "", name = "" } = Object(cause) as NodeJS.ErrnoException;
+  const isRedis = url.protocol.startsWith("redis");
+  const server = `The queue's server ${url.host}`;
+  const config = (reason: string) => new SeoError("SEO_CONFIG", `${server} rejects the connection: ${reason}.`);
+  if (/WRONGPASS|invalid (username-)?password/.test(message)) return config("the user name or password is wrong");
+  if (/NOAUTH|Authentication required/.test(message)) return config("it requires a password");
+  if (/NOPERM/.test(message)) return config("the user is not allowed to use the commands that the queue needs");
+  const reason = isRedis ? undefined : refused[code];
+  if (reason) return config(reason);
+  if (/^(UnsupportedPostgresVersion|SchemaVersionMismatch|SchemaMigrationRequired)Error$/.test(name))
+    return config(
+      name.startsWith("Unsupported")
+        ? "PostgreSQL 13 or later is required"
+        : "its schema is of another version of BullMQ",
+    );
+  if (/CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
+    return config(`TLS failed (${code || message.slice(0, 80)})`);
+  const why = unreachable[code] ?? (/time(d )?out/i.test(message) ? "timed out" : code || "connection closed");
+  return new Trouble("server", `${server} cannot be reached: ${why}.`);
+}
+
+/** Trying again is of no use. */
+export const isHopeless = (error: SeoError): boolean => error.code === "SEO_CONFIG";
