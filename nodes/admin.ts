@@ -3,7 +3,7 @@ import type { Client } from "../src/client.js";
 import type { Diagnosis } from "../src/diagnose.js";
 import { type ConfigType, rowOf } from "../src/operations.js";
 import { readDraft } from "./config.js";
-import { readQueue } from "./queue.js";
+import { readPlace } from "./queue.js";
 import { openClient } from "./service.js";
 
 const SUGGESTIONS = 25;
@@ -25,8 +25,8 @@ const tests: Record<ConfigType, (settings: Values) => Promise<Diagnosis>> = {
     return withClient(settings, diagnose);
   },
   async "seo-queue"(settings) {
-    const { testQueue } = await import("../src/audit/shared/queue.js");
-    return testQueue(await readQueue(settings));
+    const { testQueue } = await import("../src/audit/shared/shared.js");
+    return { ok: true, stage: "done", values: { version: await testQueue(await readPlace(settings)) } };
   },
 };
 

@@ -95,12 +95,11 @@ export function registerAudit(RED: NodeAPI): void {
         import("../src/schema.js"),
       ]);
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
+      const rate = Number.isFinite(client.rate) ? client.rate : undefined;
+      const shared = await queue?.jobs({ node: node.id, service: String(config.service), rate });
       const audit = createAudit({
-        open: (lost) =>
-          queue
-            ? queue.open({ node: node.id, service: client.base, rate: client.rate }, lost)
-            : openFiles(folder, node.id, lost),
-        requests: requestsOf(client),
+        open: shared?.open ?? ((hooks) => openFiles(folder, node.id, hooks)),
+        requests: requestsOf(client, shared?.gate),
         share: share === undefined ? Math.max(1, client.concurrency - 1) : Number(share),
         result: tell,
         progress(progress) {

@@ -66,7 +66,7 @@ const options: Record<string, (node: never) => unknown> = { "tls-config": tlsOpt
 /** A label inside a sentence: "base URL", but "API key". */
 const inSentence = (label: string) => label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
 
-function valueOf(RED: NodeAPI, { node, label }: Field, value: unknown): unknown {
+function valueFor(RED: NodeAPI, { node, label }: Field, value: unknown): unknown {
   const what = inSentence(label);
   if (node === undefined) return resolved(value, what);
   const found = chosen(RED, value, what);
@@ -80,7 +80,7 @@ function read(RED: NodeAPI, type: ConfigType, config: Values, secret: unknown): 
   const { settings, credential } = configNodes[type];
   const given: Values = { ...config, [secretOf(type)]: secret };
   const fields = Object.entries({ ...settings, ...credential });
-  return Object.fromEntries(fields.map(([name, field]) => [name, valueOf(RED, field, given[name])]));
+  return Object.fromEntries(fields.map(([name, field]) => [name, valueFor(RED, field, given[name])]));
 }
 
 /** Registers a config node. `open` gives it its members; what it `reads` must not become one of them. */

@@ -110,7 +110,7 @@ const kinds = {
     expected: () => `a property of msg other than ${reserved.join(", ")}`,
   },
   server: {
-    types: ["string"],
+    types: scalar,
     secret: true,
     longest: LONGEST,
     clean: trim,

@@ -38,11 +38,12 @@ export const stages = {
     name: "The host name could not be resolved. Check the host name in the URL.",
     connect: "Could not connect to the server. Check the host and port in the URL, and whether the server is running.",
     tls: "The TLS certificate or protocol was not accepted. Check whether the server uses TLS, or choose a TLS configuration that trusts the certificate.",
-    time: "The server did not respond in time. Check the host and port in the URL, or try again later.",
-    key: "The server rejected the login. Check the user name, the password and the database in the URL.",
+    time: "The server did not respond in time. Check the host and port in the URL, and whether the server uses TLS.",
+    key: "The server rejected the login. Check the user name, the password and the database in the URL, and the user's rights.",
     package:
       "Packages of the queue are not installed. Run this in Node-RED's user directory, then restart Node-RED: __command__",
-    version: "The server is too old: __version__. Use __needed__ or newer.",
+    version:
+      "The server's version is not supported. Use Redis 6.2 or PostgreSQL 13, or newer, and the same version of bullmq on every machine.",
     unknown: "The connection could not be tested. Try again. If the problem persists, report a bug.",
     done: "Connected: __version__.",
   },
@@ -100,6 +101,7 @@ export const phrases = {
     disk: "not saved, check disk and folder",
     damaged: "batch damaged, repair or reset",
     locked: "folder in use by another Node-RED",
+    server: "queue's server unreachable, waiting",
     regenerated: "regenerated",
     fresh: "existing report returned",
     unchanged: "nothing to change",

@@ -67,6 +67,8 @@ export async function startMachine(folder: string, name: string): Promise<Machin
   return machine;
 }
 
+const lastOf = (machine: Machine) => ({ name: machine.name, progress: machine.progress().at(-1) });
+
 const place = { z: "tab", x: 0, y: 0 };
 const file = (id: string, filename: string) => ({
   ...{ id, type: "file", ...place, filename, filenameType: "str", appendNewline: true, overwriteFile: "false" },
@@ -76,16 +78,23 @@ const file = (id: string, filename: string) => ({
 /** An audit that writes its results and its progress into files, at once. */
 const flow: FlowNode[] = [
   { id: "tab", type: "tab", label: "Shared", env: [] },
-  { id: "queue", type: "seo-queue", prefix: "seo-reports", tls: "", credentials: { url: "${SEO_QUEUE_URL}" } },
+  { id: "queue", type: "seo-queue", prefix: "", tls: "", credentials: { url: "${SEO_QUEUE_URL}" } },
   {
     ...{ id: "service", type: "seo-service", baseUrl: "${SEO_BASE_URL}", credentials: { apiKey: "${SEO_API_KEY}" } },
-    reconcile: "300",
+    ...{ reconcile: "300", rate: "", concurrency: "4", retries: "3", timeout: "" },
   },
   {
     ...{ id: "start", type: "inject", name: "start", ...place, payload: "[]", payloadType: "json", topic: "shared" },
     props: [{ p: "payload" }, { p: "topic", vt: "str" }],
     wires: [["audit"]],
   },
+  ...["pause", "resume", "retry", "reset"].map((name) => ({
+    ...{ id: name, type: "inject", name, ...place, topic: "shared", wires: [["audit"]] },
+    props: [
+      { p: name, v: "true", vt: "bool" },
+      { p: "topic", vt: "str" },
+    ],
+  })),
   {
     ...{ id: "audit", type: "seo-report-audit", name: "audit", ...place, service: "service", queue: "queue" },
     ...{ existing: "create", existingType: "str" },
@@ -123,16 +132,29 @@ export async function startGroup(count: number, server?: Server) {
   const names = Array.from({ length: count }, (_, index) => `machine-${index + 1}`);
   const machines = await Promise.all(names.map((name) => startMachine(folder, name)));
   const results = () => machines.flatMap((machine) => machine.results());
+  let rounds = 0;
   const urlFor = (index: number) => server?.url.replace(`:${server.port}`, `:${relays[index]?.port}`) ?? "";
+
+  /** Resolves when `holds` is true. Rejects after `patience` ms. */
+  async function until(holds: () => unknown, patience: number): Promise<void> {
+    const end = Date.now() + patience;
+    while (!holds()) {
+      if (Date.now() > end)
+        throw new Error(`${results().length} results, and then nothing: ${JSON.stringify(machines.map(lastOf))}`);
+      await sleep(50);
+    }
+  }
 
   return {
     machines,
     relays,
     results,
 
-    /** Deploys the flow to the first `used` machines, and an empty one to the others. */
+    /** Deploys the flow, with jobs of their own, to the first `used` machines, and an empty one to the others. */
     async deploy({ service, pages, settings = {}, audit = {} }: Round, used = count): Promise<void> {
+      const prefix = `round-${++rounds}`;
       const change = (node: FlowNode) => {
+        if (node.id === "queue") node.prefix = prefix;
         if (node.id === "start") node.payload = JSON.stringify(pages);
         if (node.id === "audit") Object.assign(node, audit, server ? {} : { queue: "" });
       };
@@ -147,15 +169,13 @@ export async function startGroup(count: number, server?: Server) {
       );
     },
 
+    until,
+
     /** Resolves when a machine has sent the final progress and every row has a result. Rejects after `patience` ms. */
-    async finished(rows: number, patience: number): Promise<void> {
-      const end = Date.now() + patience;
-      const indexes = () => new Set(results().map(({ index }) => index)).size;
+    finished(rows: number, patience: number): Promise<void> {
       const isLast = ({ finished }: Progress) => finished;
-      while (indexes() < rows || !machines.some((machine) => machine.progress().some(isLast))) {
-        if (Date.now() > end) throw new Error(`The batch does not end: ${indexes()} of ${rows} rows.`);
-        await sleep(50);
-      }
+      const isEnd = () => machines.some((machine) => machine.progress().some(isLast));
+      return until(() => isEnd() && new Set(results().map(({ index }) => index)).size >= rows, patience);
     },
 
     async stop(): Promise<void> {

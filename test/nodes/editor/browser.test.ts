@@ -22,6 +22,7 @@ import {
   unreadable,
 } from "../../support/filling.js";
 import { MARKUP, startOddServices } from "../../support/odd-services.js";
+import { PASSWORD, startServer } from "../../support/servers.js";
 import { catalogueOf, FILES, startWorkbench, type Workbench } from "../../support/workbench.js";
 
 declare const RED: Editor;
@@ -101,6 +102,10 @@ describe("The editor in Chromium", function () {
   async function tried(dialog: Dialog, baseUrl: string, apiKey?: string) {
     await dialog.field("baseUrl").fill(baseUrl);
     if (apiKey !== undefined) await dialog.field("apiKey").fill(apiKey);
+    return pressed(dialog);
+  }
+  /** Clicks Test connection, and returns the result. */
+  async function pressed(dialog: Dialog) {
     await dialog.tray.locator(".seo-test").click();
     const result = dialog.tray.locator("output:is(.seo-good, .seo-bad)");
     await result.waitFor();
@@ -246,6 +251,37 @@ describe("The editor in Chromium", function () {
     await dialog.done();
     ids[SERVICE] = (await editor.shown()).service?.value ?? "";
     await operation.done();
+  });
+
+  it("tests the connection of a queue", async function () {
+    const redis = await startServer("redis");
+    if (!redis) return this.skip();
+    try {
+      const operation = await editor.edit(idOf("seo-report-audit"));
+      await operation.unfold();
+      const dialog = await editor.editConfig("queue", "add");
+      const tries: [url: string, stage: Stage][] = [
+        [redis.url.replace(PASSWORD, "wrong"), "key"],
+        [`redis://127.0.0.1:${await freePort()}`, "connect"],
+        [redis.url, "done"],
+      ];
+      for (const [url, stage] of tries) {
+        await dialog.field("url").fill(url);
+        reached(await pressed(dialog), stage, "seo-queue");
+      }
+      assert.equal(await dialog.field("url").getAttribute("type"), "password");
+      await dialog.field("url").fill("http://127.0.0.1");
+      const { ok, text } = await pressed(dialog);
+      assert.ok(!ok && /^URL must begin with redis:/.test(text), text);
+      await dialog.unfold();
+      await accessible("seo-queue");
+      await legible("seo-queue");
+      await dialog.cancel();
+      await operation.cancel();
+      assert.ok(!bench.log.some((line) => line.includes(PASSWORD)));
+    } finally {
+      await redis.close();
+    }
   });
 
   /** Asserts that an edit dialog shows the values filled into it. */

@@ -561,6 +561,15 @@ describe("The editor page", () => {
       assert.equal(node._def.defaults.search.validate.call(node, undefined, {}), true);
     });
 
+    it("hides the folder of an audit that has a queue", () => {
+      const { add, open } = editor();
+      const shown = (queue: string) =>
+        open(add("seo-report-audit", "n", { queue }))("#node-input-folder")
+          .closest(".form-row")
+          .css("display") !== "none";
+      assert.deepEqual(["", "_ADD_", "q"].map(shown), [true, true, false]);
+    });
+
     it("keeps a fixed value that is not in the list, and accepts a value by its label", () => {
       const { add, open } = editor();
       const fixed = (result: string) =>
