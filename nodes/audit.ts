@@ -93,7 +93,7 @@ export function registerAudit(RED: NodeAPI): void {
       ]);
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
       const audit = createAudit({
-        open: (lost) => openFiles(folder, node.id, lost),
+        open: ({ lost }) => openFiles(folder, node.id, lost),
         requests: requestsOf(client),
         share: share === undefined ? Math.max(1, client.concurrency - 1) : Number(share),
         result: tell,
