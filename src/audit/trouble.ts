@@ -14,6 +14,9 @@ export class Trouble extends SeoError {
   }
 }
 
+/** A page that this process worked on was given to another machine. */
+export const taken = new SeoError("SEO_CANCELLED", "Another machine works on the page.");
+
 const reasons: Record<string, string> = {
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
