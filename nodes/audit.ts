@@ -98,7 +98,7 @@ export function registerAudit(RED: NodeAPI): void {
       const rate = Number.isFinite(client.rate) ? client.rate : undefined;
       const shared = await queue?.jobs({ node: node.id, service: String(config.service), rate });
       const audit = createAudit({
-        open: shared?.open ?? ((hooks) => openFiles(folder, node.id, hooks)),
+        open: shared?.open ?? (({ lost }) => openFiles(folder, node.id, lost)),
         requests: requestsOf(client, shared?.gate),
         share: share === undefined ? Math.max(1, client.concurrency - 1) : Number(share),
         result: tell,

@@ -7,7 +7,7 @@ import { type Engine, PASSWORD, type Server, startServer } from "../support/serv
 const SECOND = 1000;
 /** Longer than a machine keeps its pages without a sign of life. */
 const ASLEEP = 15 * SECOND;
-const PATIENCE = 120 * SECOND;
+const PATIENCE = 60 * SECOND;
 
 for (const engine of ["redis", "postgres"] satisfies Engine[])
   describe(`Three instances with one queue in ${engine}`, function () {
