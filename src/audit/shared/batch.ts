@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled, SeoError } from "../../errors.js";
 import { createDelivery } from "../delivery.js";
@@ -13,8 +14,7 @@ export interface Surroundings {
   name: string;
   /** Its log's name. */
   id: string;
-  /** This process, in the log; a machine, in claims, can have a new ID after the connection was lost. */
-  process: string;
+  /** This machine, in claims. It has a new ID after the connection was lost. */
   machine(): string;
   log(take: (text: string) => void): Log;
   /** An error as the engine wants it. */
@@ -62,7 +62,9 @@ export function textOf(rows: Iterable<Row>): string {
 
 /** A batch whose state is what its log says. Nothing changes it before it was read back from there. */
 export function createSharedBatch(settings: Settings, rows: string, around: Surroundings): SharedBatch {
-  const { name, process, machine, toError } = around;
+  const { name, machine, toError } = around;
+  /** This process, in the log. */
+  const process = randomBytes(6).toString("hex");
   const group = createGroup();
   const { ledger, pages } = group;
   const mine = new Map<number, string>();
@@ -122,7 +124,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     try {
       const { from, number, entries } = JSON.parse(text) as Line;
       const own = from === process ? inFlight.get(number) : undefined;
-      inFlight.delete(number);
+      if (own) inFlight.delete(number);
       for (const [index, entry] of entries.entries()) {
         const result = applyEntry(entry);
         own?.[index]?.resolve(result);

@@ -42,7 +42,7 @@ export async function joinMachines(server: Server, name: string, lease: Lease): 
       if (lost !== undefined) await enter();
     },
     async living() {
-      return new Set(await queue.getRanges(["active"]));
+      return new Set(await queue.getRanges(["active"], 0, -1));
     },
     async leave() {
       const job = await queue.getJob(id);

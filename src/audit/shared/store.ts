@@ -44,12 +44,12 @@ export async function openStore(
 ): Promise<Store> {
   const registry: Queue = server.queue(node);
   const logs: Queue = server.queue(`${node}-log`);
-  const process = randomBytes(6).toString("hex");
   const machine = await joinMachines(server, `${node}-machines`, lease);
   const batches = new Map<string, SharedBatch>();
   const removals = new Map<string, NodeJS.Timeout>();
   let closed = false;
   let isOpen = false;
+  let updating: Promise<unknown> = Promise.resolve();
   let reading: Promise<void> | undefined;
 
   const jobOf = async (id: string) => (await registry.getJob(id))?.data as Job | undefined;
@@ -86,7 +86,6 @@ export async function openStore(
     const batch = createSharedBatch(data.settings, data.rows, {
       name: data.name,
       id: data.log,
-      process,
       machine: machine.id,
       toError,
       log: (take) => createLog(logs, data.log, async () => (await jobOf(id))?.log === data.log, take),
@@ -108,7 +107,14 @@ export async function openStore(
     return registry.getRanges(["wait"], 0, -1, true);
   }
 
-  async function update(): Promise<void> {
+  /** One at a time, because a batch is loaded once. */
+  function update(): Promise<void> {
+    const result = updating.then(refresh);
+    updating = result.catch(() => {});
+    return result;
+  }
+
+  async function refresh(): Promise<void> {
     const known = await ids();
     for (const [id, batch] of batches) {
       if (known.includes(id)) continue;
@@ -162,7 +168,8 @@ export async function openStore(
       const job = await jobOf(id);
       // Another machine was faster: its batch is joined.
       if (job?.log !== log) continue;
-      const batch = batches.get(id) ?? (await load(id));
+      await update();
+      const batch = batches.get(id);
       if (!batch) continue;
       for (const [other, old] of same) if (old.finished() !== undefined) await discard(other, old.log);
       return batch;
