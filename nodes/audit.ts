@@ -102,10 +102,10 @@ export function registerAudit(RED: NodeAPI): void {
         requests: requestsOf(client, shared?.gate),
         share: share === undefined ? Math.max(1, client.concurrency - 1) : Number(share),
         result: tell,
-        progress(progress) {
+        progress(progress, elsewhere) {
           if (closed) return;
           status.update(progress);
-          node.send([null, { topic: progress.batch, payload: progress }]);
+          if (!elsewhere) node.send([null, { topic: progress.batch, payload: progress }]);
         },
         failed: fail,
       });
