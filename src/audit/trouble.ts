@@ -11,6 +11,11 @@ export class Trouble extends SeoError {
   ) {
     super(kind === "server" ? "SEO_NETWORK" : "SEO_INPUT", message);
   }
+
+  /** A request that it held back has not failed. */
+  override with(): this {
+    return this;
+  }
 }
 
 /** A page that this process worked on was given to another machine. */

@@ -18,6 +18,9 @@ const refused: Record<string, string> = {
 };
 
 const unreachable: Record<string, string> = {
+  "57P01": "it is shutting down",
+  "57P02": "it is shutting down",
+  "57P03": "it is starting",
   ECONNREFUSED: "connection refused",
   ECONNRESET: "connection reset",
   ENOTFOUND: "unknown host",
