@@ -12,6 +12,11 @@ export class Trouble extends SeoError {
   ) {
     super(kind === "server" ? "SEO_NETWORK" : "SEO_INPUT", message, details);
   }
+
+  /** A request that it held back has not failed. */
+  override with(): this {
+    return this;
+  }
 }
 
 /** A page that this process worked on was given to another machine. */

@@ -20,7 +20,8 @@ export async function joinMachines(server: Server, name: string, lease: Lease): 
   /** Other jobs that are waiting are of machines that have lost their lock. */
   async function enter(): Promise<void> {
     for (;;) {
-      const own = randomBytes(4).toString("hex");
+      // BullMQ rejects IDs that are numbers.
+      const own = `m${randomBytes(4).toString("hex")}`;
       await queue.add("machine", {}, { jobId: own, removeOnComplete: true });
       for (let job = await worker.getNextJob(own, { block: false }); job; ) {
         if (job.id === own) {
