@@ -1,4 +1,5 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
+import { registerFloor } from "./floor.js";
 
 /** `received` is called with the message that comes back. */
 export type Message = { payload?: unknown; received(msg: Message): void; [property: string]: unknown };
@@ -14,6 +15,7 @@ export const driver = (id: string, target?: string) => ({ id, type: "bench-drive
 
 /** Stands before and behind the measured node, in place of Inject and Debug nodes. */
 export default function register(RED: NodeAPI): void {
+  registerFloor(RED);
   RED.nodes.registerType("bench-driver", function (this: Node, config: NodeDef) {
     RED.nodes.createNode(this, config);
     drivers.set(config.id, (msg) => this.send(msg as never));

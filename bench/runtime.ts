@@ -45,7 +45,9 @@ export async function boot(
   const driver = fileURLToPath(new URL("driver.js", import.meta.url));
   const files = {
     "nodes/driver.js": `module.exports = require(${JSON.stringify(driver)}).default;`,
-    "nodes/driver.html": '<script type="text/html" data-template-name="bench-driver"></script>',
+    "nodes/driver.html": ["bench-driver", "bench-floor", "bench-pass"]
+      .map((type) => `<script type="text/html" data-template-name="${type}"></script>`)
+      .join("\n"),
     "flows.json": JSON.stringify([{ id: "flow", type: "tab", label: "bench" }, ...nodes]),
     "flows_cred.json": JSON.stringify(credentials),
   };

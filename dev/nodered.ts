@@ -42,15 +42,23 @@ export async function packInto(folder: string): Promise<{ archive: string; files
   return { archive: join(folder, filename), files: files.map(({ path }) => path) };
 }
 
-/** Packs the built package and installs it into a user directory, as the palette manager would, beside what is there. */
-export async function installPackage(userDir: string): Promise<void> {
+const { peerDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  peerDependencies: Record<string, string>;
+};
+
+/**
+ * Packs the built package and installs it into a user directory, as the palette manager would, beside what is there, and with
+ * some of its optional packages.
+ */
+export async function installPackage(userDir: string, optional: string[] = []): Promise<void> {
   mkdirSync(userDir, { recursive: true });
   const manifest = join(userDir, "package.json");
   if (!existsSync(manifest))
     writeFileSync(manifest, JSON.stringify({ name: "seo-reports-sandbox-user", private: true }));
   const { archive } = await packInto(userDir);
   const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--omit=dev"];
-  await npm("install", "--prefix", userDir, ...quietly, archive);
+  const versions = optional.map((name) => `${name}@${peerDependencies[name]}`);
+  await npm("install", "--prefix", userDir, ...quietly, archive, ...versions);
   rmSync(archive);
 }
 

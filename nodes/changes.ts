@@ -1,100 +1,87 @@
 import type { Node, NodeAPI } from "node-red";
-import { type Change, createComparison, type Snapshot } from "../src/changes.js";
-import { SeoError } from "../src/errors.js";
+import { type Change, conditions, reports, type Subject } from "../src/changes.js";
+import { checks } from "../src/checks.js";
+import type { SeoError } from "../src/errors.js";
+import { isObject } from "../src/json.js";
 import { changes, operations } from "../src/operations.js";
 import { type Config, handleInput, type Job, type StatusText } from "./handler.js";
 import { readAllPages } from "./pages.js";
-import { reasonOf } from "./sources.js";
+import { createSchedule } from "./schedule.js";
+import { openState } from "./state.js";
 
 const TYPE = "seo-report-changes";
 const LIST = "seo-report-list";
+const CHECKS = "checks";
 
-/** What the node's context keeps: the reports of the last run, and the service and filters that they are of. */
-interface SavedState {
+/** What is saved beside a state: the service and filters that it is of, and when, in milliseconds. */
+interface Saved {
   of: string;
-  reports: Snapshot;
+  at?: number;
 }
 
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-function isSavedState(value: unknown): value is SavedState {
-  const { of, reports } = Object(value) as Partial<SavedState>;
-  return (
-    typeof of === "string" &&
-    isObject(reports) &&
-    Object.values(reports).every((report) => isObject(report) && "score" in report)
-  );
-}
-
-/** The node's context, in the store that the node names. Node-RED itself falls back to its default store if there is none of that name. */
-function openState(RED: NodeAPI, node: Node, store: string | undefined) {
-  const stores = Object.keys((RED.settings as { contextStorage?: object }).contextStorage ?? { memory: {} });
-  if (store !== undefined && store !== "default" && !stores.includes(store)) {
-    throw new SeoError(
-      "SEO_CONFIG",
-      `${node.name || TYPE}: the context store "${store}" is not in Node-RED's settings, which have: ${stores.join(", ")}.`,
-    );
-  }
-  const context = node.context();
-  const use = (how: (done: (error: unknown, value?: unknown) => void) => void) =>
-    new Promise<unknown>((resolve, reject) => how((error, value) => (error ? reject(error) : resolve(value)))).catch(
-      (cause) => {
-        throw new SeoError("SEO_INPUT", `The context store could not be accessed: ${reasonOf(cause)}`);
-      },
-    );
-  return {
-    read: () => use((done) => context.get("reports", store, done)),
-    write: (saved: SavedState) => use((done) => context.set("reports", saved, store, done)),
-  };
-}
+const isSaved = (value: unknown): value is Saved =>
+  isObject(value) && typeof value.of === "string" && (reports.isState(value) || checks.isState(value));
 
 /** Lists the reports and sends a message for each change. The new state is saved only after all of them were sent. */
-async function compareReports(RED: NodeAPI, node: Node, service: string, job: Job): Promise<StatusText> {
-  const { settings, input, msg, send } = job;
-  const row = operations[LIST];
-  const state = openState(RED, node, settings.store);
-  const of = JSON.stringify([service, job.client.base, Object.entries(input)]);
+async function sendChanges<S extends object>(
+  RED: NodeAPI,
+  node: Node,
+  state: ReturnType<typeof openState>,
+  subject: Subject<S>,
+  of: string,
+  job: Job,
+): Promise<StatusText> {
+  const { settings, msg } = job;
+  const { changes: kinds = "", only = "", below } = settings;
   const kept = await state.read();
-  if (kept !== undefined && !isSavedState(kept)) node.warn(RED._("seo-reports.status.overwritten"));
-  const known = isSavedState(kept) && kept.of === of ? kept.reports : undefined;
-  const comparison = createComparison(known ?? {}, Number(settings.threshold ?? 0));
+  if (kept !== undefined && !isSaved(kept)) node.warn(RED._("seo-reports.status.overwritten"));
+  const known = isSaved(kept) && kept.of === of && subject.isState(kept) ? kept : undefined;
+  const comparison = subject.compare(known, Number(settings.threshold ?? 0));
   const found: Change[] = [];
-  const wanted = (change: Change) =>
-    known ? settings.changes === "all" || settings.changes === change.change : settings.first === "created";
+  // The text of the status is kept until the next run, and with it all that is used here in a function.
+  const baseline = known === undefined;
+  const wanted = (one: Change) =>
+    (baseline ? settings.first === "created" : ["all", CHECKS, one.change].includes(kinds)) &&
+    conditions[only]?.(one, Number(below));
   let seo: { attempts?: number } = {};
   let whole = true;
   let most = 0;
-  for await (const page of readAllPages(job, LIST, row)) {
+  for await (const page of readAllPages(job, LIST, operations[LIST])) {
     ({ seo } = page);
     // A list that was cut, or that changed while it was read, can lack reports that still exist.
     most = Math.max(most, page.total ?? 0);
     whole = !page.truncated && page.count >= most;
-    for (const record of page.records) {
-      const change = comparison.compare(record);
-      if (change && wanted(change)) found.push(change);
-    }
+    for (const record of page.records) found.push(...comparison.compare(record).filter(wanted));
   }
   // From here to the last message nothing waits: a redeploy, which would lose changes, cannot come between.
   if (whole) for (const change of comparison.deleted()) if (wanted(change)) found.push(change);
   const { payload: _, ...rest } = msg;
-  const counts = { created: 0, changed: 0, deleted: 0 };
-  for (const { change, record, previous, fields } of found) {
-    counts[change]++;
-    const metadata = { ...seo, operation: TYPE, change, ...(previous && { previous }), ...(fields && { fields }) };
-    send({ ...RED.util.cloneMessage({ ...rest, seo: metadata }), payload: record });
+  const counts = Object.fromEntries(subject.kinds.map((kind) => [kind, 0]));
+  for (const { change, payload, details } of found) {
+    counts[change] = Number(counts[change]) + 1;
+    job.send({ ...RED.util.cloneMessage({ ...rest, seo: { ...seo, operation: TYPE, change, ...details } }), payload });
   }
-  const reports = whole ? comparison.seen : { ...known, ...comparison.seen };
-  await state.write({ of, reports }).catch((error: SeoError) => {
+  await state.write({ ...comparison.state(whole), of, at: Date.now() }).catch((error: SeoError) => {
     throw error.with({ attempts: seo.attempts });
   });
-  return () => (known ? RED._("seo-reports.status.changes", counts) : "seo-reports.status.baseline");
+  if (kinds === CHECKS && comparison.found === 0) return () => "seo-reports.status.noChecks";
+  if (baseline) return () => "seo-reports.status.baseline";
+  return () => RED._(`seo-reports.status.${kinds === CHECKS ? "checks" : "changes"}`, counts);
 }
 
 export function registerChanges(RED: NodeAPI): void {
   RED.nodes.registerType(TYPE, function (this: Node, config: Config) {
     RED.nodes.createNode(this, config);
+    const state = openState(RED, this, String(config.store ?? "").trim() || undefined);
+    const run = (job: Job) => {
+      const of = [config.service, job.client.base, Object.entries(job.input)];
+      return job.settings.changes === CHECKS
+        ? sendChanges(RED, this, state, checks, JSON.stringify([...of, CHECKS]), job)
+        : sendChanges(RED, this, state, reports, JSON.stringify(of), job);
+    };
+    const { ended, resume } = createSchedule(RED, this, config.interval);
     // One message at a time: two that compare with the same state would report the same change twice.
-    handleInput(RED, this, TYPE, changes, config, (job) => compareReports(RED, this, String(config.service), job), 1);
+    handleInput(RED, this, TYPE, changes, config, run, { maxActive: 1, ended });
+    void resume(async () => (Object(await state.read()) as Partial<Saved>).at);
   });
 }

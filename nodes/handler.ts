@@ -7,25 +7,22 @@ import type { ServiceNode } from "./service.js";
 import { createSources, type Message, reasonOf } from "./sources.js";
 import { createStatus } from "./status.js";
 
-/** The tools that all messages of a node share. */
 interface Tools {
-  client: Client;
+  readonly client: Client;
   /** The node's own properties: its method, its output and so on. */
-  settings: Record<string, string>;
-  /** Shows how many pages of a list were read. */
-  progress(page: number, pages: number | undefined, records: number): void;
+  readonly settings: Record<string, string>;
 }
 
-/** What a node does with one message. */
-export interface Job extends Tools {
-  /** What the message's requests are sent for. */
-  task: Task;
-  msg: Message;
+/** What a node does with one message; its requests are sent for it. */
+export interface Job extends Task, Tools {
+  readonly msg: Message;
   /** Its parameters, validated. */
-  input: Record<string, string>;
+  readonly input: Record<string, string>;
   /** Milliseconds that it waited for admission, and those since it was received. */
-  queued: number;
+  readonly queued: number;
   elapsed(): number;
+  /** Shows how many pages of a list were read. */
+  progress(page: number, pages: number | undefined, records: number): void;
   /** Sends the message, or a message made of it; does nothing once the node is closed. */
   send(msg: Message): void;
 }
@@ -60,7 +57,8 @@ export function reportOn(node: Node, rest: Message, how: () => void): void {
 /**
  * Handles a node's input: reads and validates the parameters, waits for admission, does the node's `work`, and reports
  * how it ended, exactly once: `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`.
- * A closed node reports nothing. `maxActive`: how many messages it works on at a time, if that is limited.
+ * A closed node reports nothing. `maxActive`: how many messages it works on at a time, if that is limited;
+ * `ended` is called with the ID of each message that was reported.
  */
 export function handleInput(
   RED: NodeAPI,
@@ -69,40 +67,72 @@ export function handleInput(
   row: NodeType,
   config: Config,
   work: (job: Job) => Promise<StatusText>,
-  maxActive?: number,
+  { maxActive, ended }: { maxActive?: number; ended?(id: unknown): void } = {},
 ): void {
   const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
   const read = createSources(RED, node, row, config);
   const status = createStatus(RED, node);
   const lane = createLane(maxActive);
   const { method = "GET" } = row as Partial<Operation>;
-  let client: Client | undefined;
-  let tools: Promise<Tools> | undefined;
+  let loading: Promise<Tools> | undefined;
+  let tools: Tools | undefined;
   let unanswered = 0;
   let closed = false;
 
   async function load(from: ServiceNode): Promise<Tools> {
-    client = await from.client();
+    const client = await from.client();
     status.follow(lane, client);
     const { readSettings } = await import("../src/schema.js");
-    return { client, settings: readSettings(row.options, config), progress: status.progress };
+    tools = { client, settings: readSettings(row.options, config) };
+    return tools;
   }
 
-  /** A message that waits for admission. There can be thousands, so this is all that is kept of each. */
-  class Waiting implements Admitted {
-    readonly lane = lane;
+  /** A message and what is done with it. Thousands can wait for admission, so it holds little, and its methods are shared. */
+  class Received implements Job, Admitted {
     readonly since = performance.now();
+    queued = 0;
     pending = 0;
     closed = false;
     constructor(
-      readonly tools: Tools,
+      readonly client: Client,
+      readonly settings: Record<string, string>,
       readonly input: Record<string, string>,
       readonly msg: Message,
       readonly pass: Send,
       readonly done: Done,
     ) {}
-    start(): void {
-      void run(this);
+    get lane() {
+      return lane;
+    }
+    get progress() {
+      return status.progress;
+    }
+    elapsed(): number {
+      return Math.round(performance.now() - this.since);
+    }
+    send(out: Message): void {
+      try {
+        if (!closed) this.pass(out);
+      } catch (cause) {
+        const { attempts } = Object(out.seo) as { attempts?: number };
+        const sentence = `The service responded, but the message could not be sent: ${reasonOf(cause)}`;
+        throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
+      }
+    }
+    async start(): Promise<void> {
+      const { client, msg, done } = this;
+      this.queued = this.elapsed();
+      try {
+        const text = await work(this);
+        report({ _msgid: msg._msgid, seo: msg.seo }, () => {
+          status.succeeded(text);
+          done();
+        });
+      } catch (cause) {
+        fail(msg, done, cause);
+      } finally {
+        client.end(this);
+      }
     }
     refuse(error: SeoError): void {
       if (!lane.closed) fail(this.msg, this.done, error);
@@ -112,35 +142,9 @@ export function handleInput(
   async function receive(msg: Message, pass: Send, done: Done): Promise<void> {
     if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
     const { input, from } = await read(msg);
-    tools ??= load(service);
-    const loaded = await tools;
-    loaded.client.admit(new Waiting(loaded, loaded.client.validate(row, input, from), msg, pass, done));
-  }
-
-  async function run(task: Waiting): Promise<void> {
-    const { input, msg, pass, done, since } = task;
-    const { client, settings, progress } = task.tools;
-    const elapsed = () => Math.round(performance.now() - since);
-    const send = (out: Message) => {
-      try {
-        if (!closed) pass(out);
-      } catch (cause) {
-        const { attempts } = Object(out.seo) as { attempts?: number };
-        const sentence = `The service responded, but the message could not be sent: ${reasonOf(cause)}`;
-        throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
-      }
-    };
-    try {
-      const text = await work({ client, settings, progress, task, msg, input, queued: elapsed(), elapsed, send });
-      report({ _msgid: msg._msgid, seo: msg.seo }, () => {
-        status.succeeded(text);
-        done();
-      });
-    } catch (cause) {
-      fail(msg, done, cause);
-    } finally {
-      client.end(task);
-    }
+    loading ??= load(service);
+    const { client, settings } = tools ?? (await loading);
+    client.admit(new Received(client, settings, client.validate(row, input, from), msg, pass, done));
   }
 
   function fail(msg: Message, done: Done, cause: unknown): void {
@@ -159,7 +163,9 @@ export function handleInput(
 
   function report(rest: Message, how: () => void): void {
     unanswered--;
-    if (!closed) reportOn(node, rest, how);
+    if (closed) return;
+    reportOn(node, rest, how);
+    ended?.(rest._msgid);
   }
 
   node.on("input", (msg: Message, send, done) => {
@@ -170,7 +176,7 @@ export function handleInput(
 
   node.on("close", (done: () => void) => {
     lane.closed = true;
-    client?.cancel(lane);
+    tools?.client.cancel(lane);
     // What was in flight is reported before this runs; the rest was never sent.
     setImmediate(() => {
       if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));

@@ -1,6 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { NodeAPI } from "node-red";
+import type { Answer } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
+import { findingsOf } from "../src/findings.js";
 import { isIdle } from "../src/kinds.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readShape } from "../src/pages.js";
@@ -55,29 +57,47 @@ function createTarget(RED: NodeAPI, target = "payload"): Target {
   };
 }
 
+/** What a response wraps in `data`. */
+const unwrap = (body: unknown) => (Object.hasOwn(Object(body), "data") ? (body as { data: unknown }).data : body);
+
+/** Sends one request; resolves with its response and the `msg.seo` of it. */
+async function request(job: Job, type: string, row: Operation) {
+  const { client, input, queued } = job;
+  const options = { task: job, method: job.settings.method };
+  const answer: Answer & { outcome?: Outcome } = await (row.params.existing
+    ? submit(client, type, input, options)
+    : client.send(type, input, options));
+  const shape = row.list ? readShape(answer.body) : undefined;
+  const seo = metadata(type, { ...answer, duration: job.elapsed(), waited: queued + answer.waited }, shape);
+  return { ...answer, shape, seo };
+}
+
 /** One request, one message. */
 const single =
   (payload: (body: unknown) => unknown): Output =>
   async (RED, job, target, type, row) => {
-    const { client, task, settings, input, msg, queued, elapsed, send } = job;
-    const options = { task, method: settings.method };
-    const answer = await (row.params.existing
-      ? submit(client, type, input, options)
-      : client.send(type, input, options));
-    const shape = row.list ? readShape(answer.body) : undefined;
-    target.set(msg, payload(answer.body));
-    msg.seo = metadata(type, { ...answer, duration: elapsed(), waited: queued + answer.waited }, shape);
-    send(msg);
+    const { input, msg } = job;
+    const { body, shape, seo, outcome = "created" } = await request(job, type, row);
+    target.set(msg, payload(body));
+    job.send(Object.assign(msg, { seo }));
     if (shape) return figures(RED, shape.records.length, shape.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
-    const { outcome = "created" } = answer as { outcome?: Outcome };
     const done = outcome === "created" ? row.done : outcome;
     return () => `seo-reports.status.${idle ? "unchanged" : done}`;
   };
 
+/** The records of a response, and what was read so far. */
+type Part = Pick<Page, "records" | "total"> & { count: number; seo: object };
+
+/** The record of one request, as the only page of a list. */
+async function* readRecord(job: Job, type: string, row: Operation): AsyncGenerator<Part> {
+  const { body, seo } = await request(job, type, row);
+  yield { records: [unwrap(body)], total: undefined, count: 1, seo };
+}
+
 /** Reads all pages, and sends a message for each part of a page. */
 const stream =
-  (cut: (page: Page) => unknown[]): Output =>
+  (cut: (page: Part) => unknown[]): Output =>
   async (RED, job, target, type, row) => {
     const { parts, ...rest } = target.rest(job.msg);
     // A length above one makes the join node combine parts that are arrays into one array.
@@ -102,7 +122,7 @@ const stream =
     let count = 0;
     let total: number | undefined;
     try {
-      for await (const page of readAllPages(job, type, row)) {
+      for await (const page of (row.list ? readAllPages : readRecord)(job, type, row)) {
         for (const payload of cut(page)) {
           emit(false);
           held = { payload, seo: page.seo };
@@ -119,12 +139,29 @@ const stream =
     return figures(RED, count, total);
   };
 
-const wholePage = ({ records }: Page) => (records.length > 0 ? [records] : []);
+const wholePage = ({ records }: Part) => (records.length > 0 ? [records] : []);
+
+/** Sends a message for each failed check. */
+const issues: Output = async (RED, ...message) => {
+  let checks = 0;
+  let count = 0;
+  const failed = ({ records }: Part) => {
+    const findings = records.flatMap(findingsOf);
+    const wrong = findings.filter(({ passed }) => !passed);
+    checks += findings.length;
+    count += wrong.length;
+    return wrong.map(({ issue }) => issue());
+  };
+  await stream(failed)(RED, ...message);
+  const text = checks === 0 ? "noChecks" : count === 0 ? "noIssues" : undefined;
+  if (text) return () => `seo-reports.status.${text}`;
+  return () => RED._(`seo-reports.status.${count === 1 ? "issue" : "issues"}`, { count });
+};
 
 /** By the values of the option `output` in the table. */
 const outputs: Record<string, Output> = {
   body: single((body) => body),
-  data: single((body) => (Object.hasOwn(Object(body), "data") ? (body as { data: unknown }).data : body)),
+  data: single(unwrap),
   async all(RED, job, target, type, row) {
     const payload: unknown[] = [];
     let seo = {};
@@ -139,6 +176,7 @@ const outputs: Record<string, Output> = {
   },
   pages: stream(wholePage),
   records: stream(({ records }) => records),
+  issues,
 };
 
 /** Registers the node of one row. */
@@ -146,7 +184,7 @@ export function registerOperation(RED: NodeAPI, type: string, row: Operation): v
   RED.nodes.registerType(type, function (config: Config) {
     RED.nodes.createNode(this, config);
     let target: Target | undefined;
-    handleInput(RED, this, type, row, config, async (job) => {
+    handleInput(RED, this, type, row, config, (job) => {
       target ??= createTarget(RED, job.settings.target);
       target.check(job.msg);
       return (outputs[String(job.settings.output)] as Output)(RED, job, target, type, row);

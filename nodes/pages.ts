@@ -34,21 +34,21 @@ export async function* readAllPages(
   type: string,
   row: Operation,
 ): AsyncGenerator<Page<Answer> & { count: number; seo: object }> {
-  const { client, task, settings, input } = job;
+  const { client, settings, input } = job;
   let attempts = 0;
   let waited = job.queued;
   let count = 0;
   let last = 0;
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
   const query = { ...(largest && { per_page: largest }), ...input };
-  const get = (extra: Record<string, string>) => client.send(type, query, { task, extra });
+  const get = (extra: Record<string, string>) => client.send(type, query, { task: job, extra });
   const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
   try {
     for await (const page of readPages(get, list)) {
       attempts += page.answer.attempts;
       waited += page.answer.waited;
       // Between pages nothing may be in flight that a cancellation would end.
-      if (task.lane.closed) throw cancelled;
+      if (job.lane.closed) throw cancelled;
       count += page.records.length;
       last = page.page;
       job.progress(page.page, page.pages, count);

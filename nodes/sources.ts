@@ -94,8 +94,9 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     const unreadable: string[] = [];
     for (const { param, read, refuse } of reads) {
       try {
-        const value = read(msg);
-        input[param] = value instanceof Promise ? await value : value;
+        let value = read(msg);
+        if (value instanceof Promise) value = await value;
+        if (value !== undefined) input[param] = value;
       } catch (cause) {
         unreadable.push(refuse(cause));
       }

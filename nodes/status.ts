@@ -6,7 +6,8 @@ import type { Lane } from "../src/queue.js";
 /** Milliseconds between two statuses of one node, so that thousands of messages do not become thousands of statuses. */
 const INTERVAL = 200;
 const SECOND = 1000;
-const UNCHANGED = "seo-reports.status.unchanged";
+/** The texts of a success by which nothing has happened. */
+const NOTHING = ["seo-reports.status.unchanged", "seo-reports.status.noChecks"];
 
 /** A span of time as a status shows it. The symbols are the same in every language. */
 export function span(ms: number): string {
@@ -26,7 +27,7 @@ export function createStatus(RED: NodeAPI, node: Node) {
   let run = { since: 0, received: 0, done: 0, failed: 0 };
   let last = (): NodeStatus => ({});
   let progress: (() => string) | undefined;
-  let shown = "";
+  let shown: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let stale = false;
   let closed = false;
@@ -109,8 +110,7 @@ export function createStatus(RED: NodeAPI, node: Node) {
       run.done++;
       last = () => {
         const shown = text();
-        // Nothing that a user could call a success has happened.
-        return shown === UNCHANGED
+        return NOTHING.includes(shown)
           ? { fill: "grey", shape: "ring", text: shown }
           : { fill: "green", shape: "dot", text: shown };
       };

@@ -38,7 +38,8 @@ What fails with --fail is the same in every run:
   pages      Creating or regenerating the report of such a page always returns 500.
 
 Sample data, without an API key: /sitemap.xml lists the 12 pages of shop.example.com,
-and /shop.example.com is its home page in HTML.
+and /shop.example.com is its home page in HTML. The report of a page with ?images=5000 in its
+URL can have a failed check with as many errors.
 `;
 
 function wholeNumber(name: string, text: string, least: number, most: number): number {

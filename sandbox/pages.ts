@@ -30,18 +30,36 @@ const PAGES: Record<string, string[]> = {
 /** Pages of the shop that have no report at the start. */
 const NEW_PAGES = ["/garden/greenhouses", "/kitchen/stock-pots", "/stores"];
 
-type Check = { importance: "high" | "medium" | "low"; value: unknown; errors: object };
-const IMAGES = Array.from({ length: 12 }, (_, i) => ({ url: `/images/${i + 1}.jpg` }));
-/** What each check reports about every page; `errors` only if it fails. */
-const CHECKS: Record<string, Check> = {
-  title: { importance: "high", value: "Example", errors: { length: { min: 10, max: 60 } } },
+type Check = { importance: "high" | "medium" | "low"; value: unknown; errors: unknown };
+const images = (count: number) => Array.from({ length: count }, (_, i) => ({ url: `/images/${i + 1}.jpg` }));
+const DEFAULT_IMAGES = 12;
+const MOST_IMAGES = 100_000;
+/** `images=5000` in a page's URL gives the page as many images, and a failed check as many errors. */
+const imagesOf = (url: string) =>
+  images(Math.min(Number(/[?&]images=(\d+)/.exec(url)?.[1] ?? DEFAULT_IMAGES), MOST_IMAGES));
+
+/** What each check reports about a page with these images; `errors` only if it fails. */
+const checksOf = (pictures: object[]): Record<string, Check> => ({
+  title: { importance: "high", value: "Example", errors: { too_short: { min: 10 } } },
   meta_description: { importance: "high", value: null, errors: { missing: null } },
   headings: { importance: "high", value: { h1: 1, h2: 4 }, errors: { duplicate: { h2: "Contact" } } },
-  image_alt_texts: { importance: "medium", value: IMAGES.length, errors: { missing: IMAGES } },
+  broken_links: { importance: "high", value: 24, errors: ["/old-prices returned 404", "/team returned 410"] },
+  mixed_content: {
+    importance: "high",
+    value: null,
+    errors: [
+      { type: "script", url: "http://cdn.example/menu.js" },
+      { type: "image", url: "http://cdn.example/logo.png" },
+    ],
+  },
+  image_alt_texts: { importance: "medium", value: pictures.length, errors: { missing: pictures } },
   load_time: { importance: "medium", value: 1.4, errors: { too_slow: { max: 1 } } },
   page_size: { importance: "medium", value: 412_000, errors: { too_large: { max: 330_000 } } },
+  requests: { importance: "medium", value: { scripts: 31, styles: 6, images: 44 }, errors: { too_many: { max: 50 } } },
+  language: { importance: "low", value: "en", errors: ["The language is not set."] },
+  favicon: { importance: "low", value: "/favicon.ico", errors: { missing: null } },
   structured_data: { importance: "low", value: null, errors: { missing: null } },
-};
+});
 const NOTE = "made up by the sandbox";
 const LOWEST_SCORE = 35;
 
@@ -64,12 +82,11 @@ export function scoreOf(url: string, generation: number): number {
 
 export const resultOf = (score: number): string => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 
-/** Each check passes from a score of its own, four bits of a hash: the higher the score, the more checks pass. */
+/** Each check of a page passes from a score of its own: the higher the score, the more checks pass. */
 export function resultsOf(url: string, score: number): object {
-  const thresholds = hash(`checks of ${url}`);
   const results: Record<string, unknown> = { note: NOTE };
-  for (const [i, [name, { errors, ...check }]] of Object.entries(CHECKS).entries()) {
-    const passed = ((thresholds >>> (4 * i)) & 15) * 6.25 < score;
+  for (const [name, { errors, ...check }] of Object.entries(checksOf(imagesOf(url)))) {
+    const passed = hash(`${name} of ${url}`) % 100 < score;
     results[name] = { passed, ...check, ...(passed ? {} : { errors }) };
   }
   return results;

@@ -1,4 +1,49 @@
+import { isObject, type Json } from "./json.js";
 import { idOf } from "./pages.js";
+
+/** A difference between a report, or one of its checks, and what was saved of it. */
+export interface Change {
+  change: "created" | "changed" | "deleted" | "failed" | "fixed";
+  /** The report as it is listed now, or what was saved of a deleted one; for a check, the issue. */
+  payload: unknown;
+  worse: boolean;
+  /** The score before and after; null if it is unknown or does not count. */
+  scores: [number | null, number | null];
+  /** What `msg.seo` says about it. */
+  details: {
+    previous?: Figures;
+    /** The names of the values that differ. */
+    fields?: string[];
+    check?: string;
+  };
+}
+
+/** Compares a list with the state of the last run, record by record. */
+export interface Comparison<S> {
+  /** The number of reports or checks in the list so far. */
+  readonly found: number;
+  /** The changes that a listed record shows. Throws SEO_RESPONSE for a record without an ID. */
+  compare(record: unknown): Change[];
+  /** The reports that are not listed any more. Only correct after a whole list. */
+  deleted(): Change[];
+  /** The new state. If the list was not whole, what is saved of the reports that were not listed remains. */
+  state(whole: boolean): S;
+}
+
+/** What the lists are compared by. `S`: what is saved between two runs, as JSON. */
+export interface Subject<S> {
+  kinds: Change["change"][];
+  isState(value: unknown): value is S;
+  /** `before`: absent in a first run. `threshold`: points by which a score must have moved to count. */
+  compare(before: S | undefined, threshold: number): Comparison<S>;
+}
+
+/** The changes that are sent, by the values of the option `only`. `limit`: a score. */
+export const conditions: Record<string, (change: Change, limit: number) => boolean> = {
+  all: () => true,
+  worse: ({ worse }) => worse,
+  below: ({ scores: [before, now] }, limit) => now !== null && now < limit && (before === null || before >= limit),
+};
 
 /** What is saved of a report between two runs: what can change, and its URL for when it is deleted. */
 export interface Figures {
@@ -12,26 +57,19 @@ export interface Figures {
   updated_at: string | null;
 }
 
-/** The reports by ID, as text. */
-export type Snapshot = Record<string, Figures>;
+/** By ID, as text. */
+export type ById<T> = Record<string, T>;
 
-export interface Change {
-  change: "created" | "changed" | "deleted";
-  /** The report as it is listed now, or what was saved of a deleted one. */
-  record: unknown;
-  previous?: Figures;
-  /** The names of the values that differ. */
-  fields?: string[];
+export interface ReportState {
+  reports: ById<Figures>;
 }
-
-type Json = Record<string, unknown>;
 
 const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
 const number = (value: unknown) =>
   value === null || value === "" || !Number.isFinite(Number(value)) ? null : Number(value);
 
 /** Older installations return the score as a number in `result`, and no word; types differ between responses ("2" and 2). */
-function figures(record: unknown): Figures {
+export function figures(record: unknown): Figures {
   const { id, url, score, result, privacy, created_at, generated_at, updated_at } = Object(record) as Json;
   const points = number(result);
   return {
@@ -49,37 +87,71 @@ function figures(record: unknown): Figures {
 /** What counts as a change if there is a threshold for the score: a regenerated report alone does not. */
 const decisive = ["score", "result", "privacy"];
 
-/**
- * Compares the list with the state of the last run, record by record; `seen` then holds the new state.
- * `threshold`: points by which a score must have moved; a score that moved less is saved as it was, so that
- * small steps add up. A figure that the response lacks is saved as it was, too.
- */
-export function createComparison(before: Snapshot, threshold = 0) {
-  const seen: Snapshot = Object.create(null);
-  return {
-    seen,
+const results = ["good", "decent", "bad"];
 
-    /** The change that a listed record shows, if any. Throws SEO_RESPONSE for a record without an ID. */
-    compare(record: unknown): Change | undefined {
-      const id = idOf(record, "id");
-      const now = figures(record);
-      const previous = Object.hasOwn(before, id) ? before[id] : undefined;
-      seen[id] = now;
-      if (!previous) return { change: "created", record };
-      const names = Object.keys(now) as (keyof Figures)[];
-      for (const name of names) if (now[name] === null || name === "id") Object.assign(now, { [name]: previous[name] });
-      // A score that was unknown counts as moved, whatever the threshold.
-      const moved = previous.score === null ? threshold : Math.abs(Number(now.score) - previous.score);
-      if (moved < threshold) now.score = previous.score;
-      const fields = names.filter((name) => now[name] !== previous[name]);
-      const counts = threshold === 0 ? fields.length > 0 : fields.some((name) => decisive.includes(name));
-      return counts ? { change: "changed", record, previous, fields } : undefined;
-    },
-
-    /** The reports that are not listed any more. Only correct after a whole list. */
-    deleted(): Change[] {
-      const gone = Object.keys(before).filter((id) => !Object.hasOwn(seen, id));
-      return gone.map((id) => ({ change: "deleted", record: before[id], previous: before[id] as Figures }));
-    },
-  };
+/** Whether a report is worse than before: by its score, or by its result if the scores do not differ. */
+function isWorse(before: Figures, now: Figures): boolean {
+  if (before.score !== null && now.score !== null && before.score !== now.score) return now.score < before.score;
+  const [rank, next] = [before, now].map(({ result }) => results.indexOf(String(result))) as [number, number];
+  return rank >= 0 && next > rank;
 }
+
+/** What is saved of the listed reports, and of those that were not listed if the list was not whole. */
+export const merged = <T>(before: ById<T>, seen: ById<T>, whole: boolean) => (whole ? seen : { ...before, ...seen });
+
+/**
+ * Compares the figures of reports. A score that moved less than the threshold is saved as it was, so that small steps add up.
+ * A figure that the response lacks is saved as it was, too.
+ */
+export const reports: Subject<ReportState> = {
+  kinds: ["created", "changed", "deleted"],
+
+  isState: (value): value is ReportState =>
+    isObject(value) &&
+    isObject(value.reports) &&
+    Object.values(value.reports).every((report) => isObject(report) && "score" in report),
+
+  compare({ reports: before } = { reports: {} }, threshold) {
+    const seen: ById<Figures> = Object.create(null);
+    let found = 0;
+    return {
+      get found() {
+        return found;
+      },
+
+      compare(record) {
+        const id = idOf(record, "id");
+        const now = figures(record);
+        const previous = Object.hasOwn(before, id) ? before[id] : undefined;
+        seen[id] = now;
+        found++;
+        if (!previous)
+          return [{ change: "created", payload: record, worse: false, scores: [null, now.score], details: {} }];
+        const names = Object.keys(now) as (keyof Figures)[];
+        for (const name of names)
+          if (now[name] === null || name === "id") Object.assign(now, { [name]: previous[name] });
+        // A score that was unknown counts as moved, whatever the threshold.
+        const moved = previous.score === null ? threshold : Math.abs(Number(now.score) - previous.score);
+        if (moved < threshold) now.score = previous.score;
+        const fields = names.filter((name) => now[name] !== previous[name]);
+        if (!fields.some((name) => threshold === 0 || decisive.includes(name))) return [];
+        const scores: Change["scores"] = [previous.score, now.score];
+        const worse = isWorse(previous, now);
+        return [{ change: "changed", payload: record, worse, scores, details: { previous, fields } }];
+      },
+
+      deleted() {
+        const gone = Object.entries(before).filter(([id]) => !Object.hasOwn(seen, id));
+        return gone.map(([, previous]) => ({
+          change: "deleted",
+          payload: previous,
+          worse: false,
+          scores: [previous.score, null],
+          details: { previous },
+        }));
+      },
+
+      state: (whole) => ({ reports: merged(before, seen, whole) }),
+    };
+  },
+};

@@ -243,11 +243,14 @@ const target: Field = {
   help: "Property of msg for the result. If it is not payload, msg.payload is unchanged.",
 };
 const single = { output, target };
-const listing: Record<string, Field> = {
-  output: { ...output, values: { ...output.values, ...collected } },
-  limit: { ...limit, shown: { output: Object.keys(collected) } },
+/** Only reports have checks. */
+const issues = { issues: "Issues: one message per failed check" };
+const report = { output: { ...output, values: { ...output.values, ...issues } }, target };
+const listing = (streams: Record<string, string>): Record<string, Field> => ({
+  output: { ...output, values: { ...output.values, ...streams } },
+  limit: { ...limit, shown: { output: Object.keys(streams) } },
   target,
-};
+});
 const method: Field = {
   kind: "choice",
   label: "Method",
@@ -274,7 +277,7 @@ export const operations = {
     method: "GET",
     path: "/api/v1/reports",
     list: "id",
-    options: listing,
+    options: listing({ ...collected, ...issues }),
     params: {
       search,
       search_by: searchBy({ url: "URL" }),
@@ -294,7 +297,7 @@ export const operations = {
     path: "/api/v1/reports/{id}",
     main: "reportId",
     done: "received",
-    options: single,
+    options: report,
     params: { reportId },
   }),
   "seo-report-store": define({
@@ -310,7 +313,7 @@ export const operations = {
     timeout: REPORT_TIMEOUT,
     main: "url",
     done: "stored",
-    options: single,
+    options: report,
     params: {
       url,
       privacy: { ...privacy, default: "0" },
@@ -333,7 +336,7 @@ export const operations = {
     timeout: REPORT_TIMEOUT,
     main: "reportId",
     done: "updated",
-    options: { method, ...single },
+    options: { method, ...report },
     params: {
       reportId,
       privacy,
@@ -363,7 +366,7 @@ export const operations = {
     method: "GET",
     path: "/api/v1/projects",
     list: "project",
-    options: listing,
+    options: listing(collected),
     params: {
       search,
       search_by: searchBy({ project: "Name" }),
@@ -392,11 +395,13 @@ export function rowOf(type: string): Operation {
   throw new SeoError("SEO_INPUT", `Unknown operation: ${type}.`);
 }
 
+const ofReports = ["all", "created", "changed", "deleted"];
+
 /** The node that lists reports and compares them with the last run. */
 export const changes: NodeType = {
   title: "report changes",
-  help: "Sends a message for each report that was created, changed or deleted since the last run.",
-  returns: "The new or changed report. For a deleted report, its last known values.",
+  help: "Sends a message for each report or check that changed since the last run.",
+  returns: "The new or changed report. For a deleted report, its last known values. For a check, the issue.",
   record: "report",
   color: REPORT,
   params: { search, search_by: searchBy({ url: "URL" }), project, result },
@@ -404,15 +409,37 @@ export const changes: NodeType = {
     changes: {
       kind: "choice",
       label: "Changes",
-      values: { all: "All", created: "Created", changed: "Changed", deleted: "Deleted" },
+      values: {
+        all: "All",
+        created: "Created",
+        changed: "Changed",
+        deleted: "Deleted",
+        checks: "Checks: failed or fixed",
+      },
       default: "all",
-      help: "Kinds of change to send.",
+      help: "Changes to send: of reports, or one message for each check that newly fails or is fixed.",
+    },
+    only: {
+      kind: "choice",
+      label: "Condition",
+      values: { all: "None", worse: "Only worse", below: "Score fell below" },
+      default: "all",
+      help: "Restriction to changes for the worse. Only worse: a lower score or result, or a failed check. Score fell below: a score that is newly below the limit, or a failed check of a report below it.",
+    },
+    below: {
+      kind: "count",
+      label: "Score limit",
+      min: 0,
+      default: "50",
+      shown: { only: ["below"] },
+      help: "Scores below this number meet the condition.",
     },
     threshold: {
       kind: "count",
       label: "Threshold",
       min: 0,
       example: "5",
+      shown: { changes: ofReports },
       help: "Minimum score difference, in points. A different result or privacy always counts; different dates alone do not. Blank: any difference counts.",
     },
     first: {
@@ -420,12 +447,21 @@ export const changes: NodeType = {
       label: "First run",
       values: { none: "Send nothing", created: "Send all reports as created" },
       default: "none",
+      shown: { changes: ofReports },
       help: "Messages to send if there is no saved state to compare with.",
+    },
+    interval: {
+      kind: "count",
+      label: "Interval",
+      unit: "min",
+      min: 1,
+      example: "60",
+      help: "Time from the end of a run to the start of the next, in minutes. A message still starts a run. Blank: only messages start runs.",
     },
     store: {
       kind: "store",
       label: "Context store",
-      help: "Location of the saved state. Blank: the default store. Without contextStorage in Node-RED's settings, a restart or a redeploy of this node clears it.",
+      help: "Location of the saved state. Blank: the default store. Without contextStorage in Node-RED's settings, a restart clears it.",
     },
     limit: { ...limit, default: "" },
   },
@@ -486,7 +522,15 @@ export const audit: NodeType = {
       kind: "text",
       label: "Folder",
       fold: true,
+      shown: { queue: [""] },
       help: "Location of the saved batches, relative to Node-RED's user directory. Only one Node-RED instance can use it at a time. Blank: seo-reports.",
+    },
+    queue: {
+      kind: "node",
+      node: "seo-queue",
+      label: "Queue",
+      fold: true,
+      help: "SEO queue in which several machines share the batches. Blank: files on this machine.",
     },
   },
 };
@@ -498,7 +542,15 @@ export const nodeTypes: Record<string, NodeType> = {
   "seo-report-audit": audit,
 };
 
-/** The properties of the config node, without the API key, which is a credential. */
+const tls: Field = {
+  fold: true,
+  kind: "node",
+  node: "tls-config",
+  label: "TLS",
+  help: "Private certificate authorities or a client certificate. Blank: the certificate authorities included with Node.js.",
+};
+
+/** The properties of the SEO service node, without the API key, which is a credential. */
 export const service: Record<string, Field> = {
   baseUrl: {
     kind: "text",
@@ -560,13 +612,7 @@ export const service: Record<string, Field> = {
     least: { timeout: String(REPORT_TIMEOUT) },
     help: "Longest time that the service can work on a request, in seconds. If a response is lost, the nodes look up the outcome during this time. If it is too short, a report can be created twice. Blank or 0: a lost response is an error, except in “audit pages” nodes, which use 300.",
   },
-  tls: {
-    fold: true,
-    kind: "node",
-    node: "tls-config",
-    label: "TLS",
-    help: "Private certificate authorities or a client certificate. Blank: the certificate authorities included with Node.js.",
-  },
+  tls,
   proxy: {
     fold: true,
     kind: "node",
@@ -575,3 +621,65 @@ export const service: Record<string, Field> = {
     help: "Proxy server for all requests. Blank: the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
   },
 };
+
+/** A config node: how something is reached. */
+export interface ConfigNode extends Pick<NodeType, "title" | "help"> {
+  /** What its help says beside its fields. */
+  details: string;
+  /** The field whose host is its label if it has no name. */
+  main?: string;
+  settings: Record<string, Field>;
+  /** The one property that Node-RED keeps as a credential. */
+  credential: Record<string, Field>;
+  /** The settings that say where the credential is sent. A connection test needs only these. */
+  place: string[];
+}
+
+/** Every config node. */
+export const configNodes = {
+  "seo-service": {
+    title: "SEO service",
+    help: "Connects to the SEO reporting service.",
+    details: "All nodes that use this service share these limits.",
+    main: "baseUrl",
+    settings: service,
+    credential: {
+      apiKey: {
+        kind: "secret",
+        label: "API key",
+        required: true,
+        pattern: "[\\x21-\\x7e]+",
+        help: "API key of your account. Use ${NAME} for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
+      },
+    },
+    place: ["baseUrl", "tls", "proxy"],
+  },
+  "seo-queue": {
+    title: "SEO queue",
+    help: "Keeps the batches of “audit pages” nodes in Redis or PostgreSQL, so that several machines share them.",
+    details:
+      "Every machine with the same flow and the same prefix works on the same batches. In Node-RED's user directory, install `bullmq` and `ioredis` for Redis, or `bullmq` and `pg` for PostgreSQL.",
+    settings: {
+      prefix: {
+        kind: "text",
+        label: "Prefix",
+        default: "seo-reports",
+        pattern: "[\\w-]+",
+        example: "seo-reports",
+        help: "Beginning of all names on the server. Only machines with the same prefix share batches.",
+      },
+      tls,
+    },
+    credential: {
+      url: {
+        kind: "server",
+        label: "URL",
+        required: true,
+        help: "URL of the server, with the user name and the password: `redis://`, `rediss://` or `postgres://`. Use ${NAME} for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
+      },
+    },
+    place: ["tls"],
+  },
+} as const satisfies Record<string, ConfigNode>;
+
+export type ConfigType = keyof typeof configNodes;

@@ -92,7 +92,7 @@ export const createTask = (lane: Lane): Task => ({ lane, pending: 0, closed: fal
 export function createQueue({ size, ...limits }: { concurrency: number; rate: number; size: number }) {
   const budget = createBudget(limits);
   /** The lanes in which something waits, in the order of their turns. */
-  const lanes = new Set<Lane>();
+  const lanes: Lane[] = [];
   const sleepers = new Set<Omit<Waiter, "start">>();
   let waiting = 0;
   let held = 0;
@@ -115,12 +115,12 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
 
   /** Serves a lane: its next request gets a slot, or its next message is admitted and acquires one itself. */
   function serve(lane: Lane): void {
-    lanes.delete(lane);
+    lanes.splice(lanes.indexOf(lane), 1);
     const next = lane.continuing.shift();
     const message = next ? undefined : lane.fresh.shift();
     if (next) take(lane);
     else lane.active++;
-    if (!lane.continuing.isEmpty() || !lane.fresh.isEmpty()) lanes.add(lane);
+    if (!lane.continuing.isEmpty() || !lane.fresh.isEmpty()) lanes.push(lane);
     count(lane, -1);
     (next ?? message)?.start();
   }
@@ -155,16 +155,16 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     for (const sleeper of sleepers) {
       if (matches(sleeper.task) && sleepers.delete(sleeper)) refused.push([sleeper.task.lane, sleeper]);
     }
-    for (const lane of lanes) {
+    for (const lane of [...lanes]) {
       for (const waiter of lane.continuing.take(({ task }) => matches(task))) refused.push([lane, waiter]);
       for (const message of lane.fresh.take(matches)) refused.push([lane, message]);
-      if (lane.continuing.isEmpty() && lane.fresh.isEmpty()) lanes.delete(lane);
+      if (lane.continuing.isEmpty() && lane.fresh.isEmpty()) lanes.splice(lanes.indexOf(lane), 1);
     }
     for (const [lane, waiter] of refused) {
       count(lane, -1);
       waiter.refuse(error);
     }
-    if (lanes.size > 0) return;
+    if (lanes.length > 0) return;
     clearTimeout(timer);
     timer = undefined;
   }
@@ -186,7 +186,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
         return;
       }
       lane.fresh.push(message);
-      lanes.add(lane);
+      if (!lanes.includes(lane)) lanes.push(lane);
       count(lane, 1);
       pump();
     },
@@ -208,7 +208,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
       }
       return new Promise<void>((start, refuse) => {
         lane.continuing.push({ task, start, refuse });
-        lanes.add(lane);
+        if (!lanes.includes(lane)) lanes.push(lane);
         count(lane, 1);
         pump();
       });

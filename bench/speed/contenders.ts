@@ -6,7 +6,10 @@ import { headers, key, path, query } from "./page.js";
 export const loads = [1, 32, 256];
 
 export const OURS = "seo-report-list";
+export const RECONCILE = "with reconcile";
 export const CORE = "http request, keep-alive";
+export const FLOOR = "floor";
+export const PASS = "send and done";
 export const BARE = "undici.request";
 
 /** One way to request a page, measured in a Node-RED of its own. */
@@ -68,15 +71,41 @@ const bare = (load: () => Promise<(url: string) => Promise<unknown>>): Contender
   },
 });
 
-/** By name. The last two use no Node-RED node: they are the limit of what a node could reach. */
+/** A service node and a list node for each number of messages in flight: a queue would only hide the cost of a request. */
+const ours = (service: object = {}): Contender => ({
+  flow: (origin) => [
+    ...loads.flatMap((inFlight) => list(`driver-${inFlight}`, origin, { concurrency: inFlight, ...service })),
+    caught("driver-1"),
+  ],
+  prepare: async (_origin, inFlight) => through(`driver-${inFlight}`),
+});
+
+/** By name. The last two use no Node-RED node. */
 export const contenders: Record<string, Contender> = {
-  [OURS]: {
-    // As many requests as messages in flight, because a queue would only hide the cost of a request.
+  [OURS]: ours(),
+  [RECONCILE]: ours({ reconcile: 300 }),
+  [FLOOR]: {
     flow: (origin) => [
-      ...loads.flatMap((inFlight) => list(`driver-${inFlight}`, origin, { concurrency: inFlight })),
+      ...loads.flatMap((connections) => [
+        {
+          id: `floor-${connections}`,
+          type: "bench-floor",
+          url: href(origin),
+          headers,
+          connections,
+          wires: [[`driver-${connections}`]],
+        },
+        driver(`driver-${connections}`, `floor-${connections}`),
+      ]),
       caught("driver-1"),
     ],
     prepare: async (_origin, inFlight) => through(`driver-${inFlight}`),
+  },
+  [PASS]: {
+    flow: () => [{ id: "pass", type: "bench-pass", wires: [["driver"]] }, driver("driver", "pass")],
+    // The driver's message is returned as it is, so it has to be a page.
+    prepare: async () => (received) =>
+      drivers.get("driver")?.({ payload: { data: [] }, received: ({ payload }) => received(payload) }),
   },
   [CORE]: core(true),
   "http request": core(false),

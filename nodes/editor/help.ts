@@ -34,7 +34,7 @@ const metadata = ({ path, list, deletes, lookup, params, metadata }: Form) =>
     ...(deletes ? ["alreadyDeleted"] : []),
     ...(lookup ? ["reconciled"] : []),
     ...(params?.existing ? ["outcome"] : []),
-    ...(path ? [] : ["change", "previous", "fields"]),
+    ...(path ? [] : ["change", "previous", "fields", "check"]),
   ];
 
 /** A value in prose, with its label if that differs. */
@@ -79,8 +79,9 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
       });
       return `<ol class="node-ports">\n${ports.join("\n")}\n</ol>`;
     }
+    const issue = form.record === "report" ? ` ${text("help.issue")}` : "";
     return list([
-      term("payload", form.list ? "object | array" : "object", text(`node.${type}.returns`) + properties),
+      term("payload", form.list ? "object | array" : "object", text(`node.${type}.returns`) + properties + issue),
       term("seo", "object", text("help.seo", { properties: codes(metadata(form)) })),
     ]);
   };
@@ -116,7 +117,7 @@ ${section("inputs", fields(true))}${palette ? section("outputs", outputs(type, f
   palette ? section("errors", paragraph(text("help.failure"))) : ""
 }${section(
   "details",
-  paragraph(palette ? text("help.sources") : text("help.service")),
+  paragraph(text(palette ? "help.sources" : `node.${type}.details`)),
   form.path ? paragraph(text("help.request", { request: `\`${form.method} ${form.path}\`` })) : "",
   form.outputs ? paragraph(text("help.control")) : "",
 )}${section("references", `<ul>${link("#readme", "readme")}${palette ? link("#errors", "codes") : ""}</ul>`)}</script>

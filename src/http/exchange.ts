@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { SeoError } from "../errors.js";
+import type { Task } from "../queue.js";
 import type { Headers, Received } from "./response.js";
 
 /**
@@ -8,6 +9,8 @@ import type { Headers, Received } from "./response.js";
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly received: Promise<Received>;
+  /** When it has taken too long, in the clock of `performance.now()`. */
+  readonly due: number;
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
   #reason: SeoError | undefined;
@@ -16,7 +19,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #resolve!: (received: Received) => void;
   #reject!: (cause: unknown) => void;
 
-  constructor() {
+  /** `timeout` is in milliseconds. */
+  constructor(
+    readonly task: Task,
+    readonly timeout: number,
+  ) {
+    this.due = performance.now() + timeout;
     this.received = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

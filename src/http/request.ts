@@ -1,5 +1,5 @@
 import type { Base } from "../config.js";
-import type { Operation } from "../operations.js";
+import type { Operation, Param } from "../operations.js";
 
 /** What is sent, beside the headers. */
 export interface Request {
@@ -24,8 +24,9 @@ export function buildRequest(
   const form = new URLSearchParams();
   let path = row.path;
   let subject: string | undefined;
-  for (const [name, { place, label, wire = name }] of Object.entries(row.params)) {
+  for (const name in row.params) {
     const value = input[name];
+    const { place, label, wire = name } = row.params[name] as Param;
     if (value === undefined || place === undefined) continue;
     if (place === "path") {
       path = path.replace(`{${wire}}`, () => encodeURIComponent(value));

@@ -1,5 +1,4 @@
-import { promisify } from "node:util";
-import { brotliDecompress, gunzip, inflate } from "node:zlib";
+import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { parse } from "secure-json-parse";
 import { type Code, SeoError, type Stage } from "../errors.js";
 import type { Operation } from "../operations.js";
@@ -27,10 +26,10 @@ const MAX_QUOTED = 1000;
 const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };
 
 const decoders = new Map([
-  ["gzip", promisify<Buffer, typeof options, Buffer>(gunzip)],
-  ["x-gzip", promisify<Buffer, typeof options, Buffer>(gunzip)],
-  ["deflate", promisify<Buffer, typeof options, Buffer>(inflate)],
-  ["br", promisify<Buffer, typeof options, Buffer>(brotliDecompress)],
+  ["gzip", gunzipSync],
+  ["x-gzip", gunzipSync],
+  ["deflate", inflateSync],
+  ["br", brotliDecompressSync],
 ]);
 const utf8 = new TextDecoder();
 
@@ -38,7 +37,7 @@ const utf8 = new TextDecoder();
 export const acceptEncoding = "gzip, br";
 
 /** Undoes the content coding, and reads UTF-8: a byte order mark is dropped, invalid bytes become U+FFFD. */
-export async function decode({ bytes, headers }: Pick<Received, "bytes" | "headers">): Promise<string> {
+export function decode({ bytes, headers }: Pick<Received, "bytes" | "headers">): string {
   const coding = String(headers["content-encoding"] ?? "identity")
     .trim()
     .toLowerCase();
@@ -49,7 +48,7 @@ export async function decode({ bytes, headers }: Pick<Received, "bytes" | "heade
       stage: "answer",
       uncertain: true,
     });
-  return utf8.decode(await decoder(bytes, options));
+  return utf8.decode(decoder(bytes, options));
 }
 
 /** Whether a text has more than `most` of a character. */
@@ -178,19 +177,21 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
  * Reads a response: the JSON of a success and its text, or null where a delete returns nothing. Throws an SeoError for
  * any other; `redactor` is asked for only then.
  */
-export async function readResponse(
+export function readResponse(
   row: Operation,
   received: Received,
   redactor: () => Redact,
   subject?: string,
-): Promise<{ body: unknown; text: string }> {
+): { body: unknown; text: string } {
   const { statusCode, headers } = received;
   if (statusCode < 200 || statusCode > 299) {
-    // The status counts even if the body cannot be decoded.
-    const text = await decode(received).catch(() => "");
+    let text = "";
+    try {
+      text = decode(received);
+    } catch {} // The status counts even if the body cannot be decoded.
     throw toError(statusCode, headers, text, redactor(), subject);
   }
-  const text = await decode(received);
+  const text = decode(received);
   if (row.deletes && text.trim() === "") return { body: null, text };
   const parsed = parseJson(text);
   if ("json" in parsed) return { body: parsed.json, text };

@@ -14,6 +14,8 @@ import { acceptEncoding, type Headers, readResponse } from "./response.js";
 
 const { name, version } = createRequire(import.meta.url)("../../../package.json") as { name: string; version: string };
 
+/** Bytes of a body that takes long enough to parse that others notice. */
+const LARGE = 16 << 10;
 /** Keys that are shorter are not redacted in successes, because they could match ordinary words. */
 const SHORTEST_KEY = 8;
 
@@ -35,7 +37,8 @@ export interface Response {
 /** Sends single requests to one origin, each with the key, and ends those that take too long or are cancelled. */
 export function createTransport({ origin }: Base, { apiKey, ...connection }: TransportOptions) {
   const dispatcher = createDispatcher({ origin, ...connection });
-  const inFlight = new Map<Exchange, Task>();
+  // No Map: one whose entries come and go with each request keeps them from the collector of young objects.
+  const inFlight: Exchange[] = [];
   const headers = {
     authorization: `Bearer ${apiKey}`,
     accept: "application/json",
@@ -50,21 +53,38 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
   const redactKey = <T>(value: T, texts: unknown[]): T =>
     apiKey.length >= SHORTEST_KEY && texts.some((text) => String(text).includes(core)) ? keyRedactor(value) : value;
 
+  /** One timer for all that is in flight, because most of it ends long before: it rings when the first can be overdue. */
+  let timer: NodeJS.Timeout | undefined;
+  let ringsAt = Number.POSITIVE_INFINITY;
+  function watch({ due }: Exchange): void {
+    if (due >= ringsAt) return;
+    clearTimeout(timer);
+    ringsAt = due;
+    timer = setTimeout(abortOverdue, due - performance.now()).unref();
+  }
+  function abortOverdue(): void {
+    ringsAt = Number.POSITIVE_INFINITY;
+    for (const exchange of inFlight) {
+      if (exchange.due > performance.now()) watch(exchange);
+      else {
+        const sentence = `The service at ${origin} did not respond within ${exchange.timeout / 1000} s.`;
+        exchange.abort(new SeoError("SEO_TIMEOUT", sentence, { transient: true, stage: "time" }));
+      }
+    }
+  }
+
   return {
-    /** Sends the request of a validated input, which can take `timeout` ms. Rejects with an SeoError that holds no secret. */
+    /** Sends the request of a validated input, which can take `timeout` ms. Resolves with the response, or an error that holds no secret. */
     async send(
       row: Operation,
       input: Record<string, string>,
       { method, path, body, subject }: Request,
       timeout: number,
       task: Task,
-    ): Promise<Response> {
-      const exchange = new Exchange();
-      const timer = setTimeout(() => {
-        const sentence = `The service at ${origin} did not respond within ${timeout / 1000} s.`;
-        exchange.abort(new SeoError("SEO_TIMEOUT", sentence, { transient: true, stage: "time" }));
-      }, timeout);
-      inFlight.set(exchange, task);
+    ): Promise<Response | SeoError> {
+      const exchange = new Exchange(task, timeout);
+      inFlight.push(exchange);
+      watch(exchange);
       try {
         (row.idempotent ? dispatcher.oneShot : dispatcher.keepAlive).dispatch(
           {
@@ -78,28 +98,30 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
         );
         const received = await exchange.received;
         // Let pending socket data arrive before parsing blocks; otherwise 1,000 pages take 25% longer.
-        await setImmediate();
+        if (received.bytes.length > LARGE) await setImmediate();
         const redactor = () => createRedactor([apiKey, ...secretsOf(row, input)]);
-        const read = await readResponse(row, received, redactor, subject);
+        const read = readResponse(row, received, redactor, subject);
         return {
           statusCode: received.statusCode,
           headers: redactKey(received.headers, Object.values(received.headers)),
           body: redactKey(read.body, [read.text]),
         };
       } catch (cause) {
-        throw fromCause(cause, origin);
+        return fromCause(cause, origin);
       } finally {
-        clearTimeout(timer);
-        inFlight.delete(exchange);
+        inFlight.splice(inFlight.indexOf(exchange), 1);
       }
     },
 
     /** Ends what is in flight, of one lane or task or of all, with `reason`. */
     abort(reason: SeoError, scope?: Lane | Task): void {
-      for (const [exchange, task] of inFlight)
-        if (scope === undefined || task === scope || task.lane === scope) exchange.abort(reason);
+      for (const exchange of inFlight)
+        if (scope === undefined || exchange.task === scope || exchange.task.lane === scope) exchange.abort(reason);
     },
 
-    destroy: () => dispatcher.destroy(),
+    destroy() {
+      clearTimeout(timer);
+      return dispatcher.destroy();
+    },
   };
 }

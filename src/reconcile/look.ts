@@ -73,7 +73,7 @@ async function present({ request }: Requests, { lookup, input }: Entry, record: 
 
 /**
  * Finds a page's report among those after the watermark. If there is none and the look `decides`, the report was not created
- * if each of the others is another page's: nobody knows where a page redirects.
+ * if each of the others is of another open request's page: nobody knows where a page redirects.
  */
 export async function lookInList(
   account: Account,
@@ -104,8 +104,13 @@ export async function lookInList(
     );
   }
   if (!decides) return undefined;
-  const unexplained = unclaimed(entry).filter((record) => ![...open].some((other) => isOf(record, other)));
-  return unexplained.length > 0 ? undecided(unexplained) : { was: "not carried out" };
+  // Each of the other requests explains one report.
+  const unexplained = new Set(unclaimed(entry));
+  for (const other of open) {
+    const own = [...unexplained].find((record) => isOf(record, other));
+    if (own) unexplained.delete(own);
+  }
+  return unexplained.size > 0 ? undecided([...unexplained]) : { was: "not carried out" };
 }
 
 /**

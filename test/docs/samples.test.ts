@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
-import { createComparison } from "../../src/changes.js";
+import { reports } from "../../src/changes.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
+import { findingsOf } from "../../src/findings.js";
 import { audit } from "../../src/operations.js";
 import { node, service, startFlow } from "../support/flow.js";
 
@@ -37,6 +38,15 @@ describe("The samples in the README", () => {
   it("show a new report as the sandbox returns it", async () => {
     const { body } = await store({ url: "https://example.com/" });
     assert.deepEqual(undated(sample("results")), undated((body as { data: Json }).data));
+  });
+
+  it("show an issue of that report", () => {
+    const failed = findingsOf(sample("results")).map(({ issue }) => issue());
+    const shown = sample("check");
+    assert.deepEqual(
+      failed.find(({ check }) => check === shown.check),
+      shown,
+    );
   });
 
   it("show the error of a rejected URL", async () => {
@@ -84,12 +94,12 @@ describe("The samples in the README", () => {
 
   it("show a change with the values that the changes node keeps", () => {
     const { previous, fields, change } = sample("change") as { previous: Json; fields: string[]; change: string };
-    const { compare, seen } = createComparison({});
-    compare(previous);
-    const [kept] = Object.values(seen);
-    assert.deepEqual(previous, kept);
+    const first = reports.compare(undefined, 0);
+    first.compare(previous);
+    const kept = first.state(true);
+    assert.deepEqual([previous], Object.values(kept.reports));
     const now = { ...previous, score: 53, result: "decent", generated_at: "2026-11-21", updated_at: "2026-11-21" };
-    const found = createComparison(seen).compare(now);
-    assert.deepEqual([found?.change, found?.fields], [change, fields]);
+    const [found] = reports.compare(kept, 0).compare(now);
+    assert.deepEqual([found?.change, found?.details.fields], [change, fields]);
   });
 });

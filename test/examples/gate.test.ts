@@ -19,8 +19,8 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
     ] as const) {
       const score = scoreOf("example.com", generation);
       const minimum = score + above;
-      await deploy(url, { tab: { MINIMUM: minimum } });
-      const verdict = { passed: status === 200, score, minimum, report: 1, url: "example.com" };
+      await deploy(url, { tab: { MINIMUM: minimum, CHECKS: "" } });
+      const verdict = { passed: status === 200, score, minimum, failed: [], report: 1, url: "example.com" };
       assert.deepEqual(await post(page), [status, verdict, null]);
       assert.deepEqual(await red().outputs(), { verdict: [verdict] });
     }
@@ -29,11 +29,13 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
 
   it("shows the verdict of a try", async () => {
     const { url, reports } = await up({ reports: 0 });
-    await deploy(url, { tab: { MINIMUM: 0 } });
+    await deploy(url, { tab: { MINIMUM: 0, CHECKS: "" } });
     await red().inject("try it");
     const { verdict } = await red().outputs();
     const [report] = reports.list({});
-    assert.deepEqual(verdict, [{ passed: true, score: report?.score, minimum: 0, report: 1, url: "example.com" }]);
+    assert.deepEqual(verdict, [
+      { passed: true, score: report?.score, minimum: 0, failed: [], report: 1, url: "example.com" },
+    ]);
     quiet();
   });
 
@@ -53,9 +55,47 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
     const service = await standIn(({ method }) =>
       method === "GET" ? json(200, []) : json(201, { data: { id: 5, url: "example.com", score: null } }),
     );
-    await deploy(service.url);
-    const verdict = { passed: false, score: null, minimum: 70, report: 5, url: "example.com" };
+    await deploy(service.url, { tab: { CHECKS: "" } });
+    const verdict = { passed: false, score: null, minimum: 70, failed: [], report: 5, url: "example.com" };
     assert.deepEqual(await post(page), [422, verdict, null]);
+  });
+
+  it("returns 422 if a named check failed or is missing, whatever the score is", async () => {
+    const results: Record<string, unknown> = {
+      title: { passed: true },
+      noindex: { passed: 1 },
+      headings: { passed: false, errors: { missing: null } },
+      favicon: { passed: false },
+      note: "no check",
+    };
+    const report = { id: 5, url: "example.com", score: 90, results };
+    const service = await standIn(({ method }) => (method === "GET" ? json(200, []) : json(201, { data: report })));
+    for (const [checks, failed] of [
+      ["title", []],
+      [" title,noindex, ", []],
+      ["title, headings", ["headings"]],
+      ["note,toString,headings", ["note (not in the report)", "toString (not in the report)", "headings"]],
+    ] as const) {
+      await deploy(service.url, { tab: { MINIMUM: 0, CHECKS: checks } });
+      const passed = failed.length === 0;
+      const verdict = { passed, score: 90, minimum: 0, failed, report: 5, url: "example.com" };
+      assert.deepEqual(await post(page), [passed ? 200 : 422, verdict, null]);
+      await red().outputs();
+    }
+    quiet();
+  });
+
+  it("passes a report without a score if only checks count", async () => {
+    const report = { id: 5, url: "example.com", results: { title: { passed: true } } };
+    const service = await standIn(({ method }) => (method === "GET" ? json(200, []) : json(201, { data: report })));
+    await deploy(service.url, { tab: { MINIMUM: 0, CHECKS: "title" } });
+    assert.equal((await post(page))[0], 200);
+  });
+
+  it("names checks that the sandbox's reports have", async () => {
+    await deploy((await up({ reports: 0 })).url);
+    const [, { failed }] = await post(page);
+    assert.ok(Array.isArray(failed) && !/not in the report/.test(String(failed)));
   });
 
   it("returns 400 to a request without a URL, and to an invalid URL", async () => {

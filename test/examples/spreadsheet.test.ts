@@ -4,16 +4,19 @@ import type { Report } from "../../sandbox/reports.js";
 import { describeExample, json } from "../support/examples.js";
 
 const HEADER = "id,url,project,score,result,privacy,password,generated_at,created_at,updated_at\r\n";
+const CHECKS = "report,url,project,check,importance,value,errors\r\n";
 const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 
 describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, file, red, quiet, unavailable }) => {
-  const download = () => fetch(`${red().url}/seo-reports.csv`);
-  const start = (url: string) => deploy(url, { tab: { REPORTS_CSV: file("reports.csv") } });
+  const download = (name = "seo-reports.csv") => fetch(`${red().url}/${name}`);
+  const tab = () => ({ REPORTS_CSV: file("reports.csv"), CHECKS_CSV: file("checks.csv") });
+  const start = (url: string) => deploy(url, { tab: tab() });
+  const written = () => ({ written: [file("reports.csv"), file("checks.csv")] });
 
   it("writes the file, and returns the same as a download", async () => {
     const { url, reports } = await up({ reports: 120 });
     await start(url);
-    assert.deepEqual(await press("every day at 6:00"), { written: [file("reports.csv")] });
+    assert.deepEqual(await press("every day at 6:00"), written());
     const iso = (time: number) => new Date(time).toISOString();
     const line = ({ id, url, project, score, privacy, password, ...dates }: Report) =>
       [id, url, project, score, word(score), privacy, password !== null]
@@ -28,11 +31,57 @@ describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, 
     quiet();
   });
 
+  it("writes a row for each failed check, and returns the same as a download", async () => {
+    const title = {
+      passed: false,
+      importance: "high",
+      value: "=cmd|' /C calc'!A0",
+      errors: { too_short: { min: 10 } },
+    };
+    const results = {
+      title,
+      headings: { passed: "0", importance: "high", value: { h1: 2 }, errors: ["=1+1"] },
+      "@load_time": { passed: 0, importance: "\t=1", value: -1.5 },
+      images: { passed: false, value: 'a,\n"b"', errors: Array(5000).fill({ url: "/a.jpg" }) },
+      favicon: { passed: true, importance: "low", value: null },
+      note: "no check",
+    };
+    const reports = [
+      { id: 1, url: "+example.com", project: "-example.com", results },
+      { id: 2, url: "example.com", results: null },
+    ];
+    await start((await standIn(() => json(200, { data: reports }))).url);
+    assert.deepEqual(await press("every day at 6:00"), written());
+    const report = "1,'+example.com,'-example.com";
+    const errors = JSON.stringify(results.images.errors).slice(0, 1000).replaceAll('"', '""');
+    const expected = [
+      CHECKS,
+      `${report},title,high,'=cmd|' /C calc'!A0,"{""too_short"":{""min"":10}}"\r\n`,
+      `${report},headings,high,"{""h1"":2}","[""=1+1""]"\r\n`,
+      `${report},'@load_time,'\t=1,-1.5,\r\n`,
+      `${report},images,,"a,\n""b""","${errors}"\r\n`,
+    ].join("");
+    assert.equal(readFileSync(file("checks.csv"), "utf8"), expected);
+    const answer = await download("seo-checks.csv");
+    assert.equal(answer.headers.get("content-disposition"), 'attachment; filename="seo-checks.csv"');
+    assert.equal(await answer.text(), expected);
+    quiet();
+  });
+
+  it("writes the failed checks of the sandbox", async () => {
+    await start((await up({ reports: 12 })).url);
+    const rows = (await (await download("seo-checks.csv")).text()).split("\r\n");
+    assert.ok(rows.length > 12);
+    assert.match(rows[1] ?? "", /^\d+,[\w./-]+,[\w.]+,\w+,(high|medium|low),.*,".+"$/);
+    await red().outputs();
+    quiet();
+  });
+
   it("shows the whole path of a relative one", async () => {
     await deploy((await up({ reports: 1 })).url, {
-      tab: { REPORTS_CSV: "relative.csv" },
+      tab: { REPORTS_CSV: "relative.csv", CHECKS_CSV: "" },
     });
-    assert.deepEqual(await press("every day at 6:00"), { written: [file("relative.csv")] });
+    assert.deepEqual(await press("every day at 6:00"), { written: [file("relative.csv"), file("seo-checks.csv")] });
   });
 
   it("keeps formulas, nested values and invalid dates out of the cells", async () => {
@@ -44,19 +93,21 @@ describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, 
 
   it("writes the header of an empty list", async () => {
     await start((await up({ reports: 0 })).url);
-    assert.deepEqual(await press("every day at 6:00"), { written: [file("reports.csv")] });
+    assert.deepEqual(await press("every day at 6:00"), written());
     assert.equal(readFileSync(file("reports.csv"), "utf8"), HEADER);
+    assert.equal(readFileSync(file("checks.csv"), "utf8"), CHECKS);
     assert.equal(await (await download()).text(), HEADER);
+    assert.equal(await (await download("seo-checks.csv")).text(), CHECKS);
     quiet();
   });
 
   unavailable(async (url, { code, says }) => {
-    writeFileSync(file("reports.csv"), "as it was");
+    for (const name of ["reports.csv", "checks.csv"]) writeFileSync(file(name), "as it was");
     await start(url);
     const { "not written": [error] = [], ...rest } = await press("every day at 6:00");
     assert.match(String(error), new RegExp(`^The reports cannot be exported: .*${says.source}`));
     assert.deepEqual(rest, {});
-    assert.equal(readFileSync(file("reports.csv"), "utf8"), "as it was");
+    for (const name of ["reports.csv", "checks.csv"]) assert.equal(readFileSync(file(name), "utf8"), "as it was");
     const answer = await download();
     assert.deepEqual([answer.status, await answer.text()], [code === "SEO_RATE_LIMITED" ? 503 : 502, error]);
   });

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { setTimeout as late } from "node:timers/promises";
+import type { NodeAPI } from "node-red";
+import { registerAdmin } from "../../nodes/admin.js";
 import type { Stage } from "../../src/errors.js";
-import { answer, type FaultyServer, listen } from "../support/faulty.js";
+import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, service, startFlow, tlsConfig } from "../support/flow.js";
 import { helper } from "../support/red.js";
 
@@ -14,34 +17,44 @@ type Row = [draft: Record<string, unknown>, key: string | undefined, stage?: Sta
 describe("The admin routes", () => {
   let server: FaultyServer;
   let flow: Flow;
+  let body: object;
 
   const ask = async (path: "test" | "suggest", draft: unknown) =>
     (await helper.request().post(`/seo-service/${path}`).send(draft)) as {
-      body: { ok: boolean; stage: string; values: { count?: number }; suggestions: Record<string, string>[] };
+      body: {
+        ok: boolean;
+        stage: string;
+        values: { count?: number; name?: string };
+        suggestions: Record<string, string>[];
+      };
       text: string;
     };
   const keys = () => server.requests.map(({ head }) => /^authorization: Bearer (.*)$/im.exec(head)?.[1]);
 
-  before(async () => {
+  beforeEach(async () => {
+    body = { data: records };
     process.env.SEO_TEST_KEY = "key-of-the-environment";
-    server = await listen((socket) => socket.write(answer(200, JSON.stringify({ data: records }))));
+    server = await listen((socket) => socket.write(answer(200, JSON.stringify(body))));
     process.env.SEO_TEST_URL = server.url;
     flow = await startFlow(
       [
         tlsConfig("tls"),
         service("stored", server.url),
         service("stored-with-tls", server.url, { tls: "tls" }),
+        service("stored-with-space", `${server.url} `),
         service("no-key", server.url),
+        tlsConfig("bad-tls", { ca: "/nowhere/ca.pem" }),
       ],
-      { stored: { apiKey: KEY }, "stored-with-tls": { apiKey: KEY }, "no-key": {} },
+      {
+        stored: { apiKey: KEY },
+        "stored-with-tls": { apiKey: KEY },
+        "stored-with-space": { apiKey: KEY },
+        "no-key": {},
+      },
     );
   });
 
-  beforeEach(() => {
-    server.requests.length = 0;
-  });
-
-  after(async () => {
+  afterEach(async () => {
     delete process.env.SEO_TEST_KEY;
     delete process.env.SEO_TEST_URL;
     await flow.stop();
@@ -60,9 +73,22 @@ describe("The admin routes", () => {
       { baseUrl: "$(SEO_TEST_URL)", apiKey: "$(SEO_TEST_KEY)" },
       "key-of-the-environment",
     ],
+    "entered key without a base URL": () => [{ apiKey: "typed" }, undefined, "config"],
+    "entered key with a TLS configuration that is missing": () => [
+      at({ apiKey: "typed", tls: "gone" }),
+      undefined,
+      "node",
+    ],
+    "entered key with a TLS configuration that is not valid": () => [
+      at({ apiKey: "typed", tls: "bad-tls" }),
+      undefined,
+      "node",
+    ],
+    "entered key with a proxy that is missing": () => [at({ apiKey: "typed", proxy: "gone" }), undefined, "node"],
     "a variable that is not set": () => [at({ apiKey: "${SEO_TEST_ABSENT}" }), undefined, "variable"],
     "the stored key": () => [at({ id: "stored" }), KEY],
     "the stored key, with no word of it": () => [{ id: "stored", baseUrl: ` ${server.url}` }, KEY],
+    "the stored key, whose base URL was deployed with a space": () => [at({ id: "stored-with-space" }), KEY],
     "the stored key, with the stored TLS configuration": () => [at({ id: "stored-with-tls", tls: "tls" }), KEY],
     "the stored key for another place": () => [
       at({ id: "stored", baseUrl: server.url.replace("127.0.0.1", "localhost") }),
@@ -85,10 +111,13 @@ describe("The admin routes", () => {
       assert.deepEqual(keys(), key ? [key] : []);
       assert.deepEqual([body.ok, body.stage], [key !== undefined, stage]);
       if (key) assert.equal(body.values.count, 40);
+      if (stage === "variable") assert.equal(body.values.name, "SEO_TEST_ABSENT");
       const { body: found } = await ask("suggest", { ...draft, operation: "seo-report-list", text: "exam" });
       assert.equal(found.suggestions.length, key ? 25 : 0);
       assert.deepEqual(keys(), key ? [key, key] : []);
       assert.doesNotMatch(text, /canary-key/);
+      await Promise.race([allClosed(server.open), late(1000)]);
+      assert.equal(server.open.size, 0);
     });
 
   it("suggest the values of a field with readable labels", async () => {
@@ -107,6 +136,37 @@ describe("The admin routes", () => {
         ],
       );
     }
+  });
+
+  it("suggest a record by its value if it has no URL, and with its date", async () => {
+    const all = [
+      { id: 7, url: "example.com", generated_at: "2026-01-01" },
+      { id: 8, generated_at: 9 },
+      { id: 9, url: 7 },
+    ];
+    body = { data: all };
+    const { body: found } = await ask("suggest", at({ id: "stored", operation: "seo-report-list" }));
+    assert.deepEqual(found.suggestions, [
+      { value: "7", label: "example.com", date: "2026-01-01" },
+      { value: "8", label: "8" },
+      { value: "9", label: "9" },
+    ]);
+    assert.equal(new URL(server.requests[0]?.path ?? "", server.url).searchParams.get("search"), null);
+    body = { message: "Not a list." };
+    const none = await ask("suggest", at({ id: "stored", operation: "seo-report-list", text: "x" }));
+    assert.deepEqual(none.body, { suggestions: [] });
+  });
+
+  it("need the permission to change a service", () => {
+    const routes: unknown[] = [];
+    registerAdmin({
+      auth: { needsPermission: (permission: string) => permission },
+      httpAdmin: { post: (...[path, permission]: unknown[]) => routes.push([path, permission]) },
+    } as unknown as NodeAPI);
+    assert.deepEqual(routes, [
+      ["/seo-service/test", "seo-service.write"],
+      ["/seo-service/suggest", "seo-service.write"],
+    ]);
   });
 
   it("suggest nothing and send no request if the operation is not a list", async () => {

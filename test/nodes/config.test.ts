@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
-import { deadUrl, type FaultyServer, listen } from "../support/faulty.js";
+import { setTimeout as late } from "node:timers/promises";
+import { allClosed, deadUrl, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "../support/flow.js";
+import { type ProxyServer, startProxy } from "../support/proxy.js";
+import { ok } from "../support/scenarios.js";
 import { notWhole } from "../support/sentences.js";
 
 const KEY = "canary-key/5f0c1e";
@@ -30,6 +33,10 @@ const rows: Record<string, { settings: object; key?: string; message: string }> 
   },
   "base URL from an environment variable that is not set": {
     settings: { baseUrl: "${NOT_SET_HERE}" },
+    message: notSet("base URL"),
+  },
+  "base URL from an environment variable that is not set, between spaces": {
+    settings: { baseUrl: " ${NOT_SET_HERE} " },
     message: notSet("base URL"),
   },
   "API key from an environment variable that is not set": {
@@ -70,7 +77,7 @@ describe("An unusable SEO service node", () => {
   let server: FaultyServer;
   let flow: Flow;
 
-  before(async () => {
+  beforeEach(async () => {
     server = await listen(() => {});
     flow = await startFlow(
       [
@@ -91,8 +98,12 @@ describe("An unusable SEO service node", () => {
     );
   });
 
-  after(async () => {
+  afterEach(async () => {
+    assert.equal(server.connections, 0);
+    assert.doesNotMatch(JSON.stringify([flow.of("out"), flow.of("caught"), flow.log, flow.statuses()]), /canary-key/);
+    const began = performance.now();
     await flow.stop();
+    assert.ok(performance.now() - began < 10_000, "Node-RED waits 15 s for a node that does not close");
     await server.close();
   });
 
@@ -117,9 +128,58 @@ describe("An unusable SEO service node", () => {
     assert.deepEqual([seo.error.code, seo.error.uncertain], ["SEO_NETWORK", false]);
     assert.match(error.message, /could not connect through the proxy/);
   });
+});
 
-  it("opens no connection and reveals no API key", () => {
-    assert.equal(server.connections, 0);
-    assert.doesNotMatch(JSON.stringify([flow.of("out"), flow.of("caught"), flow.log, flow.statuses()]), /canary-key/);
+describe("An SEO service node", () => {
+  let server: FaultyServer;
+  let proxy: ProxyServer;
+  let flow: Flow;
+
+  beforeEach(async () => {
+    [server, proxy] = await Promise.all([listen((socket) => socket.write(ok)), startProxy()]);
+  });
+
+  afterEach(async () => {
+    await flow.stop();
+    await Promise.all([server.close(), proxy.close()]);
+  });
+
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
+  const proxies: Record<string, { noproxy?: string[]; credentials?: Record<string, string>; asked: unknown[] }> = {
+    "without credentials": { noproxy: [], asked: [undefined] },
+    "with a user name and a password": {
+      credentials: { username: "me@home", password: "a:b/c" },
+      asked: [basic("me@home:a:b/c")],
+    },
+    "with a user name and no password": { credentials: { username: "me" }, asked: [basic("me:")] },
+    "except for its hosts": { noproxy: ["127.0.0.1"], asked: [] },
+    "except for other hosts": { noproxy: ["example.com"], asked: [undefined] },
+  };
+  for (const [name, { noproxy, credentials, asked }] of Object.entries(proxies))
+    it(`uses its proxy ${name}`, async () => {
+      flow = await startFlow(
+        [
+          { id: "proxy", type: "http proxy", name: "", url: proxy.url, ...(noproxy && { noproxy }) },
+          service("service", server.url, { proxy: "proxy" }),
+          node("show", "seo-report-show", fixedReport),
+        ],
+        credentials && { proxy: credentials },
+      );
+      const { caught } = await flow.send("show");
+      assert.equal(caught, undefined);
+      assert.deepEqual([proxy.asked.map(({ authorization }) => authorization), server.requests.length], [asked, 1]);
+    });
+
+  it("closes its connections when it is redeployed", async () => {
+    const nodes = (name: string) => [
+      service("service", server.url, { name }),
+      node("show", "seo-report-show", fixedReport),
+    ];
+    flow = await startFlow(nodes("before"));
+    await flow.send("show");
+    assert.equal(server.open.size, 1);
+    await flow.deploy(nodes("after"));
+    await Promise.race([allClosed(server.open), late(1000)]);
+    assert.equal(server.open.size, 0);
   });
 });

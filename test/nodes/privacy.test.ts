@@ -6,17 +6,14 @@ describe("Password and privacy", () => {
   let server: FaultyServer;
   let flow: Flow;
 
-  before(async () => {
+  beforeEach(async () => {
     server = await listen((socket) => socket.write(answer(200, '{"data":{"id":27},"status":200}')));
     flow = await startFlow([
       service("service", server.url),
       ...["store", "update"].map((name) => node(name, `seo-report-${name}`, { service: "service" })),
     ]);
   });
-  beforeEach(() => {
-    server.requests.length = 0;
-  });
-  after(async () => {
+  afterEach(async () => {
     await flow.stop();
     await server.close();
   });

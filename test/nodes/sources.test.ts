@@ -61,7 +61,7 @@ describe("A parameter", () => {
     ...{ sort: "a[", sortType: "flow" },
   });
 
-  before(async () => {
+  beforeEach(async () => {
     process.env.SEO_TEST_SOURCE = "of the environment";
     server = await listen((socket) => socket.write(answer(200, '{"data":[]}')));
     flow = await startFlow([service("service", server.url), ...[...rows, ...bad].map(listing), secret, several]);
@@ -70,7 +70,7 @@ describe("A parameter", () => {
       for (const at of ["flow", "global"] as const) own?.[at].set(name, value);
   });
 
-  after(async () => {
+  afterEach(async () => {
     delete process.env.SEO_TEST_SOURCE;
     await flow.stop();
     await server.close();

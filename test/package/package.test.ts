@@ -6,17 +6,17 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { installPackage, packInto, type Running, root, startNodeRed } from "../../dev/nodered.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
-import { nodeTypes, operations } from "../../src/operations.js";
+import { configNodes, nodeTypes, operations } from "../../src/operations.js";
 
 const SET = "@seo-reports/node-red/seo-reports";
 const KEY = "canary-key-5f0c1e";
 const PASSWORD = "canary-password";
-const types = ["seo-service", ...Object.keys(nodeTypes)];
+const types = [...Object.keys(configNodes), ...Object.keys(nodeTypes)];
 
 /** All files of the package by folder and extension, and the source that each is made from. */
 const allowed: [file: RegExp, source: string][] = [
   [/^(package\.json|README\.md|LICENSE|CHANGELOG\.md|examples\/(?:[^/]+\.json|urls\.csv))$/, "$1"],
-  [/^dist\/((?:src|sandbox)\/(?:[a-z]+\/)?[a-z]+|nodes\/[a-z-]+)\.js$/, "$1.ts"],
+  [/^dist\/((?:src|sandbox)\/(?:[a-z]+\/)*[a-z]+|nodes\/[a-z-]+)\.js$/, "$1.ts"],
   [/^dist\/(src\/[a-z]+)\.d\.ts$/, "$1.ts"],
   [/^dist\/nodes\/seo-reports\.html$/, "nodes/editor/page.ts"],
   [/^dist\/nodes\/(icons\/seo-[a-z-]+\.svg)$/, "$1"],
@@ -38,7 +38,7 @@ function flows(): object[] {
     },
     { id: "failed", type: "http response", ...place, statusCode: "500", wires: [] },
   ];
-  const each = types.slice(1).flatMap((type) => [
+  const each = Object.keys(nodeTypes).flatMap((type) => [
     { id: `in-${type}`, type: "http in", ...place, url: `/${type}`, method: "post", wires: [[type]] },
     { id: type, type, ...place, service: "service", first: "created", wires: [["ok"]] },
   ]);
@@ -166,6 +166,20 @@ describe("The packed package", function () {
     }
     const gone = await post("seo-report-show", { id: data.id });
     assert.deepEqual([gone.status, gone.body.code], [500, "SEO_NOT_FOUND"]);
+  });
+
+  it("names the command that installs what a queue needs", async () => {
+    for (const [url, driver] of [
+      ["redis://127.0.0.1:1", "ioredis"],
+      ["postgres://127.0.0.1:1", "pg"],
+    ]) {
+      const { status, body } = await post("seo-queue/test", { url });
+      const { stage, values } = body as unknown as { stage: string; values: object };
+      assert.deepEqual(
+        [status, stage, values],
+        [200, "package", { status: "", command: `npm install bullmq ${driver}` }],
+      );
+    }
   });
 
   it("reveals neither the API key nor a report's password, even at trace level", async () => {

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Change, createComparison, type Figures, type Snapshot } from "../../src/changes.js";
+import { type ById, type Change, conditions, type Figures, reports } from "../../src/changes.js";
 import type { Row } from "../support/lists.js";
 
+type Snapshot = ById<Figures>;
+
 /** Compares a list with a snapshot. Returns the changes and the new snapshot. */
-function compare(before: Snapshot, list: Row[], threshold?: number) {
-  const comparison = createComparison(before, threshold);
-  const changes = list.map(comparison.compare).filter((change): change is Change => change !== undefined);
-  return { changes: [...changes, ...comparison.deleted()], seen: comparison.seen };
+function compare(before: Snapshot, list: Row[], threshold = 0) {
+  const comparison = reports.compare({ reports: before }, threshold);
+  const changes = [...list.flatMap(comparison.compare), ...comparison.deleted()];
+  return { changes, seen: comparison.state(true).reports };
 }
 
 /** The snapshot of a list. */
@@ -18,7 +20,8 @@ const idOf = (record: unknown) => String((record as Row).id);
 /** Applies changes to a snapshot, as a flow that receives only the changes could. */
 function apply(known: Snapshot, changes: Change[]): Snapshot {
   const after = { ...known };
-  for (const { change, record, fields = [] } of changes) {
+  for (const { change, payload: record, details } of changes) {
+    const { fields = [] } = details;
     const id = idOf(record);
     const now = snapshot([record as Row])[id] as Figures;
     if (change === "deleted") delete after[id];
@@ -91,9 +94,10 @@ describe("Changes between two lists", () => {
       fc.property(list, list, (old, now) => {
         const before = snapshot(old);
         const { changes, seen } = compare(before, now);
-        assert.equal(new Set(changes.map(({ record }) => idOf(record))).size, changes.length);
+        assert.equal(new Set(changes.map(({ payload }) => idOf(payload))).size, changes.length);
         const ids = new Set(now.map(idOf));
-        for (const { change, record, previous, fields } of changes) {
+        for (const { change, payload: record, details } of changes) {
+          const { previous, fields } = details;
           const id = idOf(record);
           const kind = !(id in before) ? "created" : ids.has(id) ? "changed" : "deleted";
           assert.equal(change, kind);
@@ -108,7 +112,7 @@ describe("Changes between two lists", () => {
           for (const name of fields as (keyof Figures)[]) assert.notEqual(seen[id]?.[name], previous?.[name]);
         }
         assert.deepEqual(
-          changes.filter(({ change }) => change === "deleted").map(({ record }) => idOf(record)),
+          changes.filter(({ change }) => change === "deleted").map(({ payload }) => idOf(payload)),
           Object.keys(before).filter((id) => !ids.has(id)),
         );
       }),
@@ -131,7 +135,7 @@ describe("Changes between two lists", () => {
       fc.property(list, list, (old, now) => {
         const before = snapshot(old);
         const sorted = ({ changes }: { changes: Change[] }) =>
-          changes.toSorted((a, b) => Number(idOf(a.record)) - Number(idOf(b.record)));
+          changes.toSorted((a, b) => Number(idOf(a.payload)) - Number(idOf(b.payload)));
         assert.deepEqual(sorted(compare(before, now)), sorted(compare(before, now.toReversed())));
       }),
     );
@@ -165,7 +169,7 @@ describe("Changes between two lists", () => {
             const moved = Math.abs(score - told) >= threshold;
             assert.equal(changes.length, moved ? 1 : 0);
             if (moved) {
-              assert.equal(changes[0]?.previous?.score, told);
+              assert.equal(changes[0]?.details.previous?.score, told);
               told = score;
             }
             before = seen;
@@ -176,7 +180,7 @@ describe("Changes between two lists", () => {
 
     it("include a first score, however low it is", () => {
       const { changes, seen } = compare(snapshot([{ id: 1, score: null }]), [{ id: 1, score: 5 }], 10);
-      assert.deepEqual(changes[0]?.fields, ["score"]);
+      assert.deepEqual(changes[0]?.details.fields, ["score"]);
       assert.equal(seen[1]?.score, 5);
     });
 
@@ -185,14 +189,18 @@ describe("Changes between two lists", () => {
       const again = { ...old, generated_at: "2026-01-02", updated_at: "2026-01-02", url: "example.com" };
       assert.deepEqual(compare(snapshot([old]), [again], 1).changes, []);
       assert.deepEqual(compare(snapshot([old]), [{ ...again, result: "bad" }], 1).changes[0]?.change, "changed");
-      assert.deepEqual(compare(snapshot([old]), [again]).changes[0]?.fields, ["url", "generated_at", "updated_at"]);
+      assert.deepEqual(compare(snapshot([old]), [again]).changes[0]?.details.fields, [
+        "url",
+        "generated_at",
+        "updated_at",
+      ]);
     });
   });
 
   it("use a number in result as the score if the record has no score", () => {
     const [old, now] = [snapshot([{ id: 1, result: 70 }]), [{ id: 1, result: "71", score: undefined }]];
     assert.deepEqual([old[1]?.score, old[1]?.result], [70, null]);
-    assert.deepEqual(compare(old, now).changes[0]?.fields, ["score"]);
+    assert.deepEqual(compare(old, now).changes[0]?.details.fields, ["score"]);
     assert.equal(snapshot([{ id: 1, result: 70, score: 80 }])[1]?.score, 80);
   });
 
@@ -210,7 +218,50 @@ describe("Changes between two lists", () => {
     const { changes, seen } = compare(old, [{ id: 1, score: null }]);
     assert.deepEqual(changes, []);
     assert.deepEqual(compare(seen, [{ id: 1, score: 50, privacy: "2", result: "good" }]).changes, []);
-    assert.deepEqual(compare(seen, [{ id: 1, privacy: 1 }]).changes[0]?.fields, ["privacy"]);
+    assert.deepEqual(compare(seen, [{ id: 1, privacy: 1 }]).changes[0]?.details.fields, ["privacy"]);
+  });
+
+  describe("meet the condition", () => {
+    const meets = (name: string, old: Row, now: Row, limit = 50) =>
+      compare(snapshot([{ id: 1, ...old }]), [{ id: 1, ...now }]).changes.some((one) => conditions[name]?.(one, limit));
+
+    it("“worse” if the score fell, or if the result is worse at the same score", () => {
+      fc.assert(
+        fc.property(fc.nat(100), fc.nat(100), (old, now) => {
+          assert.equal(meets("worse", { score: old }, { score: now }), now < old);
+          assert.equal(meets("worse", { result: old }, { result: String(now) }), now < old);
+        }),
+      );
+      const ranks = ["good", "decent", "bad", "other"];
+      for (const old of ranks)
+        for (const now of ranks) {
+          const worse = now !== "other" && old !== "other" && ranks.indexOf(now) > ranks.indexOf(old);
+          assert.equal(meets("worse", { result: old }, { result: now }), worse, `${old} to ${now}`);
+          assert.equal(meets("worse", { result: old, score: 5 }, { result: now, score: 5 }), worse);
+          assert.equal(meets("worse", { result: old, score: 5 }, { result: now, score: 6 }), false);
+        }
+      assert.equal(meets("worse", {}, { score: 5 }), false);
+      assert.equal(meets("worse", { privacy: 0 }, { privacy: 2 }), false);
+    });
+
+    it("“below” if the score is below the limit, and was not or was unknown", () => {
+      fc.assert(
+        fc.property(fc.nat(100), fc.nat(100), fc.nat(100), (old, now, limit) => {
+          assert.equal(meets("below", { score: old }, { score: now, privacy: 1 }, limit), now < limit && old >= limit);
+          assert.equal(meets("below", {}, { score: now }, limit), now < limit);
+        }),
+      );
+      assert.equal(meets("below", { privacy: 0 }, { privacy: 1 }), false);
+    });
+
+    it("only “below” if they are new, and none but “all” if they are gone", () => {
+      const names = (changes: Change[]) =>
+        Object.keys(conditions).filter((name) => changes.every((one) => conditions[name]?.(one, 50)));
+      const low = [{ id: 1, score: 49 }];
+      assert.deepEqual(names(compare({}, low).changes), ["all", "below"]);
+      assert.deepEqual(names(compare({}, [{ id: 1, score: 50 }]).changes), ["all"]);
+      assert.deepEqual(names(compare(snapshot(low), []).changes), ["all"]);
+    });
   });
 
   it("treat any text as an ID, including __proto__", () => {

@@ -82,6 +82,20 @@ describe("reconciling", () => {
     assert.deepEqual([ends, gets], [[{ id: 1 }], 5]);
   });
 
+  it("explains only one of two reports by another request that is open", async () => {
+    const at = (page: string, after: number, takes: number, fate: Store["fate"]): Store => ({
+      ...{ page, after, takes, fate, responds: 0 },
+    });
+    const stores = [
+      ...[0, 11, 11, 1].map((after, i) => at("a.example/1", after, 0, i === 0 ? "rate limited at first" : "answered")),
+      at("a.example/new", 19, 30, "response lost"),
+      at("a.example/old", 19, 0, "response lost"),
+      at("a.example/1", 0, 0, "answered"),
+    ];
+    const world: World = { ...quiet, stores, redirects, ids: "mixed" };
+    check(world, await simulate(world));
+  });
+
   it("tells reports of the same second apart if the IDs are not numbers", async () => {
     const store: Store = { page: "a.example/1", after: 0, takes: 0, responds: 0, fate: "response lost" };
     const { ends, reports } = await simulate({ ...quiet, stores: [store], ids: "texts", existing: ["a.example/2"] });

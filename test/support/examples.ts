@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,6 +40,7 @@ export interface Deployment {
   tab?: Env;
   /** Properties of the service node that differ from the example's. */
   service?: Record<string, string>;
+  /** Changes any node. A changes node has no interval unless this sets one: only the test starts anything. */
   change?: (node: FlowNode) => void;
   /** Which nodes are deployed; by default all. */
   only?: (node: FlowNode) => boolean;
@@ -74,6 +75,7 @@ export function drive(nodeRed: Running) {
     ): Promise<void> {
       nodes = structuredClone(example.filter(only));
       for (const node of nodes) {
+        if (node.type === "seo-report-changes") node.interval = "";
         change(node);
         if (node.type === "seo-service") Object.assign(node, service);
         if (node.type === "tab") {
@@ -139,6 +141,7 @@ export function drive(nodeRed: Running) {
 export interface Asked {
   method: string;
   path: string;
+  headers: IncomingHttpHeaders;
   body: string;
 }
 
@@ -148,10 +151,11 @@ async function startStandIn(
 ) {
   const asked: Asked[] = [];
   const server = createServer(async (request, response) => {
-    const one = { method: request.method ?? "", path: request.url ?? "", body: await text(request) };
+    const { method = "", url: path = "", headers } = request;
+    const one = { method, path, headers, body: await text(request) };
     asked.push(one);
-    const { status = 200, headers = {}, body = "" } = answer(one);
-    response.writeHead(status, headers).end(body);
+    const reply = answer(one);
+    response.writeHead(reply.status ?? 200, reply.headers).end(reply.body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

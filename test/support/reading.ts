@@ -35,7 +35,7 @@ function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input
   const started = performance.now();
   const job: Job = {
     client,
-    task: createTask(createLane()),
+    ...createTask(createLane()),
     settings,
     input: client.validate(row, input, {}),
     msg: {},

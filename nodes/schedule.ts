@@ -1,0 +1,53 @@
+import type { Node, NodeAPI } from "node-red";
+
+const MINUTE = 60_000;
+/** A timer of more milliseconds would fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/**
+ * Sends a node an empty message every `minutes`, counted from the end of its last message, whichever that was. To spread the load
+ * of several nodes, each wait is longer by a random part of up to a tenth, at most a minute. Blank `minutes`: never.
+ */
+export function createSchedule(RED: NodeAPI, node: Node, minutes: unknown) {
+  const interval = Number(minutes) * MINUTE;
+  const active = String(minutes ?? "").trim() !== "";
+  let timer: NodeJS.Timeout | undefined;
+  /** The ID of a message that was sent and has not ended. */
+  let pending: string | undefined;
+  let closed = false;
+
+  function run(): void {
+    pending = RED.util.generateId();
+    node.receive({ _msgid: pending });
+  }
+
+  function wait(ms: number): void {
+    clearTimeout(timer);
+    if (closed) return;
+    timer = setTimeout(() => (ms > LONGEST_TIMER ? wait(ms - LONGEST_TIMER) : run()), Math.min(ms, LONGEST_TIMER));
+  }
+  const spread = (ms: number) => ms + Math.random() * Math.min(ms / 10 + 1000, MINUTE);
+
+  node.on("close", () => {
+    closed = true;
+    clearTimeout(timer);
+  });
+
+  return {
+    /** Continues after a start of the node. `read` resolves with the time of the last run, in milliseconds; without one, a run is due. */
+    async resume(read: () => Promise<number | undefined>): Promise<void> {
+      if (!active) return;
+      // Whatever is wrong is an error of the first message.
+      const last = Number((await read().catch(() => 0)) ?? 0);
+      const left = last + interval - Date.now();
+      // A run in the future means that the clock was set.
+      wait(spread(Math.min(Math.max(left, 0) || 0, interval || 0)));
+    },
+    /** A message ended, by its ID. */
+    ended(id: unknown): void {
+      if (pending !== undefined && pending !== id) return;
+      pending = undefined;
+      if (Number.isSafeInteger(interval / MINUTE) && interval > 0) wait(spread(interval));
+    },
+  };
+}

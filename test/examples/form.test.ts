@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { type Deployment, describeExample, json } from "../support/examples.js";
+import type { FlowNode } from "../support/red.js";
+
+const HOSTILE = '<script>alert("1")</script>';
+
+describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavailable }) => {
+  /** Lets every submission pass, unless a test is about the limit. */
+  const unlimited = (node: FlowNode) => {
+    if (node.type === "delay") Object.assign(node, { nbRateUnits: "1", rate: "1000000" });
+  };
+  const start = (url: string, more: Partial<Deployment> = {}) => deploy(url, { change: unlimited, ...more });
+
+  async function read(answer: Response) {
+    const page = await answer.text();
+    assert.equal(answer.headers.get("content-security-policy"), "default-src 'none'; style-src 'unsafe-inline'");
+    assert.doesNotMatch(page, /<script/i);
+    return {
+      status: answer.status,
+      retry: answer.headers.get("retry-after"),
+      problem: /<p role="alert">(.*)<\/p>/.exec(page)?.[1]?.replaceAll("&#x2F;", "/").replaceAll("&quot;", '"'),
+      score: /<p class="score">(.*)<\/p>/.exec(page)?.[1],
+      failed: [...page.matchAll(/<li>(.*)<\/li>/g)].map(([, text]) => text),
+      page,
+    };
+  }
+
+  const submit = async (...fields: [string, string][]) =>
+    read(await fetch(`${red().url}/seo-audit`, { method: "POST", body: new URLSearchParams(fields) }));
+
+  it("serves a form", async () => {
+    await start((await up()).url);
+    const { status, page, problem, score } = await read(await fetch(`${red().url}/seo-audit`));
+    assert.deepEqual([status, problem, score], [200, undefined, undefined]);
+    assert.match(page, /<form method="post" action="seo-audit">/);
+    quiet();
+  });
+
+  it("shows the score and the failed checks", async () => {
+    const { url, reports } = await up({ reports: 0 });
+    await start(url);
+    const { status, score, failed, problem } = await submit(["url", "https://example.com/"]);
+    const [report] = reports.list({});
+    assert.deepEqual([status, score, problem, report?.privacy], [200, String(report?.score), undefined, 1]);
+    const checks = Object.entries(Object(report && (await recordOf(url, report.id)).results)) as [
+      string,
+      { passed?: boolean; importance?: string },
+    ][];
+    assert.deepEqual(
+      failed,
+      checks
+        .filter(([, { passed }]) => passed === false)
+        .map(([name, { importance }]) => `${name.replaceAll("_", " ")} (${importance})`),
+    );
+    assert.ok(failed.length > 0);
+    quiet();
+  });
+
+  async function recordOf(url: string, id: number) {
+    const headers = { accept: "application/json", authorization: "Bearer sandbox-key" };
+    const answer = await fetch(`${url}/api/v1/reports/${id}`, { headers });
+    return ((await answer.json()) as { data: { results: object } }).data;
+  }
+
+  it("says that no check failed, or that there is no score", async () => {
+    for (const [report, score] of [
+      [{ id: 1, url: "example.com", score: 100, results: { title: { passed: true } } }, "100"],
+      [{ id: 1, url: "example.com", score: null, results: null }, "no score"],
+      [{ id: 1, url: "example.com" }, "no score"],
+    ] as const) {
+      const service = await standIn(({ method }) => json(200, method === "GET" ? [] : { data: report }));
+      await start(service.url);
+      const result = await submit(["url", "https://example.com/"]);
+      assert.deepEqual([result.status, result.score, result.failed], [200, score, []]);
+      assert.match(result.page, /No check failed/);
+    }
+    quiet();
+  });
+
+  it("shows what a report or a visitor writes as text only", async () => {
+    const results = { [HOSTILE]: { passed: false, importance: HOSTILE } };
+    const report = { id: 1, url: HOSTILE, score: HOSTILE, generated_at: HOSTILE, results };
+    const service = await standIn(({ method }) => json(200, method === "GET" ? [] : { data: report }));
+    await start(service.url);
+    const { page } = await submit(["url", `https://example.com/"><b>`]);
+    assert.ok(page.split("&lt;script&gt;").length > 4, page);
+    assert.match(page, /value="https:&#x2F;&#x2F;example.com&#x2F;&quot;&gt;&lt;b&gt;"/);
+  });
+
+  it("rejects what is not the URL of a web page, with a sentence", async () => {
+    const { url, reports } = await up({ reports: 0 });
+    await start(url);
+    for (const fields of [
+      [],
+      [["url", ""]],
+      [["url", "not a URL"]],
+      [["url", "ftp://example.com/"]],
+      [["url", "javascript:alert(1)"]],
+      [["url", "file:///etc/passwd"]],
+      [["url[]", "https://example.com/"]],
+      [
+        ["url", "https://example.com/"],
+        ["url", "https://example.com/"],
+      ],
+    ] as [string, string][][]) {
+      const { status, problem, score } = await submit(...fields);
+      assert.deepEqual([status, score], [400, undefined], JSON.stringify(fields));
+      assert.match(problem ?? "", /url/i, JSON.stringify(fields));
+    }
+    assert.deepEqual(reports.list({}), []);
+    quiet();
+  });
+
+  it("lets no other field of the form through", async () => {
+    const { url, reports } = await up({ reports: 0 });
+    await start(url);
+    await submit(["url", "https://example.com/"], ["privacy", "0"], ["existing", "create"], ["password", "secret"]);
+    assert.deepEqual(
+      reports.list({}).map(({ privacy, password }) => [privacy, password]),
+      [[1, null]],
+    );
+  });
+
+  it("creates one report for a double submit, at once or later", async () => {
+    const { url, reports } = await up({ reports: 0, latency: 100, now: Date.now });
+    await start(url, { service: { reconcile: "300" } });
+    const twice = [submit(["url", "https://example.com/"]), submit(["url", "https://example.com/"])];
+    const scores = (await Promise.all(twice)).map(({ status, score }) => [status, score]);
+    assert.deepEqual(scores[0], scores[1]);
+    assert.deepEqual(
+      [await submit(["url", "example.com"])].map(({ status, score }) => [status, score]),
+      [scores[0]],
+    );
+    assert.equal(reports.list({}).length, 1);
+    quiet();
+  });
+
+  it("accepts one page in six seconds, and gives the others a page too", async () => {
+    const { url, reports } = await up({ reports: 0 });
+    await deploy(url);
+    const all = await Promise.all(["a", "b", "c"].map((page) => submit(["url", `https://example.com/${page}`])));
+    const rejected = all.filter(({ status }) => status === 429);
+    assert.equal(rejected.length, 2);
+    for (const { problem, retry } of rejected)
+      assert.deepEqual([problem, retry], ["Another page was submitted a moment ago. Try again in a few seconds.", "6"]);
+    assert.equal(reports.list({}).length, 1);
+    quiet();
+  });
+
+  it("returns 504 if the analysis takes too long", async () => {
+    await start((await up({ reports: 0, latency: 2000 })).url, { service: { timeout: "1" } });
+    const { status, problem } = await submit(["url", "https://example.com/"]);
+    assert.deepEqual([status, problem], [504, "The page cannot be audited now. Try again later."]);
+    assert.match(String((await red().outputs()).details), /did not respond within 1 s/);
+    quiet();
+  });
+
+  unavailable(async (url, { code, says }) => {
+    await start(url);
+    const { status, problem } = await submit(["url", "https://example.com/"]);
+    const expected = code === "SEO_RATE_LIMITED" ? 503 : 502;
+    assert.deepEqual([status, problem], [expected, "The page cannot be audited now. Try again later."]);
+    assert.match(String((await red().outputs()).details), says);
+  });
+});

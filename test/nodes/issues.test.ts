@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { type Sandbox, startSandbox } from "../../sandbox/server.js";
+import { failure, node, startFlow } from "../support/flow.js";
+import { type Row, reports } from "../support/lists.js";
+import { parts, payloads, seo, withLists } from "../support/outputs.js";
+
+const LIST = "seo-report-list";
+
+/** A report with checks, by name and whether they passed. */
+const checked = (report: Row, checks: Record<string, boolean>): Row => ({
+  ...report,
+  project: "example.com",
+  results: Object.fromEntries(
+    Object.entries(checks).map(([name, passed]) => [
+      name,
+      { passed, importance: "high", value: null, ...(passed ? {} : { errors: ["wrong"] }) },
+    ]),
+  ),
+});
+
+const issues = (id: string, type: string, settings: object = {}) => [
+  node(id, type, { output: "issues", ...settings, wires: [["out", "join"]] }),
+  node("join", "join", { mode: "auto", wires: [["joined"]] }),
+];
+
+describe("The output “issues”", () => {
+  const suite = withLists();
+  const { serve, ask } = suite;
+  const shown = (text: string) => suite.flow.until(() => suite.flow.statuses().some((status) => status.text === text));
+
+  afterEach(() => suite.flow.stop());
+
+  describe("of a list", () => {
+    const list = (settings: object = {}) =>
+      startFlow([suite.service(), ...issues("list", LIST, { limit: "", ...settings })]);
+
+    it("sends a message for each failed check of all pages, which a Join node combines", async () => {
+      suite.flow = await list();
+      serve({ all: reports(250).map((one) => checked(one, { title: false, speed: true, links: one.id === 7 })) });
+      await ask("list", { topic: "t", kept: 1 });
+      const sent = suite.flow.of("out");
+      assert.equal(sent.length, 250 + 249);
+      assert.deepEqual(sent[0]?.payload, {
+        report: 250,
+        url: "example.com/250",
+        project: "example.com",
+        check: "title",
+        importance: "high",
+        value: null,
+        errors: ["wrong"],
+      });
+      assert.deepEqual(
+        [sent[0]?.topic, sent[0]?.kept, seo(sent[0]).operation, seo(sent[0]).total],
+        ["t", 1, LIST, 250],
+      );
+      assert.deepEqual(
+        sent.map((msg) => [parts(msg).id, parts(msg).index]),
+        sent.map((_, index) => [parts(sent[0]).id, index]),
+      );
+      assert.equal(parts(sent.at(-1)).count, 499);
+      const [joined] = await suite.flow.take("joined", 1);
+      assert.deepEqual(joined?.payload, payloads(sent));
+      await shown('seo-reports.status.issues {"count":499}');
+    });
+
+    it("counts reports in its limit", async () => {
+      suite.flow = await list({ limit: "3" });
+      serve({ all: reports(9).map((one) => checked(one, { title: false, links: false })) });
+      await ask("list");
+      assert.deepEqual(
+        suite.flow.of("out").map(({ payload }) => (payload as Row).report),
+        [9, 9, 8, 8, 7, 7],
+      );
+      assert.equal(seo(suite.flow.of("out").at(-1)).truncated, true);
+    });
+
+    it("sends nothing if no check failed, or if the response has none", async () => {
+      suite.flow = await list();
+      serve({ all: reports(3).map((one) => checked(one, { title: true })) });
+      await ask("list");
+      await shown("seo-reports.status.noIssues");
+      for (const results of [undefined, null, [], "text", { note: "text" }, [{ passed: false }]]) {
+        serve({ all: reports(3).map((one) => ({ ...one, results })) });
+        await ask("list");
+        assert.deepEqual(suite.flow.of("out"), []);
+      }
+      await ask("list");
+      await shown("seo-reports.status.noChecks");
+      assert.equal(suite.flow.statuses("list").at(-1)?.fill, "grey");
+    });
+
+    it("sends what came before a page that fails, without a count", async () => {
+      suite.flow = await list();
+      serve({
+        all: reports(150).map((one) => checked(one, { title: false })),
+        reply: ({ query }) => (query.get("page") === "2" ? { status: 500, body: {} } : undefined),
+      });
+      assert.equal(failure(await suite.flow.send("list")).error.code, "SEO_SERVER");
+      assert.equal(suite.flow.of("out").length, 100);
+      assert.ok(suite.flow.of("out").every((msg) => parts(msg).count === undefined));
+    });
+  });
+
+  describe("of a single report", () => {
+    let sandbox: Sandbox;
+    beforeEach(async () => {
+      sandbox = await startSandbox();
+    });
+    afterEach(() => sandbox.close());
+
+    const inputs = {
+      "seo-report-show": { payload: 1 },
+      "seo-report-store": { payload: "https://example.com/gallery?images=5000" },
+      "seo-report-update": { payload: { id: 1, update: 1 } },
+    };
+
+    for (const [type, msg] of Object.entries(inputs)) {
+      it(`sends its failed checks, after the request took effect once: ${type}`, async () => {
+        const service = { ...suite.service(), baseUrl: sandbox.url };
+        suite.flow = await startFlow([service, ...issues("one", type, { target: "issue" })], {
+          service: { apiKey: sandbox.apiKey },
+        });
+        const { ends } = await suite.flow.send("one", { ...msg });
+        const sent = suite.flow.of("out");
+        const found = sent.map(({ issue }) => issue as Row);
+        assert.ok(found.length > 1 && ends === 1);
+        const report = sandbox.reports.get(Number(found[0]?.report));
+        assert.deepEqual([found[0]?.url, found[0]?.project], [report?.url, report?.project]);
+        assert.ok(found.every(({ errors }) => (errors as unknown[]).length <= 10));
+        assert.deepEqual(sent[0]?.payload, msg.payload);
+        assert.deepEqual([parts(sent.at(-1)).count, seo(sent[0]).operation], [found.length, type]);
+        assert.equal(sandbox.requests.length, 1);
+      });
+    }
+
+    it("has at most ten errors, and the number of the others", async () => {
+      suite.flow = await startFlow(
+        [{ ...suite.service(), baseUrl: sandbox.url }, ...issues("store", "seo-report-store")],
+        { service: { apiKey: sandbox.apiKey } },
+      );
+      for (let page = 0; page < 20; page++)
+        await ask("store", { payload: `https://example.com/gallery/${page}?images=5000` });
+      const huge = suite.flow.of("out").map(({ payload }) => payload as Row);
+      const cut = huge.filter(({ check }) => check === "image_alt_texts");
+      assert.ok(cut.length > 0);
+      for (const { errors, omitted } of cut)
+        assert.deepEqual([(errors as unknown[])[9], omitted], [{ missing: { url: "/images/10.jpg" } }, 4990]);
+    });
+  });
+});

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import type { Node, NodeAPI, NodeStatus } from "node-red";
+import { createProgress } from "../../nodes/progress.js";
+import type { Progress } from "../../src/audit/progress.js";
+import { Trouble } from "../../src/audit/trouble.js";
+import { SeoError } from "../../src/errors.js";
+
+describe("The status of an audit", () => {
+  const shown: NodeStatus[] = [];
+  const texts: Record<string, string> = {
+    audit: "__done__ of __total__ · __left__ left",
+    auditing: "__done__ of __total__",
+    auditPaused: "paused at __done__ of __total__",
+    audited: "__done__ pages done",
+    summary: "__done__ succeeded, __failed__ failed",
+  };
+  const translate = (key: string, values: Record<string, string>) =>
+    String(texts[key.split(".").at(-1) ?? ""]).replace(/__(\w+)__/g, (_, name) => String(values[name]));
+  const open = () =>
+    createProgress(
+      { _: translate } as unknown as NodeAPI,
+      { status: (one: NodeStatus) => shown.push(one) } as unknown as Node,
+    );
+  const idle: Progress = {
+    ...{ batch: "a", total: 50_000, done: 0, created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 },
+    ...{ waiting: 50_000, dropped: 0, perMinute: 0, paused: false, finished: false },
+  };
+  const half: Progress = { ...idle, done: 12_043, created: 12_043, waiting: 37_957, perMinute: 45.2 };
+  const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
+  const yellow = (text: string): NodeStatus => ({ fill: "yellow", shape: "ring", text });
+  const red = (text: string): NodeStatus => ({ fill: "red", shape: "ring", text });
+  const is = (expected: NodeStatus) => assert.deepEqual(shown.at(-1), expected);
+
+  it("says how far all batches are, and how long they take", () => {
+    const { update } = open();
+    update(idle);
+    is(blue("0 of 50,000"));
+    update(half);
+    is(blue("12,043 of 50,000 · 14 h left"));
+    update({ ...idle, batch: "b", total: 10_000, waiting: 10_000 });
+    is(blue("12,043 of 60,000 · 18 h left"));
+    update({ ...half, paused: "Paused by msg.pause." });
+    is(blue("12,043 of 60,000"));
+    update({ ...idle, batch: "b", total: 10_000, paused: "Paused by msg.pause." });
+    is(yellow("paused at 12,043 of 60,000"));
+    update({ ...half, done: 49_990, waiting: 10, perMinute: 60 });
+    is(blue("49,990 of 60,000 · 10 s left"));
+  });
+
+  it("says how a batch ended until another one goes on", () => {
+    const { update } = open();
+    const end = { ...half, done: 50_000, created: 50_000, waiting: 0, finished: true };
+    update(end);
+    is({ fill: "green", shape: "dot", text: "50,000 pages done" });
+    update({ ...end, created: 48_990, failed: 1000, uncertain: 10 });
+    is(red("48,990 succeeded, 1,010 failed"));
+    update({ ...half, batch: "b" });
+    is(blue("12,043 of 50,000 · 14 h left"));
+  });
+
+  it("says what to do until the batch goes on", () => {
+    const { update, failed, succeeded } = open();
+    update(half);
+    failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
+    is(red("seo-reports.error.SEO_FORBIDDEN.status"));
+    update({ ...half, paused: "5 pages in a row failed." });
+    is(red("seo-reports.error.SEO_FORBIDDEN.status"));
+    update(half);
+    is(blue("12,043 of 50,000 · 14 h left"));
+    failed(new Trouble("disk", "Full."));
+    is(red("seo-reports.status.disk"));
+    update(half);
+    is(blue("12,043 of 50,000 · 14 h left"));
+    failed(new Trouble("damaged", "Line 7."), "b");
+    update(half);
+    is(red("seo-reports.status.damaged"));
+    succeeded({ reset: true, batch: undefined });
+    is(blue("12,043 of 50,000 · 14 h left"));
+  });
+});

@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import type { Node, NodeAPI, NodeStatus } from "node-red";
+import { createStatus, span } from "../../nodes/status.js";
+import type { Client } from "../../src/client.js";
+import { createLane } from "../../src/queue.js";
+import { stopTime } from "../support/time.js";
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+describe("A span of time", () => {
+  for (const [ms, text] of [
+    [0, "0 s"],
+    [1, "1 s"],
+    [1 * SECOND, "1 s"],
+    [1 * SECOND + 1, "2 s"],
+    [119 * SECOND, "119 s"],
+    [119 * SECOND + 1, "2 min"],
+    [150 * SECOND, "3 min"],
+    [119 * MINUTE, "119 min"],
+    [119.5 * MINUTE, "2 h 0 min"],
+    [2 * HOUR + 59 * MINUTE, "2 h 59 min"],
+    [9 * HOUR + 59 * MINUTE, "9 h 59 min"],
+    [10 * HOUR, "10 h"],
+    [14.5 * HOUR, "15 h"],
+  ] as const)
+    it(`of ${ms} ms is shown as ${text}`, () => assert.equal(span(ms), text));
+});
+
+describe("The status that a node shows", () => {
+  let time: ReturnType<typeof stopTime>;
+  let blocked: number;
+  let shown: NodeStatus[];
+
+  beforeEach(() => {
+    time = stopTime();
+    blocked = 0;
+    shown = [];
+  });
+
+  afterEach(() => time.goOn());
+
+  /** A node's status, its lane, and what it shows once its interval is over. */
+  function open() {
+    const translate = (key: string, values: object) => `${key.split(".").at(-1)} ${JSON.stringify(values)}`;
+    const status = createStatus(
+      { _: translate } as unknown as NodeAPI,
+      { status: (one: NodeStatus) => shown.push(one) } as unknown as Node,
+    );
+    const lane = createLane();
+    status.follow(lane, { waitingFor: (of: object) => (of === lane ? blocked : 0) } as unknown as Client);
+    return {
+      ...status,
+      /** What is shown if the lane has these figures, `ms` later. */
+      async at(figures: Partial<typeof lane> = {}, ms = 200): Promise<NodeStatus | undefined> {
+        Object.assign(lane, { running: 0, waiting: 0, reconciling: 0, ...figures });
+        lane.changed();
+        await time.pass(ms);
+        return shown.at(-1);
+      },
+    };
+  }
+
+  const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
+  const yellow = (text: string): NodeStatus => ({ fill: "yellow", shape: "ring", text });
+  const green = (text: string): NodeStatus => ({ fill: "green", shape: "dot", text });
+  const red = (text: string): NodeStatus => ({ fill: "red", shape: "ring", text });
+
+  it("is blank until a message comes and after the node is closed", async () => {
+    const { at, close } = open();
+    assert.deepEqual(await at(), {});
+    await at({ running: 1 }, 0);
+    close();
+    assert.equal(time.timers(), 0);
+    assert.deepEqual(shown.at(-1), {});
+    const { length } = shown;
+    await at({ running: 2 });
+    assert.equal(shown.length, length);
+  });
+
+  it("counts what is in flight, waits and is reconciled", async () => {
+    const { at } = open();
+    assert.deepEqual(await at({ running: 1 }), blue("seo-reports.status.requesting"));
+    assert.deepEqual(await at({ waiting: 1 }), blue("seo-reports.status.requesting"));
+    assert.deepEqual(await at({ running: 2 }), blue('running {"running":2,"queued":0}'));
+    assert.deepEqual(await at({ running: 1, waiting: 1 }), blue('running {"running":1,"queued":1}'));
+    assert.deepEqual(await at({ running: 1, waiting: 3 }), blue('running {"running":1,"queued":3}'));
+    assert.deepEqual(await at({ waiting: 1, reconciling: 1 }), blue('reconciling {"count":1}'));
+    assert.deepEqual(
+      await at({ running: 1, waiting: 5, reconciling: 2 }),
+      blue('running {"running":1,"queued":3}, reconciling {"count":2}'),
+    );
+  });
+
+  it("says how long the service lets nothing start, only while nothing is in flight and something waits", async () => {
+    const { at } = open();
+    blocked = 1500;
+    assert.deepEqual(await at({ waiting: 2 }, 0), yellow('waiting {"seconds":2,"queued":2}'));
+    blocked = 1000;
+    await time.pass(200);
+    assert.deepEqual(shown.at(-1), yellow('waiting {"seconds":1,"queued":2}'), "by itself");
+    assert.deepEqual(await at({ waiting: 3, reconciling: 1 }), yellow('waiting {"seconds":1,"queued":2}'));
+    assert.deepEqual(await at({ waiting: 1, reconciling: 1 }), blue('reconciling {"count":1}'));
+    assert.deepEqual(await at({ running: 1, waiting: 2 }), blue('running {"running":1,"queued":2}'));
+    blocked = 0;
+    assert.deepEqual(await at({ waiting: 2 }), blue('running {"running":0,"queued":2}'));
+  });
+
+  it("estimates what is left from the messages since the node was idle", async () => {
+    const { at, received, succeeded, failed } = open();
+    await time.pass(HOUR);
+    for (let i = 0; i < 6; i++) received();
+    await at({ waiting: 6 });
+    await time.pass(10 * SECOND - 400);
+    succeeded(() => "done");
+    failed("SEO_SERVER");
+    blocked = 10 * SECOND;
+    // Two took 20 s with the wait, so four take 40 s.
+    assert.deepEqual(await at({ waiting: 4 }), yellow('paused {"wait":"10 s","queued":4,"left":"40 s"}'));
+    assert.deepEqual(await at({ waiting: 1 }), yellow('waiting {"seconds":10,"queued":1}'));
+  });
+
+  it("says how one message ended, or counts several, until a message comes to the idle node", async () => {
+    const { at, received, succeeded, failed } = open();
+    received();
+    succeeded(() => "fine");
+    await time.pass(200);
+    assert.deepEqual(shown.at(-1), green("fine"));
+    received();
+    failed("SEO_SERVER");
+    await time.pass(200);
+    assert.deepEqual(shown.at(-1), red("seo-reports.error.SEO_SERVER.status"));
+    received();
+    received();
+    succeeded(() => "fine");
+    assert.deepEqual(await at({ running: 1 }), blue("seo-reports.status.requesting"));
+    received();
+    succeeded(() => "fine");
+    succeeded(() => "fine");
+    assert.deepEqual(await at(), green('summary {"done":3,"failed":0}'));
+    received();
+    received();
+    succeeded(() => "fine");
+    failed("SEO_SERVER");
+    assert.deepEqual(await at(), red('summary {"done":1,"failed":1}'));
+    received();
+    succeeded(() => "seo-reports.status.unchanged");
+    assert.deepEqual(await at(), { fill: "grey", shape: "ring", text: "seo-reports.status.unchanged" });
+  });
+
+  it("counts the pages of a list until its message ends", async () => {
+    const { at, progress, succeeded, failed } = open();
+    await at({ running: 3 });
+    for (const end of [() => succeeded(() => "fine"), () => failed("SEO_SERVER")]) {
+      progress(2, 5, 200);
+      await time.pass(200);
+      assert.deepEqual(shown.at(-1), blue('page {"page":2,"pages":5,"records":200}'));
+      progress(3, undefined, 300);
+      assert.deepEqual(await at(), blue('pageUnknown {"page":3,"pages":"","records":300}'), "between two requests");
+      end();
+      assert.deepEqual(await at({ running: 1 }), blue("seo-reports.status.requesting"));
+    }
+  });
+
+  it("changes at once, then every 200 ms at most, and is not repeated", async () => {
+    const { at } = open();
+    await at({ running: 2 }, 0);
+    for (let running = 3; running < 100; running++) await at({ running }, 1);
+    assert.deepEqual(shown, [blue('running {"running":2,"queued":0}')]);
+    await time.pass(200);
+    assert.deepEqual(shown.slice(1), [blue('running {"running":99,"queued":0}')]);
+    await at({ running: 99 }, 1000);
+    assert.equal(shown.length, 2);
+    assert.equal(time.timers(), 0);
+  });
+});
