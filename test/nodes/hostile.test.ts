@@ -8,6 +8,8 @@ import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, node, service, startFlow } from "../support/flow.js";
 import { helper } from "../support/red.js";
+import { startRelay } from "../support/relay.js";
+import { startServer } from "../support/servers.js";
 
 /** JSON that has such properties itself; a literal would set the prototype. */
 const POLLUTING = '"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}';
@@ -126,5 +128,40 @@ describe("A hostile list of pages", () => {
       assert.ok((result?.payload as { id?: number } | null)?.id);
       assert.deepEqual(readdirSync(parent), ["batches"]);
       clean();
+    });
+});
+
+describe("The neighbors on a queue's server", function () {
+  this.timeout(120_000);
+  const KEY = "canary-key-of-the-account";
+  const SECRET = "canary-password-of-a-page";
+  for (const engine of ["redis", "postgres"] as const)
+    it(`find the pages there, but neither the API key nor a page's password nor a response: ${engine}`, async function () {
+      const server = await startServer(engine);
+      if (!server) return this.skip();
+      const sandbox = await startSandbox({ apiKey: KEY, reports: 0 });
+      let sent = "";
+      const relay = await startRelay(server.port, (chunk) => {
+        sent += chunk.toString("latin1");
+      });
+      const flow = await startFlow(
+        [
+          service("service", sandbox.url, { retries: "0" }),
+          { id: "queue", type: "seo-queue" },
+          node("audit", "seo-report-audit", { queue: "queue", existing: "create", wires: [["result"], ["progress"]] }),
+        ],
+        { service: { apiKey: KEY }, queue: { url: server.url.replace(`:${server.port}`, `:${relay.port}`) } },
+      );
+      const url = "https://example.com/for-the-neighbors";
+      const { caught } = await flow.send("audit", { payload: [{ url, password: SECRET }, { url: "no page" }] });
+      assert.equal(caught, undefined, JSON.stringify(caught?.error));
+      const results = await flow.take("result", 2);
+      assert.ok(results.some(({ payload }) => payload !== null));
+      assert.ok(sent.includes(url));
+      for (const secret of [KEY, SECRET, "meta_description"]) assert.ok(!sent.includes(secret), secret);
+      await flow.stop();
+      relay.stop();
+      await sandbox.close();
+      await server.close();
     });
 });

@@ -9,8 +9,8 @@ export interface Relay {
   stop(): void;
 }
 
-/** Passes connections on to a port of this computer, as a network between them that can be cut. */
-export async function startRelay(to: number): Promise<Relay> {
+/** Passes connections on to a port of this computer, as a network between them that can be cut. `read` gets what clients send. */
+export async function startRelay(to: number, read: (chunk: Buffer) => void = () => {}): Promise<Relay> {
   const clients = new Set<Socket>();
   let broken = false;
   const server = createServer((client) => {
@@ -19,7 +19,7 @@ export async function startRelay(to: number): Promise<Relay> {
     clients.add(client);
     client.on("close", () => clients.delete(client) && upstream.destroy()).on("error", () => {});
     upstream.on("close", () => client.destroy()).on("error", () => {});
-    client.pipe(upstream).pipe(client);
+    client.on("data", read).pipe(upstream).pipe(client);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const cut = () => {
