@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,6 +20,8 @@ describe("npm run dev", function () {
   let output = "";
   before(() => {
     for (const part of PARTS) cpSync(join(root, part), join(folder, part), { recursive: true });
+    for (const stale of ["src/gone.js", "src/gone.d.ts", "nodes/gone.html"])
+      writeFileSync(join(folder, "dist", stale), "");
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
     child = spawn(process.execPath, [join(folder, "dist/dev/watch.js"), "--port", "0"], { cwd: folder });
     for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk) => (output += chunk));
@@ -44,6 +46,13 @@ describe("npm run dev", function () {
     const [, url] = /open (http\S+)/.exec(await printed("Press Ctrl+C")) ?? [];
     return (await fetch(`${url}/nodes`, { headers: { accept: "text/html" } })).text();
   };
+
+  it("builds first, and removes from dist what has lost its source, but nothing else", async () => {
+    await printed("Press Ctrl+C");
+    const files = (of: string) => readdirSync(join(of, "dist"), { recursive: true, withFileTypes: true });
+    const names = (of: string) => files(of).flatMap((one) => (one.isFile() ? [one.name] : []));
+    assert.deepEqual(names(folder).sort(), names(root).sort());
+  });
 
   it("restarts Node-RED with what has changed", async () => {
     const [old, now] = ["Gets a report by its ID.", "Gets one report."];
