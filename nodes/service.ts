@@ -41,7 +41,7 @@ const incomplete = (sentence: string, details: Details) => new SeoError("SEO_CON
 
 /** Node-RED leaves the name of a variable that is not set as it stands. */
 export function resolved(value: unknown, what: string): unknown {
-  const name = variableIn(String(value ?? "").trim());
+  const name = variableIn(String(value).trim());
   if (name)
     throw incomplete(`The environment variable ${name} (${what}) is not set.`, { stage: "variable", values: { name } });
   return value;
@@ -81,7 +81,7 @@ export async function openClient(RED: NodeAPI, config: ServiceConfig, apiKey: un
 }
 
 const isSamePlace = (one: Place, other: Place) =>
-  String(one.baseUrl ?? "").trim() === String(other.baseUrl ?? "").trim() &&
+  String(one.baseUrl).trim() === String(other.baseUrl).trim() &&
   (one.tls ?? "") === (other.tls ?? "") &&
   (one.proxy ?? "") === (other.proxy ?? "");
 
