@@ -127,7 +127,7 @@ describe("An unusable SEO service node", () => {
 
   it("fails every message with the reason: none selected", async () => {
     const { error } = failure(await flow.send("alone"));
-    assert.equal(error.message, "No SEO service is selected, or it is disabled.");
+    assert.deepEqual([error.code, error.message], ["SEO_CONFIG", "No SEO service is selected, or it is disabled."]);
   });
 
   it("reports that its proxy is down", async () => {
