@@ -6,7 +6,7 @@ import { describeExample, json } from "../support/examples.js";
 const TODAY = new Date().toISOString().slice(0, 10);
 const PROJECT = "example.com";
 const BUTTON = "every day";
-const COMPARE = "compare now";
+const COMPARE = "now";
 const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 
 describeExample("07 - Watch", ({ up, standIn, deploy, example, press, quiet, unavailable }) => {
