@@ -417,14 +417,14 @@ export const changes: NodeType = {
         checks: "Checks: failed or fixed",
       },
       default: "all",
-      help: "Kinds of change to send: of reports, or one message for each check that newly fails or was fixed.",
+      help: "Changes to send: of reports, or one message for each check that newly fails or is fixed.",
     },
     only: {
       kind: "choice",
       label: "Condition",
       values: { all: "None", worse: "Only worse", below: "Score fell below" },
       default: "all",
-      help: "Changes to send. Only worse: a lower score or result, or a failed check. Score fell below: a score that is now below the limit, or a check that failed in such a report.",
+      help: "Restriction to changes for the worse. Only worse: a lower score or result, or a failed check. Score fell below: a score that is newly below the limit, or a failed check of a report below it.",
     },
     below: {
       kind: "count",
@@ -432,7 +432,7 @@ export const changes: NodeType = {
       min: 0,
       default: "50",
       shown: { only: ["below"] },
-      help: "Score of which only lower ones count.",
+      help: "Scores below this number meet the condition.",
     },
     threshold: {
       kind: "count",
@@ -456,7 +456,7 @@ export const changes: NodeType = {
       unit: "min",
       min: 1,
       example: "60",
-      help: "Time from the end of a run to the next, in minutes. A message starts a run at once. Blank: only messages start runs.",
+      help: "Time from the end of a run to the start of the next, in minutes. A message still starts a run. Blank: only messages start runs.",
     },
     store: {
       kind: "store",

@@ -79,8 +79,9 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
       });
       return `<ol class="node-ports">\n${ports.join("\n")}\n</ol>`;
     }
+    const issue = form.record === "report" ? ` ${text("help.issue")}` : "";
     return list([
-      term("payload", form.list ? "object | array" : "object", text(`node.${type}.returns`) + properties),
+      term("payload", form.list ? "object | array" : "object", text(`node.${type}.returns`) + properties + issue),
       term("seo", "object", text("help.seo", { properties: codes(metadata(form)) })),
     ]);
   };

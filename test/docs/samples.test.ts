@@ -7,6 +7,7 @@ import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { reports } from "../../src/changes.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
+import { findingsOf } from "../../src/findings.js";
 import { audit } from "../../src/operations.js";
 import { node, service, startFlow } from "../support/flow.js";
 
@@ -37,6 +38,15 @@ describe("The samples in the README", () => {
   it("show a new report as the sandbox returns it", async () => {
     const { body } = await store({ url: "https://example.com/" });
     assert.deepEqual(undated(sample("results")), undated((body as { data: Json }).data));
+  });
+
+  it("show an issue of that report", () => {
+    const failed = findingsOf(sample("results")).map(({ issue }) => issue());
+    const shown = sample("check");
+    assert.deepEqual(
+      failed.find(({ check }) => check === shown.check),
+      shown,
+    );
   });
 
   it("show the error of a rejected URL", async () => {

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
+import { setTimeout as late } from "node:timers/promises";
 import type { Report } from "../../sandbox/reports.js";
 import { describeExample, json } from "../support/examples.js";
 
 const TODAY = new Date().toISOString().slice(0, 10);
 const PROJECT = "example.com";
 const BUTTON = "every day";
+const COMPARE = "now";
 const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 
-describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable }) => {
+describeExample("07 - Watch", ({ up, standIn, deploy, example, press, quiet, unavailable }) => {
   /** Deploys the flow with a chat; the function returns the texts since the last call. */
   async function watch(url: string): Promise<() => string[]> {
     const chat = await standIn(() => ({ body: "ok" }));
@@ -21,11 +23,30 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     const pages = reports.list({ project: PROJECT }) as Report[];
     const [worse] = pages as [Report];
     for (const page of pages) page.score = page === worse ? 100 : 0;
-    assert.deepEqual(await press("at the start"), {});
-    assert.deepEqual(await press(BUTTON), { response: ["200: ok"] });
+    assert.deepEqual(await press(COMPARE), {});
+    assert.deepEqual(await press(BUTTON), {});
+    assert.deepEqual(await press(COMPARE), { response: ["200: ok"] });
     assert.ok(pages.every(({ id }) => (reports.get(id)?.generation ?? 0) > 0));
     const now = `${word(worse.score)} (${worse.score})`;
     assert.deepEqual(texts(), [`Dropped from good (100) to ${now} on ${TODAY}: https://${worse.url}`]);
+    quiet();
+  });
+
+  it("saves the scores by itself when it is deployed", async () => {
+    const record = { id: 1, url: "example.com", score: 90, result: "good" };
+    const service = await standIn(() => json(200, { data: [record] }));
+    const interval = example.find(({ type }) => type === "seo-report-changes")?.interval;
+    const chat = await standIn(() => ({ body: "ok" }));
+    await deploy(service.url, {
+      env: { SLACK_WEBHOOK_URL: chat.url },
+      change(node) {
+        if (node.type === "seo-report-changes") node.interval = interval;
+      },
+    });
+    while (service.asked.length === 0) await late(20);
+    record.score = 40;
+    assert.deepEqual(await press(COMPARE), { response: ["200: ok"] });
+    assert.equal(chat.asked.length, 1);
     quiet();
   });
 
@@ -41,7 +62,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
       [90, "good"],
     ] as const) {
       Object.assign(record, { score, result });
-      await press("at the start");
+      await press(COMPARE);
     }
     const post = (drop: string) => `Dropped from ${drop} on ${TODAY}: https://example.com/`;
     assert.deepEqual(texts(), [post("good (84) to good (79)"), post("good (79) to decent (74)")]);
@@ -51,8 +72,8 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
   it("compares results that are scores, as older services return them", async () => {
     let result: unknown = 90;
     const texts = await watch((await standIn(() => json(200, { data: [{ id: 1, url: "example.com", result }] }))).url);
-    await press("at the start");
-    for (result of [95, "70"]) await press("at the start");
+    await press(COMPARE);
+    for (result of [95, "70"]) await press(COMPARE);
     assert.deepEqual(texts(), [`Dropped from 95 to 70 on ${TODAY}: https://example.com`]);
     quiet();
   });
@@ -67,11 +88,14 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
           : json(404, { message: "Gone." }),
     );
     const texts = await watch(service.url);
-    await press("at the start");
+    await press(COMPARE);
     const { error: [text] = [], ...rest } = await press(BUTTON);
     assert.match(String(text), /^regenerate: .*404/);
     assert.deepEqual([rest, texts()], [{}, []]);
-    assert.equal(service.asked.at(-1)?.method, "GET");
+    assert.deepEqual(
+      service.asked.filter(({ method }) => method === "PUT").map(({ path }) => path.slice(-1)),
+      ["1", "2"],
+    );
     quiet();
   });
 
@@ -98,7 +122,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
 
   it("shows the message if no chat is set", async () => {
     await deploy("http://127.0.0.1:1");
-    const { "no webhook set": [text] = [], ...rest } = await press("at the start");
+    const { "no webhook set": [text] = [], ...rest } = await press(COMPARE);
     assert.match(String(text), /^The SEO watch failed: /);
     assert.deepEqual(rest, {});
     quiet();
@@ -106,7 +130,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
 
   unavailable(async (url, { says }) => {
     const texts = await watch(url);
-    for (const button of ["at the start", BUTTON]) {
+    for (const button of [COMPARE, BUTTON]) {
       await press(button);
       assert.match(texts().join("\n"), new RegExp(`^The SEO watch failed: .*${says.source}`));
     }

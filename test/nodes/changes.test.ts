@@ -23,7 +23,7 @@ const context = () => helper.getNode("changes")?.context();
 const edit = (all: readonly Row[], id: number, news: Row) =>
   all.map((row) => (row.id === id ? { ...row, ...news } : row));
 
-/** A configured context store; without one, Node-RED clears a node's context when the node is redeployed. */
+/** A configured context store. */
 const memory = { default: { module: "memory" } };
 
 describe("The changes node", () => {
@@ -162,6 +162,144 @@ describe("The changes node", () => {
         list(reports(250).filter(({ id }) => id !== 7));
         assert.deepEqual(await look(), ["deleted 7"]);
       }
+    });
+  });
+
+  describe("sends, of checks,", () => {
+    /** A report with checks, by name and whether they passed. */
+    const checked = (id: number, score: number, checks: Record<string, boolean>): Row => ({
+      id,
+      score,
+      results: Object.fromEntries(Object.entries(checks).map(([name, passed]) => [name, { passed }])),
+    });
+    const issue = (msg: Message) => `${seo(msg).change} ${(msg.payload as Row).report} ${(msg.payload as Row).check}`;
+    const issues = async () => {
+      const { length } = flow.of("out");
+      await look();
+      return flow.of("out").slice(length).map(issue);
+    };
+
+    it("each one that newly fails or is fixed, once", async () => {
+      flow = await startFlow(nodes({ changes: "checks", first: "created", threshold: "50" }));
+      list([checked(1, 90, { title: true, speed: false }), checked(2, 40, { title: true })]);
+      assert.deepEqual(await issues(), []);
+      await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
+      list([checked(1, 90, { title: false, speed: true, links: false }), checked(3, 40, { title: false })]);
+      assert.deepEqual(await issues(), ["failed 1 title", "fixed 1 speed"]);
+      const [failed] = flow.of("out") as [Message];
+      const { operation, check } = failed.seo as Row;
+      assert.deepEqual([operation, check], ["seo-report-changes", "title"]);
+      assert.deepEqual(failed.payload, {
+        ...{ report: 1, url: null, project: null, check: "title" },
+        ...{ importance: null, value: null, errors: [] },
+      });
+      await flow.until(
+        () => flow.statuses("changes").at(-1)?.text === 'seo-reports.status.checks {"failed":1,"fixed":1}',
+      );
+      assert.deepEqual(await issues(), []);
+      list(reports(3));
+      assert.deepEqual(await issues(), []);
+      await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.noChecks");
+    });
+
+    it("only those that meet the condition, and never the others later", async () => {
+      const before = [checked(1, 90, { title: true, speed: false }), checked(2, 40, { title: true })];
+      const after = [checked(1, 90, { title: false, speed: true }), checked(2, 40, { title: false })];
+      for (const [only, told] of [
+        ["worse", ["failed 1 title", "failed 2 title"]],
+        ["below", ["failed 2 title"]],
+      ] as const) {
+        flow = await startFlow(nodes({ changes: "checks", only, below: "50" }));
+        list(before);
+        await look();
+        list(after);
+        assert.deepEqual([await issues(), await issues()], [told, []]);
+        await flow.stop();
+      }
+    });
+
+    it("none if the setting was another one before, and no report as created", async () => {
+      flow = await startFlow(nodes());
+      await openStores(memory);
+      list([checked(1, 90, { title: true })]);
+      await look();
+      await flow.deploy(nodes({ changes: "checks" }));
+      list([checked(1, 90, { title: false })]);
+      assert.deepEqual(await issues(), []);
+      list([checked(1, 90, { title: true })]);
+      assert.deepEqual(await issues(), ["fixed 1 title"]);
+      await flow.deploy(nodes());
+      assert.deepEqual(await look(), []);
+      await flow.deploy(nodes({ changes: "checks" }));
+      list(reports(2));
+      assert.deepEqual(await issues(), []);
+      await flow.deploy(nodes());
+      assert.deepEqual(await look(), []);
+      assert.deepEqual(flow.warnings(), []);
+    });
+
+    it("each one again if the state could not be saved or a page failed", async () => {
+      const disk = { full: false };
+      flow = await startFlow(nodes({ changes: "checks" }));
+      await openStores({ default: { module: () => storeOn(disk) } });
+      const all = (passed: boolean) => Array.from({ length: 150 }, (_, id) => checked(id, 90, { title: passed }));
+      list(all(true));
+      await look();
+      list(all(false));
+      lists.options.reply = ({ query }) => (query.get("page") === "2" ? { status: 500, body: {} } : undefined);
+      assert.equal((await fail()).code, "SEO_SERVER");
+      delete lists.options.reply;
+      disk.full = true;
+      failure(await flow.send("changes"));
+      assert.equal(flow.of("out").length, 150);
+      disk.full = false;
+      assert.equal((await issues()).length, 150);
+      assert.deepEqual(await issues(), []);
+    });
+  });
+
+  describe("with a condition", () => {
+    const turn = async (settings: object, rows: [number, number][]) => {
+      flow = await startFlow(nodes(settings));
+      list(rows.map(([score], id) => ({ id, score })));
+      await look();
+      list(rows.map(([, score], id) => ({ id, score })));
+      const changes = [await look(), await look()];
+      await flow.stop();
+      return changes;
+    };
+    const rows: [number, number][] = [
+      [90, 80],
+      [80, 90],
+      [52, 49],
+      [49, 45],
+      [49, 60],
+    ];
+
+    it("sends only what got worse, by the threshold", async () => {
+      assert.deepEqual(await turn({ only: "worse" }, rows), [["changed 0", "changed 2", "changed 3"], []]);
+      assert.deepEqual(await turn({ only: "worse", threshold: "4" }, rows), [["changed 0", "changed 3"], []]);
+    });
+
+    it("sends only scores that fell below the limit, by default 50", async () => {
+      assert.deepEqual(await turn({ only: "below" }, rows), [["changed 2"], []]);
+      assert.deepEqual(await turn({ only: "below", below: "81" }, rows), [["changed 0"], []]);
+      assert.deepEqual(await turn({ only: "below", threshold: "4" }, rows), [[], []]);
+    });
+
+    it("sends a new report whose score is below the limit", async () => {
+      flow = await startFlow(nodes({ only: "below", first: "created" }));
+      list([
+        { id: 1, score: 40 },
+        { id: 2, score: 60 },
+      ]);
+      assert.deepEqual(await look(), ["created 1"]);
+      list([
+        { id: 2, score: 60 },
+        { id: 3, score: 49 },
+        { id: 4, score: 50 },
+      ]);
+      assert.deepEqual(await look(), ["created 3"]);
     });
   });
 
@@ -412,6 +550,23 @@ describe("The changes node", () => {
   });
 
   describe("saves its state", () => {
+    it("through a redeploy, without a configured store", async () => {
+      flow = await startFlow(nodes());
+      await look();
+      list(reports(6));
+      for (const type of ["nodes", "flows", "full"] as const) await flow.deploy(nodes({ name: type }), type);
+      assert.deepEqual(await look(), ["created 6"]);
+    });
+
+    it("not after it was removed", async () => {
+      flow = await startFlow(nodes());
+      await look();
+      await flow.deploy(nodes().slice(0, 1), "full");
+      list(reports(6));
+      await flow.deploy(nodes(), "full");
+      assert.deepEqual(await look(), []);
+    });
+
     it("across a restart, in a persistent store", async () => {
       const dir = await mkdtemp(join(tmpdir(), "seo-"));
       const stores = { file: { module: "localfilesystem", config: { dir, flushInterval: 1 } } };

@@ -40,6 +40,7 @@ export interface Deployment {
   tab?: Env;
   /** Properties of the service node that differ from the example's. */
   service?: Record<string, string>;
+  /** Changes any node. A changes node has no interval unless this sets one: only the test starts anything. */
   change?: (node: FlowNode) => void;
   /** Which nodes are deployed; by default all. */
   only?: (node: FlowNode) => boolean;
@@ -74,6 +75,7 @@ export function drive(nodeRed: Running) {
     ): Promise<void> {
       nodes = structuredClone(example.filter(only));
       for (const node of nodes) {
+        if (node.type === "seo-report-changes") node.interval = "";
         change(node);
         if (node.type === "seo-service") Object.assign(node, service);
         if (node.type === "tab") {

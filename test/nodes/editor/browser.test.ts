@@ -384,6 +384,31 @@ describe("The editor in Chromium", function () {
       await dialog.cancel();
     });
 
+    it("shows of the changes node's fields only those that apply", async () => {
+      const dialog = await editor.edit(idOf("seo-report-changes"));
+      const shown = async () => {
+        const fields = ["only", "below", "threshold", "first", "interval"];
+        const visible = await Promise.all(fields.map((name) => dialog.row(name).isVisible()));
+        return fields.filter((_, i) => visible[i]);
+      };
+      for (const [changes, only, expected] of [
+        ["all", "all", ["only", "threshold", "first", "interval"]],
+        ["all", "below", ["only", "below", "threshold", "first", "interval"]],
+        ["checks", "below", ["only", "below", "interval"]],
+        ["checks", "worse", ["only", "interval"]],
+      ] as const) {
+        await dialog.fill("changes", { value: changes });
+        await dialog.fill("only", { value: only });
+        assert.deepEqual(await shown(), expected);
+      }
+      await dialog.fill("interval", { value: "0" });
+      assert.equal(
+        await textOf(dialog.row("interval").locator(".seo-reason")),
+        "Interval must be a whole number, 1 or greater.",
+      );
+      await dialog.cancel();
+    });
+
     it("offers the context stores of Node-RED's settings", async () => {
       const dialog = await editor.edit(idOf("seo-report-changes"));
       const values = await dialog

@@ -23,7 +23,7 @@ const same: Record<string, string[]> = {
   all: ["URL", "TLS", "PUT", "PATCH", "10", "25", "50", "100"],
   de: ["Details", "Name", "Proxy"],
   "es-ES": ["No", "Proxy"],
-  fr: ["Documentation", "Pages", "Proxy", "Public", "Score", "Service"],
+  fr: ["Condition", "Documentation", "Pages", "Proxy", "Public", "Score", "Service"],
   "pt-BR": ["Proxy"],
 };
 

@@ -1,0 +1,258 @@
+import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
+import { setTimeout as late } from "node:timers/promises";
+import { createSchedule } from "../../nodes/schedule.js";
+import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { type Lists, latch, type Row, reports, startLists } from "../support/lists.js";
+import { helper } from "../support/red.js";
+import { shortenMinutes, stopTime } from "../support/time.js";
+
+const short = ({ seo, payload }: Message) => `${(seo as Row).change} ${(payload as Row).id}`;
+const context = () => helper.getNode("changes")?.context();
+const saved = () => context()?.get("reports") as { of: string; at: number };
+
+describe("The interval of the changes node", () => {
+  let lists: Lists;
+  let flow: Flow;
+  let waits: number[];
+  let restore: () => void;
+
+  beforeEach(async () => {
+    lists = await startLists({ all: reports(3) });
+    waits = [];
+    restore = shortenMinutes(waits);
+  });
+
+  afterEach(async () => {
+    restore();
+    await flow.stop();
+    await lists.close();
+  });
+
+  const nodes = (settings: object = {}) => [
+    service("service", lists.url, { concurrency: "1", retries: "0" }),
+    node("changes", "seo-report-changes", { interval: "1", ...settings }),
+  ];
+  /** Resolves when there were `count` requests. */
+  const asked = async (count: number) => {
+    while (lists.asked.length < count) await late(5);
+  };
+
+  it("starts a run when nothing is saved, and another one after each", async () => {
+    flow = await startFlow(nodes());
+    await asked(2);
+    lists.options.all = reports(4);
+    const [out] = await flow.take("out", 1);
+    assert.deepEqual(
+      [short(out as Message), typeof out?._msgid, Object.keys(out ?? {}).toSorted()],
+      ["created 4", "string", ["_msgid", "payload", "seo"]],
+    );
+    await asked(5);
+    assert.equal(flow.of("out").length, 1);
+    assert.ok(flow.of("completed").length >= 4, "each run is complete");
+  });
+
+  it("is off if it is blank or absent", async () => {
+    for (const interval of ["", undefined]) {
+      flow = await startFlow(nodes({ interval }));
+      await late(150);
+      await flow.send("changes");
+      await late(150);
+      assert.equal(lists.asked.length, 1);
+      lists.asked.length = 0;
+      await flow.stop();
+    }
+  });
+
+  it("is counted from the end of a run, which never overlaps another one", async () => {
+    const hold = latch();
+    lists.options.wait = () => hold.opened;
+    flow = await startFlow(nodes());
+    await asked(1);
+    await late(400);
+    assert.deepEqual([lists.asked.length, waits], [1, []]);
+    hold.open();
+    await asked(3);
+    assert.equal(lists.busiest, 1);
+  });
+
+  it("lets a message wait for the run in progress, and starts again after it", async () => {
+    const hold = latch();
+    lists.options.wait = ({ nth }) => (nth === 2 ? hold.opened : undefined);
+    flow = await startFlow(nodes());
+    await asked(2);
+    lists.options.all = reports(4);
+    const sent = flow.send("changes", { topic: "asked for" });
+    await late(100);
+    assert.equal(lists.asked.length, 2);
+    hold.open();
+    const { ends } = await sent;
+    assert.equal(ends, 1);
+    assert.equal(lists.busiest, 1);
+    assert.deepEqual(flow.of("out").map(short), ["created 4"]);
+    await asked(4);
+  });
+
+  it("lets no run wait behind another one", async () => {
+    const [first, second] = [latch(), latch()];
+    lists.options.wait = ({ nth }) => (nth === 2 ? first.opened : nth === 3 ? second.opened : undefined);
+    flow = await startFlow(nodes());
+    await asked(1);
+    const sent = flow.send("changes");
+    await asked(2);
+    await late(200);
+    first.open();
+    await sent;
+    await asked(3);
+    await late(200);
+    assert.equal(waits.length, 1, "while a run is in progress, none is scheduled");
+    second.open();
+    await asked(4);
+  });
+
+  it("goes on after an error, which goes to Catch nodes with the run's message", async () => {
+    lists.options.reply = ({ nth }) => (nth === 2 ? { status: 500, body: { message: "Broken." } } : undefined);
+    flow = await startFlow(nodes({ interval: "5" }));
+    const [caught] = await flow.take("caught", 1);
+    const { error, seo, _msgid } = failure({ caught: caught as Message });
+    assert.deepEqual([error.code, seo.operation, typeof _msgid], ["SEO_SERVER", "seo-report-changes", "string"]);
+    await flow.until(() => flow.statuses("changes").some(({ fill }) => fill === "red"));
+    lists.options.all = reports(4);
+    assert.deepEqual((await flow.take("out", 1)).map(short), ["created 4"]);
+  });
+
+  it("continues after a redeploy, with the saved state", async () => {
+    flow = await startFlow(nodes({ interval: "60" }));
+    await flow.until(() => flow.of("completed").length === 1);
+    lists.options.all = reports(4);
+    waits.length = 0;
+    for (const type of ["nodes", "flows", "full"] as const)
+      await flow.deploy(nodes({ interval: "60", name: type }), type);
+    await late(200);
+    assert.equal(lists.asked.length, 1);
+    assert.ok(waits.length === 3 && waits.every((ms) => ms > 59 * 60_000 && ms < 61 * 60_000), String(waits));
+    await flow.send("changes");
+    assert.deepEqual(flow.of("out").map(short), ["created 4"]);
+  });
+
+  it("starts a run at once if one is due", async () => {
+    flow = await startFlow(nodes({ interval: "60" }));
+    await flow.until(() => flow.of("completed").length === 1);
+    for (const at of [Date.now() - 3_600_000, 0, undefined, "text"]) {
+      context()?.set("reports", { ...saved(), at });
+      lists.asked.length = 0;
+      await flow.deploy(nodes({ interval: "60", name: `at ${at}` }));
+      await asked(1);
+    }
+  });
+
+  it("does not wait longer if the clock was set back", async () => {
+    flow = await startFlow(nodes({ interval: "60" }));
+    await flow.until(() => flow.of("completed").length === 1);
+    context()?.set("reports", { ...saved(), at: Date.now() + 1e10 });
+    waits.length = 0;
+    await flow.deploy(nodes({ interval: "60", name: "back" }));
+    await late(50);
+    assert.ok(waits.length === 1 && Number(waits[0]) <= 61 * 60_000, String(waits));
+  });
+
+  it("ends with the node, and what was saved too", async () => {
+    flow = await startFlow(nodes());
+    await asked(1);
+    await flow.deploy(nodes().slice(0, 1), "full");
+    const { length } = lists.asked;
+    await late(300);
+    assert.equal(lists.asked.length, length);
+    lists.options.all = reports(4);
+    await flow.deploy(nodes(), "full");
+    await asked(length + 2);
+    assert.deepEqual(flow.of("out"), []);
+  });
+
+  it("is longer by a random part, up to a tenth or a minute", async () => {
+    const { random } = Math;
+    for (const [interval, most] of [
+      ["2", 13_000],
+      ["60", 60_000],
+    ] as const) {
+      waits.length = 0;
+      for (const part of [0, 0.5, 0.999]) {
+        Math.random = () => part;
+        flow = await startFlow(nodes({ interval }));
+        await flow.until(() => flow.of("completed").length === 1 && waits.length > 0);
+        await flow.stop();
+      }
+      Math.random = random;
+      const base = Number(interval) * 60_000;
+      const expected = [0, 0.5, 0.999].map((part) => base + part * most);
+      assert.deepEqual(waits.slice(0, 3).map(Math.round), expected.map(Math.round));
+    }
+  });
+
+  it("is an error of the first run if it is invalid", async () => {
+    for (const interval of ["soon", "0", "-1", "1.5"]) {
+      flow = await startFlow(nodes({ interval }));
+      const [caught] = await flow.take("caught", 1);
+      const { error } = failure({ caught: caught as Message });
+      assert.match(error.message, /^interval must be a whole number, 1 or greater; the node's interval is /);
+      await late(150);
+      assert.deepEqual([flow.of("caught").length, lists.asked.length], [1, 0]);
+      await flow.stop();
+    }
+  });
+
+  it("reports a context store that does not exist", async () => {
+    flow = await startFlow(nodes({ store: "none" }));
+    const [caught] = await flow.take("caught", 1);
+    assert.equal(failure({ caught: caught as Message }).error.code, "SEO_CONFIG");
+  });
+
+  describe("has one timer", () => {
+    let time: ReturnType<typeof stopTime>;
+    let runs: string[];
+    const node = Object.assign(new EventEmitter(), {
+      receive: ({ _msgid }: Message) => runs.push(String(_msgid)),
+    });
+    const schedule = (minutes: string) =>
+      createSchedule({ util: { generateId: () => `run ${runs.length}` } } as never, node as never, minutes);
+
+    beforeEach(() => {
+      runs = [];
+      time = stopTime();
+    });
+    afterEach(() => time.goOn());
+
+    it("for any number of messages", async () => {
+      const { ended } = schedule("1");
+      for (const id of ["a", "b", "c"]) ended(id);
+      assert.equal(time.timers(), 1);
+      await time.pass(120_000);
+      assert.deepEqual([runs, time.timers()], [["run 0"], 0]);
+      ended("d");
+      assert.equal(time.timers(), 0);
+      ended("run 0");
+      assert.equal(time.timers(), 1);
+    });
+
+    it("for an interval that is longer than a timer can be", async () => {
+      schedule("100000").ended("a");
+      for (const days of [24, 24, 21]) await time.pass(days * 24 * 3_600_000);
+      assert.deepEqual([runs, time.timers()], [[], 1]);
+      await time.pass(24 * 3_600_000);
+      assert.deepEqual(runs, ["run 0"]);
+    });
+
+    it("and none after the node was closed", async () => {
+      const { ended, resume } = schedule("1");
+      ended("a");
+      const { open, opened } = latch();
+      const resumed = resume(() => opened.then(() => 0));
+      node.emit("close");
+      assert.equal(time.timers(), 0);
+      open();
+      await resumed;
+      ended("b");
+      assert.equal(time.timers(), 0);
+    });
+  });
+});
