@@ -87,6 +87,7 @@ export async function openStore(
       name: data.name,
       id: data.log,
       machine: machine.id,
+      stale: lease.lockDuration / 3,
       toError,
       log: (take) => createLog(logs, data.log, async () => (await jobOf(id))?.log === data.log, take),
       left: () => left(id),
