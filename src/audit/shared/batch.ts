@@ -388,7 +388,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     isOpen: () => !closed && group.finished() === undefined && !ledger.dropped() && !group.owners.has(END),
     vanish() {
       closed = true;
-      watcher?.finished();
+      if (!wasFinished) watcher?.finished();
     },
     async close() {
       delivery.close();

@@ -220,6 +220,7 @@ export async function openStore(
     batches: [...batches.values()].filter((batch) => batch.finished() === undefined),
     broken: [],
     between: STEP * 8,
+    refresh: () => safely(read),
     create: (name, settings, rows) => safely(() => begin(name, settings, textOf(rows))),
     reopen: (name) =>
       safely(async () => {
