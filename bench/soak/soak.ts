@@ -1,2 +1,3 @@
-/** `npm run soak [-- messages [reconcile]]`, or `npm run soak -- audit [pages]`. */
-await import(process.argv[2] === "audit" ? "./audit.js" : "./messages.js");
+const [, , what = "messages"] = process.argv;
+/** `npm run soak [-- messages [reconcile]]`, `npm run soak -- audit [pages]`, or `npm run soak -- machines [runs]`. */
+await import(["audit", "machines"].includes(what) ? `./${what}.js` : "./messages.js");

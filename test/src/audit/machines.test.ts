@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Fleet, startFleet } from "../../support/fleet.js";
 import { type QueueServer, queueServers, startCable } from "../../support/queues.js";
 import { urls } from "./fake.js";
-import { type Fleet, startFleet } from "./fleet.js";
 
 /** Every row is reported, none is requested twice, and only what was on its way when a machine died comes again. */
 function check(fleet: Fleet, rows: number): void {

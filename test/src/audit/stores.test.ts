@@ -5,6 +5,7 @@ import { openFiles } from "../../../src/audit/files.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import type { Hooks, Store } from "../../../src/audit/store.js";
 import { SeoError } from "../../../src/errors.js";
+import { LEASE } from "../../support/fleet.js";
 import { type QueueServer, queueServers } from "../../support/queues.js";
 import {
   type Bench,
@@ -15,7 +16,6 @@ import {
   type FakeService,
   urls,
 } from "./fake.js";
-import { LEASE } from "./fleet.js";
 
 /** A place where jobs are kept: what opens it, as often as there are machines. */
 interface Kept {
