@@ -14,8 +14,8 @@ export const table = (head: string[], rows: (string | number)[][]) =>
     .join("\n");
 
 /** Replaces the text between the marks in a document. */
-export function fillIn(file: string, text: string): void {
-  const [begin, end] = ["<!-- bench: begin -->", "<!-- bench: end -->"];
+export function fillIn(file: string, text: string, name = "bench"): void {
+  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
   const [head, rest = ""] = readFileSync(file, "utf8").split(begin);
   const [, tail = ""] = rest.split(end);
   writeFileSync(file, `${head}${begin}\n\n${text}\n\n${end}${tail}`);

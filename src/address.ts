@@ -13,7 +13,7 @@ export function readAddress(url: string): Address {
   const bare = url
     .trim()
     .replace(/^[a-z][a-z0-9+.-]*:\/\//i, "")
-    .replace(/#.*$/s, "");
+    .replace(/#.*/s, "");
   const end = bare.search(/[/?]|$/);
   const typed = bare.slice(0, end).toLowerCase();
   const whole = `http://${typed}`;

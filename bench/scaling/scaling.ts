@@ -100,7 +100,9 @@ function limited(group: Group, engine: Engine | "files", machines: number): Prom
 /** `kill -9` of the second of two machines: seconds until another one looks for its pages, and until all are reported. */
 function killed(group: Group, engine: Engine): Promise<Row> {
   const { pages, latency } = KILLED;
-  return withService(group, 2, { pages }, { latency }, async (service) => {
+  // A request that was noted, but not sent, is sent again after this.
+  const settings = { reconcile: "20" };
+  return withService(group, 2, { pages, settings }, { latency }, async (service) => {
     const [first, second] = group.machines;
     await first?.red().inject("start");
     while ((second?.results().length ?? 0) < 3) await sleep(20);

@@ -15,7 +15,10 @@ const MACHINES = 3;
 const PAGES = 150;
 const LATENCY = 400;
 const MOST_FAULTS = 4;
-const PATIENCE = 300 * SECOND;
+const PATIENCE = 180 * SECOND;
+/** Longer than any instance is frozen: what was noted, but not sent, is sent again only after this. Seconds. */
+const RECONCILE = "45";
+const LONGEST = 20 * SECOND;
 
 const random = (most: number) => Math.floor(Math.random() * most);
 const names: Record<Engine, string> = { redis: "Redis", postgres: "PostgreSQL" };
@@ -39,12 +42,12 @@ const faults: Record<string, Fault> = {
   },
   freeze: async ({ machines }, index) => {
     machines[index]?.kill("SIGSTOP");
-    await sleep(random(20 * SECOND));
+    await sleep(random(LONGEST));
     machines[index]?.kill("SIGCONT");
   },
   "cut network": async ({ relays }, index) => {
     relays[index]?.cut();
-    await sleep(random(20 * SECOND));
+    await sleep(random(LONGEST));
     relays[index]?.mend();
   },
   "restart server": async (_, __, server) => {
@@ -71,7 +74,7 @@ async function runOnce(group: Group, server: Server): Promise<Outcome> {
   const began = performance.now();
   const done: string[] = [];
   try {
-    await group.deploy({ service: sandbox, pages });
+    await group.deploy({ service: sandbox, pages, settings: { reconcile: RECONCILE } });
     await group.machines[0]?.red().inject("start");
     let hasEnded = false;
     const end = group.finished(PAGES, PATIENCE).finally(() => {

@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { nodeRed, root } from "../../dev/nodered.js";
 import { fillIn } from "../markdown.js";
 import { chart } from "./chart.js";
-import { measureLoading, measurePages, measureQueue, measureRequests } from "./measurements.js";
-import { type Run, report } from "./report.js";
+import { measureCauses, measureLoading, measurePages, measureQueue, measureRequests } from "./measurements.js";
+import { gains, type Run, report } from "./report.js";
 import { startNginx, startNode } from "./servers.js";
 
 /**
- * `npm run bench` writes its results to docs/performance.md. `npm run bench -- --quick` takes a minute, is less exact, and
- * only prints them. The running Node selects the Node-RED.
+ * `npm run bench` writes its results to docs/performance.md, beside those of other versions of Node; it takes five minutes.
+ * `npm run bench -- --quick` takes one, is less exact, and only prints them. The running Node selects the Node-RED.
  */
 const quick = process.argv.includes("--quick");
-const rounds = quick ? 1 : 5;
-const ms = quick ? 700 : 1500;
+const rounds = quick ? 1 : 3;
+const requests = quick ? { rounds: 3, ms: 300 } : { rounds: 15, ms: 400 };
 
 async function run(): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), "seo-bench-"));
@@ -27,7 +27,8 @@ async function run(): Promise<Run> {
       machine: `${cpus().length} x ${cpus()[0]?.model}`,
       server: server.name,
       date: new Date().toISOString().slice(0, 10),
-      requests: await measureRequests(server.origin, { rounds, ms }),
+      requests: await measureRequests(server, requests),
+      causes: await measureCauses(server.origin),
       queued: await measureQueue(service.origin),
       loading: await measureLoading(rounds),
       pages: await measurePages(service.origin, rounds),
@@ -39,16 +40,18 @@ async function run(): Promise<Run> {
   }
 }
 
-/** Keeps the run beside that of the other Node-RED, and writes both into the document. */
+/** Keeps the run beside those of other versions of Node, and writes all into the document. */
 function publish(result: Run): void {
   const docs = join(root, "docs");
   const file = join(docs, "performance.json");
   const known = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Record<string, Run>) : {};
-  const all = { ...known, [nodeRed().name]: result };
-  const runs = [all["node-red-4"], all["node-red"]].filter((one) => one !== undefined);
+  const [major = ""] = result.node.split(".");
+  const all = { ...known, [major]: result };
+  const runs = Object.values(all);
   writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`);
   writeFileSync(join(docs, "performance.svg"), chart(runs));
   fillIn(join(docs, "performance.md"), runs.map(report).join("\n\n"));
+  fillIn(join(docs, "performance.md"), gains(runs), "gains");
 }
 
 const result = await run();

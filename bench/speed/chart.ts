@@ -9,7 +9,7 @@ const GAP = 12;
 const HEAD = 34;
 
 /** One color per run, dark enough for a white page and light enough for a black one. */
-const COLORS = ["#2b8a5f", "#5b7fd6"];
+const COLORS = ["#2b8a5f", "#5b7fd6", "#b7791f"];
 const PANELS = {
   rate: "Requests per second (more is better)",
   cpu: "Processor time per request in µs (less is better)",
@@ -50,8 +50,8 @@ export function chart(runs: Run[]): string {
     ...panel(PANELS.rate, "rate", runs, 0),
     ...panel(PANELS.cpu, "cpu", runs, step),
     ...runs.flatMap(({ nodeRed, node }, run) => [
-      box(LABEL + run * 230, height - 18, 12, 12, run),
-      text(LABEL + run * 230 + 18, height - 8, `Node-RED ${nodeRed}, Node ${node}`),
+      box(LABEL + run * 190, height - 18, 12, 12, run),
+      text(LABEL + run * 190 + 18, height - 8, `Node-RED ${nodeRed}, Node ${node}`),
     ]),
     "</svg>\n",
   ].join("\n");

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Tasks } from "./child.js";
+import { pin } from "./servers.js";
 
 type Result<T extends keyof Tasks> = Awaited<ReturnType<Tasks[T]>>;
 
@@ -11,6 +12,7 @@ type Result<T extends keyof Tasks> = Awaited<ReturnType<Tasks[T]>>;
 export function startInstance() {
   const userDir = mkdtempSync(join(tmpdir(), "seo-bench-"));
   const child = fork(new URL("child.js", import.meta.url), { execArgv: ["--expose-gc"] });
+  pin(child.pid, 0);
   let settle = (_error: string | undefined, _value?: unknown) => {};
   child.on("message", ({ error, value }: { error?: string; value?: unknown }) => settle(error, value));
   const ended = once(child, "exit").then(() => settle("The process ended."));

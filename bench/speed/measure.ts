@@ -29,6 +29,12 @@ export function medians<T extends { [name in keyof T]: number }>(records: T[]): 
   return Object.fromEntries(names.map((name) => [name, median(name)])) as T;
 }
 
+/** How far apart the middle half of the values lies, relative to their median. */
+export function spread(values: number[]): number {
+  const sorted = Float64Array.from(values).sort();
+  return (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / quantile(sorted, 0.5);
+}
+
 /** Keeps `inFlight` requests in flight and measures them. */
 export function measure(send: Send, inFlight: number, { warm, ms, requests }: Span): Promise<Figures> {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,7 @@
 import { fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { freePort } from "../../dev/nodered.js";
@@ -10,19 +11,40 @@ import { page, path } from "./page.js";
 export interface Server {
   name: string;
   origin: string;
+  /** Milliseconds of processor time so far; NaN where the system does not say. */
+  used(): number;
   stop(): void;
+}
+
+/** Keeps a process, and all that it starts, on one processor, if there are two and the system can. */
+export function pin(pid: number | undefined, processor: 0 | 1): void {
+  if (cpus().length > 1) spawnSync("taskset", ["-a", "-p", "-c", String(processor), String(pid)]);
+}
+
+const TICK = 10;
+/** Of a process and its children, in milliseconds. */
+function usedBy(pid: number | undefined): number {
+  const { stdout } = spawnSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });
+  const pids = [String(pid), ...(stdout ?? "").split("\n").filter(Boolean)];
+  try {
+    const ticks = pids.flatMap((one) => readFileSync(`/proc/${one}/stat`, "utf8").split(" ").slice(13, 15).map(Number));
+    return TICK * ticks.reduce((sum, some) => sum + some, 0);
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** Starts service.ts. */
 export async function startNode(): Promise<Server> {
   const child = fork(new URL("service.js", import.meta.url));
+  pin(child.pid, 1);
   const [port] = (await once(child, "message")) as [number];
   const stop = () => child.connected && child.disconnect();
-  return { name: "Node's http", origin: `http://127.0.0.1:${port}`, stop };
+  return { name: "Node's http", origin: `http://127.0.0.1:${port}`, used: () => usedBy(child.pid), stop };
 }
 
 const config = (port: number) => `
-daemon off; worker_processes 1; pid nginx.pid; error_log stderr crit;
+daemon off; worker_processes 1; ${cpus().length > 1 ? "worker_cpu_affinity 10;" : ""} pid nginx.pid; error_log stderr crit;
 events { worker_connections 4096; }
 http {
   access_log off; keepalive_requests 1000000000; default_type application/json;
@@ -40,5 +62,5 @@ export async function startNginx(folder: string): Promise<Server | undefined> {
     if (child.exitCode !== null) throw new Error("nginx did not start.");
     await setTimeout(20);
   }
-  return { name: "nginx", origin, stop: () => child.kill() };
+  return { name: "nginx", origin, used: () => usedBy(child.pid), stop: () => child.kill() };
 }

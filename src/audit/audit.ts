@@ -90,7 +90,9 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
   function inTurn<Value>(work: (parts: Parts) => Promise<Value>): Promise<Value> {
     const result = turn.then(async () => {
       if (closed) throw cancelled;
-      return work(await opened);
+      const parts = await opened;
+      await parts.store.refresh?.();
+      return work(parts);
     });
     turn = result.catch(() => {});
     return result;

@@ -165,14 +165,15 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
       surroundings.requests.claim(batch.recent);
       batch.watch?.({
         changed() {
-          if (closed) return;
+          if (closed || !runs.has(run)) return;
           run.agree();
           start(run, () => work.reject(run));
         },
         sent: surroundings.requests.expect,
         got: (report) => surroundings.requests.claim([report]),
         finished() {
-          if (closed || !runs.delete(run)) return;
+          if (closed) return;
+          runs.delete(run);
           run.end(true);
         },
       });

@@ -127,6 +127,8 @@ export interface Store {
   readonly batches: readonly Batch[];
   /** Batches that cannot be read. */
   readonly broken: readonly { name: string; error: SeoError }[];
+  /** Reads what other machines have done. */
+  refresh?(): Promise<void>;
   /** Adds a batch. One of the same name that has finished is removed. */
   create(name: string, settings: Settings, rows: Iterable<Row>): Promise<Batch>;
   /** Opens finished batches again: one, or all. */

@@ -97,15 +97,23 @@ describe("the files of the examples", () => {
     );
   });
 
-  it("have a row in the README each, with a picture", () => {
-    const readme = readFileSync(join(root, "examples/README.md"), "utf8");
-    for (const [title] of examples) {
-      const picture = `docs/pictures/${title.slice(0, 2)}.png`;
-      assert.match(
-        readme,
-        new RegExp(`\\n\\| ${title} \\|[^|\\n]+\\.\\s*\\|[^|\\n]+\\|[^|\\n]*src="\\.\\./${picture}"[^|\\n]+\\|\\n`),
-      );
+  it("have a row in the gallery each: a picture, a sentence, what it needs, and every property of its flow", () => {
+    const gallery = readFileSync(join(root, "examples/README.md"), "utf8");
+    const rows = [
+      ...gallery.matchAll(
+        /^\| <img src="\.\.\/(.+?)" width="240" alt="[^"]+"> \| \*\*(.+?)\*\*: .+\. \| .+ \| (.+) \|$/gm,
+      ),
+    ];
+    assert.deepEqual(
+      rows.map(([, , title]) => title).sort(),
+      examples.map(([title]) => title),
+    );
+    for (const [title, [tab]] of examples) {
+      const [, picture = "", , change = ""] = rows.find(([, , name]) => name === title) ?? [];
+      assert.equal(picture, `docs/pictures/${title.slice(0, 2)}.png`);
       assert.equal(readFileSync(join(root, picture)).toString("latin1", 1, 4), "PNG");
+      for (const { name } of (tab?.env ?? []) as { name: string }[])
+        assert.ok(change.includes(`\`${name}\``), `${title}: ${name}`);
     }
   });
 

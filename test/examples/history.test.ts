@@ -58,8 +58,8 @@ describeExample("19 - Score history", ({ up, standIn, deploy, press, file, red, 
     const { status, text, charts } = await page();
     assert.equal(status, 200);
     assert.deepEqual(charts, [
-      ["example.com&#x2F;a", "<strong>90</strong> (0 since 2026-11-10)", "90", "10,20"],
-      ["example.com&#x2F;b", "<strong>60</strong> (+20 since 2026-11-10)", "40, 70, 60", "10,70 203,40 590,50"],
+      ["example.com&#x2F;a", "<strong>90</strong> (0 since 2026-11-10)", "90", "30,20"],
+      ["example.com&#x2F;b", "<strong>60</strong> (+20 since 2026-11-10)", "40, 70, 60", "30,70 217,40 590,50"],
       ["example.com&#x2F;c", "<strong>50</strong> (0 since 2026-11-13)", "50", "590,60"],
     ]);
     assert.match(text, /<p>3 of 3 pages\.<\/p>/);

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../../sandbox/server.js";
 import { batchEnded, describeExample } from "../support/examples.js";
 import { type Machine, startMachine } from "../support/machines.js";
-import type { FlowNode } from "../support/red.js";
 import { type Server, startServer } from "../support/servers.js";
 import type { Seen } from "../support/standins.js";
 
@@ -24,22 +23,16 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
     await redis?.close();
   });
 
-  /** Deploys the flow on both machines, with a batch of its own. */
+  /** Deploys the flow on both machines. */
   async function deployBoth(url: string, service: Record<string, string> = {}): Promise<void> {
-    const change = (node: FlowNode) => {
-      if (node.type === "inject" || node.type === "seo-queue") node.topic = "shared";
-    };
-    const env = { SEO_QUEUE_URL: redis?.url ?? "" };
-    await deploy(url, { change, env, service });
-    await other().deploy(example, {
-      change,
-      service: { retries: "0", reconcile: "", ...service },
-      env: { ...env, SEO_BASE_URL: url, SEO_API_KEY: "sandbox-key" },
-    });
+    const env = { SEO_BASE_URL: url, SEO_API_KEY: "sandbox-key", SEO_QUEUE_URL: redis?.url ?? "" };
+    await deploy(url, { env, service });
+    await other().deploy(example, { service: { retries: "0", reconcile: "", ...service }, env });
   }
 
   const pages = JSON.parse(String(example.find(({ name }) => name === "audit the pages")?.payload)) as string[];
-  const stored = ({ reports }: Sandbox) => reports.list({}).map(({ url }) => `https://${url}`);
+  /** The pages with reports, as many times as they have one. */
+  const stored = ({ reports }: Sandbox) => reports.list({}).map(({ url }) => new URL(`https://${url}`).href);
   const shown = (name: string, { shown }: Seen) => shown.filter((one) => one.name === name);
 
   it("shares the pages, and writes one summary", async () => {

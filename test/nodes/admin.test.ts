@@ -94,6 +94,7 @@ describe("The admin routes", () => {
       at({ id: "stored", baseUrl: server.url.replace("127.0.0.1", "localhost") }),
       undefined,
     ],
+    "the stored key without a base URL": () => [{ id: "stored" }, undefined],
     "the stored key for another path": () => [at({ id: "stored", baseUrl: `${server.url}/other` }), undefined],
     "the stored key with another TLS configuration": () => [at({ id: "stored", tls: "tls" }), undefined],
     "the stored key without its TLS configuration": () => [at({ id: "stored-with-tls" }), undefined],

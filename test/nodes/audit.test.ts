@@ -12,6 +12,7 @@ import { audit as row } from "../../src/operations.js";
 import { type Account, type Fate, startAccount } from "../support/account.js";
 import { type Flow, type Message, node, service, startFlow } from "../support/flow.js";
 import { type FlowNode, helper } from "../support/red.js";
+import { notWhole } from "../support/sentences.js";
 
 const AUDIT = "seo-report-audit";
 const KEY = "seo-reports.status";
@@ -310,7 +311,7 @@ describe("The audit node", () => {
       const before = stored();
       await late(100);
       assert.equal(stored(), before);
-      await succeed({ resume: true, batch: "one" });
+      await succeed({ resume: true, batch: " one " });
       await finished("one");
       assert.deepEqual([results().length, stored(), ring()], [80, 80, "green"]);
     });
@@ -418,7 +419,23 @@ describe("The audit node", () => {
     });
   });
 
+  it("uses no more of the service's requests at a time than its share", async () => {
+    const latency = 50;
+    await run({ share: "1", folder: ` ${folder} ` }, { latency });
+    const began = performance.now();
+    await succeed({ payload: urls(8) });
+    await finished();
+    assert.ok(performance.now() - began >= 8 * latency);
+    assert.ok(!existsSync(` ${folder} `));
+  });
+
   describe("reports, with what to do,", () => {
+    it("an invalid share", async () => {
+      await run({ share: "0" });
+      const { code, message } = await fail({ payload: "example.com" });
+      assert.deepEqual([code, message], ["SEO_CONFIG", notWhole("share", 1, "0")]);
+    });
+
     it("a folder that cannot be used", async () => {
       writeFileSync(join(folder, "file"), "");
       folder = join(folder, "file");
@@ -543,6 +560,21 @@ describe("The audit node", () => {
       assert.equal(kept(), false);
     });
 
+    it("that removes the node after its last page, warns of nothing", async () => {
+      await run();
+      await succeed({ payload: urls(2) });
+      await finished();
+      await flow.deploy(nodes().filter(({ id }) => id !== "audit"));
+      assert.deepEqual([flow.warnings(), readdirSync(folder)], [[], []]);
+    });
+
+    it("of a node without a list, creates no folder", async () => {
+      await run();
+      await flow.deploy(nodes({ name: "other" }));
+      await late(100);
+      assert.deepEqual(readdirSync(folder), []);
+    });
+
     it("drops a list that is not saved yet, with a warning", async () => {
       await run();
       const open = flow.send("audit", { payload: urls(300_000) });
@@ -564,33 +596,38 @@ describe("The audit node", () => {
         id: "sub",
         type: "subflow",
         name: "sub",
-        in: [{ x: 0, y: 0, wires: [{ id: "audit" }] }],
-        out: [{ x: 0, y: 0, wires: [{ id: "audit", port: 0 }] }],
+        in: [{ x: 0, y: 0, wires: [{ id: "the-audit" }] }],
+        out: [{ x: 0, y: 0, wires: [{ id: "the-audit", port: 0 }] }],
       },
-      { ...nodes()[1], z: "sub", wires: [[], []] } as FlowNode,
+      { ...nodes()[1], id: "the-audit", z: "sub", wires: [[], []] } as FlowNode,
       ...instances.map((id) => node(id, "subflow:sub", { wires: [["result"]] })),
     ];
 
-    it("each instance has its own batches, and they are removed with it", async () => {
+    it("each instance has its own batches, and they are removed with it or with the node inside", async () => {
       sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0, latency: 20 });
       closing.push(sandbox.close);
-      flow = await startFlow(subflow(["a", "b"]));
-      for (const id of ["a", "b"]) (helper.getNode(id) as Node).receive({ payload: urls(25) } as never);
+      flow = await startFlow(subflow(["in-a", "b"]));
+      for (const id of ["in-a", "b"]) (helper.getNode(id) as Node).receive({ payload: urls(25) } as never);
       await flow.until(() => results().length > 4);
       assert.deepEqual(
         readdirSync(folder)
           .filter((name) => !name.startsWith("lock"))
           .sort(),
-        ["a-audit", "b-audit"],
+        ["b-the-audit", "in-a-the-audit"],
       );
-      await flow.deploy(subflow(["a"]), "full");
+      await flow.deploy(subflow(["in-a"]), "full");
       assert.deepEqual(
         readdirSync(folder).filter((name) => !name.startsWith("lock")),
-        ["a-audit"],
+        ["in-a-the-audit"],
       );
       assert.match(String(flow.warnings()[0]?.msg), /pagesDropped/);
       const before = results().length;
       await flow.until(() => results().length > before + 3);
+      await flow.deploy(
+        subflow(["in-a"]).filter(({ id }) => id !== "the-audit"),
+        "full",
+      );
+      assert.deepEqual(readdirSync(folder), []);
     });
   });
 

@@ -69,6 +69,7 @@ describe("The changes node", () => {
     it("nothing in the first run, and each change once afterwards", async () => {
       flow = await startFlow(nodes());
       assert.deepEqual(await look(), []);
+      assert.deepEqual(flow.warnings(), []);
       await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
       assert.deepEqual(await look(), []);
       list([...reports(1, 6), ...edit(reports(5), 3, { score: 99 }).filter(({ id }) => id !== 1)]);
@@ -230,6 +231,11 @@ describe("The changes node", () => {
       assert.deepEqual(await issues(), ["fixed 1 title"]);
       await flow.deploy(nodes());
       assert.deepEqual(await look(), []);
+      await flow.deploy(nodes({ changes: "checks" }));
+      list(reports(2));
+      assert.deepEqual(await issues(), []);
+      await flow.deploy(nodes());
+      assert.deepEqual(await look(), []);
       assert.deepEqual(flow.warnings(), []);
     });
 
@@ -343,6 +349,7 @@ describe("The changes node", () => {
       { of: "x", reports: [] },
       { of: "x", reports: { 1: null } },
       { of: "x", reports: { 1: {} } },
+      { of: "x", reports: { 1: { score: 1 }, 2: {} } },
     ]) {
       it(`and warns if the saved state is invalid: ${JSON.stringify(rubbish)}`, async () => {
         flow = await startFlow(nodes());
@@ -479,8 +486,9 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), []);
       list(later);
       disk.full = true;
-      const { error } = failure(await flow.send("changes"));
+      const { error, seo } = failure(await flow.send("changes"));
       assert.match(error.message, /^The context store could not be accessed: ./);
+      assert.deepEqual([error.code, seo.error.attempts], ["SEO_INPUT", 3]);
       assert.deepEqual(flow.of("out").map(short), expected);
       disk.full = false;
       assert.deepEqual(await look(), expected);

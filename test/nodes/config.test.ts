@@ -69,6 +69,7 @@ const rows: Record<string, { settings: object; key?: string; message: string }> 
     message: noNode("proxy"),
   },
   "proxy without a URL": { settings: { proxy: "blank" }, message: badProxy },
+  "proxy without a URL, but with a user name": { settings: { proxy: "blank-with-user" }, message: badProxy },
   "proxy URL with another scheme": { settings: { proxy: "ftp" }, message: badProxy },
 };
 
@@ -84,6 +85,7 @@ describe("An unusable SEO service node", () => {
         tlsConfig("missing-file", { ca: "/nowhere/ca.pem" }),
         tlsConfig("folder", { ca: "/" }),
         { id: "blank", type: "http proxy", name: "", url: "" },
+        { id: "blank-with-user", type: "http proxy", name: "", url: "" },
         { id: "ftp", type: "http proxy", name: "", url: "ftp://127.0.0.1" },
         { id: "down", type: "http proxy", name: "", url: deadUrl },
         service("behind-down", server.url, { proxy: "down", retries: "0" }),
@@ -94,7 +96,12 @@ describe("An unusable SEO service node", () => {
         ]),
         node("alone", "seo-report-show", { service: "", ...fixedReport }),
       ],
-      Object.fromEntries([...ids, "behind-down"].map((id, i) => [id, { apiKey: Object.values(rows)[i]?.key ?? KEY }])),
+      {
+        ...Object.fromEntries(
+          [...ids, "behind-down"].map((id, i) => [id, { apiKey: Object.values(rows)[i]?.key ?? KEY }]),
+        ),
+        "blank-with-user": { username: "me", password: "canary-key" },
+      },
     );
   });
 
@@ -120,7 +127,7 @@ describe("An unusable SEO service node", () => {
 
   it("fails every message with the reason: none selected", async () => {
     const { error } = failure(await flow.send("alone"));
-    assert.equal(error.message, "No SEO service is selected, or it is disabled.");
+    assert.deepEqual([error.code, error.message], ["SEO_CONFIG", "No SEO service is selected, or it is disabled."]);
   });
 
   it("reports that its proxy is down", async () => {

@@ -51,6 +51,7 @@ describe("Any message", function () {
       service("service", server.url, { retries: "0" }),
       ...types.map((type) => node(type, type)),
       node("two", "seo-report-store", { wires: [["out", "out"]] }),
+      node("two-list", "seo-report-list", { wires: [["out", "out"]] }),
     ]);
   });
 
@@ -86,14 +87,25 @@ describe("Any message", function () {
       });
   }
 
-  it("gets an error that says the service responded, if only the output cannot be sent", async () => {
-    const msg: Message = { payload: { url: "https://example.com" }, deep: nested(20_000) };
-    const seen = server.requests.length;
-    const outcome = await flow.send("two", msg);
-    assert.equal(server.requests.length, seen + 1);
-    assert.equal(outcome.ends, 1);
-    const { seo } = failure(outcome);
-    assert.deepEqual([seo.error.code, seo.error.attempts, seo.error.uncertain], ["SEO_INPUT", 1, true]);
-    assert.match(seo.error.message, /^The service responded, but the message could not be sent: ./);
+  for (const [id, uncertain] of [
+    ["two", true],
+    ["two-list", false],
+  ] as const)
+    it(`gets an error that says the service responded, if only the output cannot be sent: ${id}`, async () => {
+      const msg: Message = { payload: { url: "https://example.com" }, deep: nested(20_000) };
+      const seen = server.requests.length;
+      const outcome = await flow.send(id, msg);
+      assert.equal(server.requests.length, seen + 1);
+      assert.equal(outcome.ends, 1);
+      const { seo } = failure(outcome);
+      assert.deepEqual([seo.error.code, seo.error.attempts, seo.error.uncertain], ["SEO_INPUT", 1, uncertain]);
+      assert.match(seo.error.message, /^The service responded, but the message could not be sent: ./);
+    });
+
+  it("goes to Catch nodes without its payload if Complete nodes cannot get it", async () => {
+    const outcome = await flow.send("seo-report-list", { payload: {}, deep: nested(20_000) });
+    const { error, seo, payload } = failure(outcome);
+    assert.match(error.message, /^Complete or Catch nodes could not get the message: ./);
+    assert.deepEqual([seo.operation, payload, outcome.outputs.length], ["seo-report-list", undefined, 1]);
   });
 });

@@ -125,6 +125,18 @@ describe("The outputs of a list node", () => {
     }
   });
 
+  it("show the number of records in the status, with the total if that is known", async () => {
+    for (const [count, shape, text] of [
+      [1, "plain array", 'record {"count":1}'],
+      [3, "plain array", 'records {"count":3}'],
+      [25, "length-aware", 'of {"count":10,"total":25}'],
+    ] as const) {
+      serve({ all: reports(count), shape: shapes[shape] as Shape });
+      await ask("data");
+      await suite.flow.until(() => suite.flow.statuses("data").at(-1)?.text === `seo-reports.status.${text}`);
+    }
+  });
+
   it("reject an invalid limit", async () => {
     for (const limit of ["-1", "1.5", "some"]) {
       await suite.flow.stop();

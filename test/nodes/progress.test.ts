@@ -58,6 +58,42 @@ describe("The status of an audit", () => {
     is(blue("12,043 of 50,000 · 14 h left"));
   });
 
+  it("is blank before the first batch and once the node is closed", () => {
+    const { succeeded, update, close } = open();
+    succeeded({ reset: false, batch: undefined });
+    is({});
+    update(half);
+    close();
+    is({});
+  });
+
+  it("goes on while one of several batches is not finished", () => {
+    const { update } = open();
+    update({ ...half, paused: "Paused by msg.pause." });
+    update({ ...half, batch: "b", done: 50_000, waiting: 0, finished: true });
+    is(yellow("paused at 62,043 of 100,000"));
+    update({ ...half, batch: "c" });
+    is(blue("24,086 of 100,000 · 14 h left"));
+  });
+
+  it("keeps an error until its own cause is gone", () => {
+    const { failed, succeeded } = open();
+    const error = (code: string) => red(`seo-reports.error.${code}.status`);
+    failed(new SeoError("SEO_INPUT", "No."));
+    is(error("SEO_INPUT"));
+    succeeded({ reset: false, batch: undefined });
+    is({});
+    failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
+    failed(new SeoError("SEO_SERVER", "No."), "b");
+    succeeded({ reset: false, batch: undefined });
+    succeeded({ reset: false, batch: "a" });
+    is(error("SEO_FORBIDDEN"));
+    succeeded({ reset: true, batch: "a" });
+    is(error("SEO_SERVER"));
+    succeeded({ reset: true, batch: undefined });
+    is({});
+  });
+
   it("says what to do until the batch goes on", () => {
     const { update, failed, succeeded } = open();
     update(half);

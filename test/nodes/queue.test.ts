@@ -22,10 +22,17 @@ for (const engine of ["redis", "postgres"] satisfies Engine[])
       if (!server) return this.skip();
       closed = await freePort();
       http = await listen((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
-      flow = await startFlow([tlsConfig("tls"), queue("stored"), queue("with-tls", { tls: "tls" })], {
-        stored: { url: server.url },
-        "with-tls": { url: server.url },
-      });
+      flow = await startFlow(
+        [
+          ...[tlsConfig("tls"), queue("stored"), queue("with-tls", { tls: "tls" }), queue("wrong")],
+          ...[service("service", http.url), audit("audit", { queue: "wrong" })],
+        ],
+        {
+          stored: { url: server.url },
+          "with-tls": { url: server.url },
+          wrong: { url: server.url.replace(PASSWORD, `${PASSWORD}-x`) },
+        },
+      );
     });
 
     after(async () => {
@@ -79,9 +86,17 @@ for (const engine of ["redis", "postgres"] satisfies Engine[])
       assert.equal(ok, false);
     });
 
-    it("keeps its URL out of its object and the log", () => {
+    it("fails a message if the password is wrong, with a sentence that names the server", async () => {
+      const { error, seo } = failure(await flow.send("audit", { payload: "https://example.com" }));
+      assert.equal(seo.error.code, "SEO_CONFIG");
+      const reason = `The queue's server 127.0.0.1:${server?.port} rejects the connection: the user name or password is wrong.`;
+      assert.equal(error.message, reason);
+      assert.equal(flow.statuses("audit").at(-1)?.fill, "red");
+    });
+
+    it("keeps its URL out of its object, errors, statuses and the log", () => {
       for (const id of ["stored", "with-tls"]) assert.doesNotMatch(inspect(helper.getNode(id), { depth: 6 }), /canary/);
-      assert.doesNotMatch(inspect(flow.log, { depth: 20 }), /canary/);
+      assert.doesNotMatch(inspect([flow.log, flow.of("caught"), flow.statuses()], { depth: 20 }), /canary/);
     });
   });
 

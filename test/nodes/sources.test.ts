@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { reasonOf } from "../../nodes/sources.js";
 import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { helper } from "../support/red.js";
@@ -61,10 +62,23 @@ describe("A parameter", () => {
     ...{ sort: "a[", sortType: "flow" },
   });
 
+  /** As in flows that were written by hand, or before a parameter existed. */
+  const bare = [
+    ...["list", "show", "store"].map((name) => node(name, `seo-report-${name}`)),
+    node("untyped", "seo-report-list", { search: "fixed", result: "excellent" }),
+    node("of-env", "seo-report-list", { result: "SEO_TEST_SOURCE", resultType: "env" }),
+  ];
+
   beforeEach(async () => {
     process.env.SEO_TEST_SOURCE = "of the environment";
     server = await listen((socket) => socket.write(answer(200, '{"data":[]}')));
-    flow = await startFlow([service("service", server.url), ...[...rows, ...bad].map(listing), secret, several]);
+    flow = await startFlow([
+      service("service", server.url),
+      ...[...rows, ...bad].map(listing),
+      secret,
+      several,
+      ...bare,
+    ]);
     const own = helper.getNode("node-0")?.context();
     for (const [name, value] of Object.entries(context))
       for (const at of ["flow", "global"] as const) own?.[at].set(name, value);
@@ -111,8 +125,27 @@ describe("A parameter", () => {
       ["project", "the JSONata expression"],
       ["sort", "flow.a["],
     ] as const)
-      assert.ok(error.message.includes(`${unreadable(param, source)}: `), error.message);
+      assert.ok(` ${error.message}`.includes(` ${unreadable(param, source)}: `), error.message);
     assert.equal(server.requests.length, length);
+  });
+
+  it("is read from the payload, or its property of that name, if its node does not mention it", async () => {
+    await flow.send("list", { payload: { search: "a", per_page: 25 } });
+    await flow.send("show", { payload: 27 });
+    const [list, show] = server.requests.map(({ path }) => path);
+    assert.deepEqual([list?.split("?")[1], show?.split("/").at(-1)], ["search=a&per_page=25", "27"]);
+    const { caught } = await flow.send("store", { payload: { url: "example.com", existing: "bad" } });
+    assert.equal(caught, undefined, "one of a later version is blank");
+  });
+
+  it("is a fixed value if its source is missing", async () => {
+    const { error } = failure(await flow.send("untyped", {}));
+    assert.match(error.message, /^result must be .*; the node's result is "excellent"\.$/);
+  });
+
+  it("names its environment variable in the error", async () => {
+    const { error } = failure(await flow.send("of-env", {}));
+    assert.match(error.message, /; the environment variable SEO_TEST_SOURCE is "of the environment"\.$/);
   });
 
   it("is evaluated for each message, although a JSONata expression is parsed once", async () => {
@@ -138,4 +171,16 @@ describe("A parameter", () => {
       assert.equal(error.message.replace(/^search must be .*; /, ""), `${name.replace(" ", ".")} is of type object.`);
     }
   });
+});
+
+describe("The reason of an error", () => {
+  for (const [thrown, reason] of [
+    [new Error("Broken."), "Broken."],
+    [{ message: "Broken." }, "Broken."],
+    [{ message: 7 }, "object"],
+    ["text", "string"],
+    [null, "object"],
+    [new Proxy({}, { get: () => assert.fail("get") }), "object"],
+  ] as const)
+    it(`is its message, or what was thrown: ${reason}`, () => assert.equal(reasonOf(thrown), reason));
 });

@@ -69,12 +69,33 @@ describe("The target of a result", () => {
       assert.equal(sandbox.requests.length, 0);
     });
 
-  it("cannot be inside a text: nothing is sent", async () => {
-    await start(node("list", LIST, { target: "row.report" }));
-    const { error } = failure(await flow.send("list", { payload: {}, row: "text" }));
-    assert.equal(error.message, "The result cannot be set in msg.row.report: msg.row is not an object.");
-    assert.equal(sandbox.requests.length, 0);
-  });
+  for (const [msg, place] of [
+    [{ row: "text" }, "row"],
+    [{ row: null }, "row"],
+    [{ row: { report: 7 } }, "row.report"],
+    [{ row: { report: null } }, "row.report"],
+  ] as const)
+    it(`cannot be inside a value that is not an object: ${JSON.stringify(msg)}`, async () => {
+      await start(node("list", LIST, { target: "row.report.found" }));
+      const { error } = failure(await flow.send("list", { payload: {}, ...structuredClone(msg) }));
+      assert.deepEqual(
+        [error.code, error.message],
+        ["SEO_INPUT", `The result cannot be set in msg.row.report.found: msg.${place} is not an object.`],
+      );
+      assert.equal(sandbox.requests.length, 0);
+    });
+
+  for (const msg of [{}, { row: {} }, { row: { kept: 1 } }, { row: { report: { kept: 1, found: "old" } } }])
+    for (const output of ["data", "all", "pages", "records"])
+      it(`is made in what the message has: ${JSON.stringify(msg)}, ${output}`, async () => {
+        await start(node("list", LIST, { target: "row.report.found", output }));
+        const { outputs } = await flow.send("list", { payload: "kept", ...structuredClone(msg) });
+        const [{ payload, row } = {}] = outputs as { payload?: unknown; row?: { report: { found: unknown } } }[];
+        assert.equal(payload, "kept");
+        const { row: before = {} } = msg as { row?: { report?: object } };
+        assert.deepEqual(row, { ...before, report: { ...before.report, found: row?.report.found } });
+        assert.equal(typeof row?.report.found, "object");
+      });
 });
 
 describe("An existing report", () => {

@@ -39,6 +39,24 @@ describe("What a page needs", () => {
     );
     const same = { generated_at: null, created_at: "2026-01-01T00:00:00Z" };
     assert.ok(isNewer({ id: 10, ...same }, { id: 9, ...same }));
+    const ids = fc.oneof(fc.integer({ min: 1, max: 999 }), fc.constantFrom("9a", "10a", "a9", "a10", "9", "10"));
+    fc.assert(
+      fc.property(ids, ids, (a, b) => {
+        const [isLater, isEarlier] = [
+          isNewer({ id: a, ...same }, { id: b, ...same }),
+          isNewer({ id: b, ...same }, { id: a, ...same }),
+        ];
+        assert.equal(isLater || isEarlier, String(a) !== String(b));
+        assert.ok(!(isLater && isEarlier));
+      }),
+    );
+    for (const [later, earlier] of [
+      ["a9", "a10"],
+      ["9a", "10a"],
+      ["9a", "10"],
+      ["a1", "2"],
+    ])
+      assert.ok(isNewer({ id: later, ...same }, { id: earlier, ...same }), `${later}, ${earlier}`);
     assert.ok(isNewer({ id: 1, ...same, generated_at: "2026-01-02T00:00:00Z" }, { id: 9, ...same }));
   });
 });

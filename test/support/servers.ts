@@ -52,6 +52,7 @@ interface Recipe {
   user?: { uid?: number; gid?: number };
   prepare(folder: string): Promise<void>;
   command(folder: string, port: number): string[];
+  isReady(port: number): Promise<boolean>;
 }
 
 const recipes: Record<Engine, () => Recipe> = {
@@ -62,6 +63,7 @@ const recipes: Record<Engine, () => Recipe> = {
       writeFileSync(join(folder, "redis.conf"), [...lines, "maxmemory-policy noeviction", ""].join("\n"));
     },
     command: (folder, port) => ["redis-server", join(folder, "redis.conf"), "--port", String(port)],
+    isReady: accepts,
   }),
   postgres: () => {
     const user = notAsRoot();
@@ -78,13 +80,19 @@ const recipes: Record<Engine, () => Recipe> = {
         ...["postgres", "-D", join(folder, "data"), "-p", String(port), "-k", folder],
         ...["-c", "listen_addresses=127.0.0.1"],
       ],
+      // It accepts connections, and rejects them, before it is ready.
+      isReady: (port) =>
+        run("pg_isready", ["-h", "127.0.0.1", "-p", String(port)], { env: environment() }).then(
+          () => true,
+          () => false,
+        ),
     };
   },
 };
 
 /** Starts a server. Without its program: an error in CI, elsewhere one line and undefined. */
 export async function startServer(engine: Engine): Promise<Server | undefined> {
-  const { url, user = {}, prepare, command } = recipes[engine]();
+  const { url, user = {}, prepare, command, isReady } = recipes[engine]();
   const folder = mkdtempSync(join(tmpdir(), `seo-${engine}-`));
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid ?? 0);
   const port = await freePort();
@@ -100,7 +108,7 @@ export async function startServer(engine: Engine): Promise<Server | undefined> {
     child.once("exit", () => {
       ended = true;
     });
-    while (!(await accepts(port))) {
+    while (!(await isReady(port))) {
       if (ended) throw new Error(`${program} does not start.`);
       await sleep(20);
     }

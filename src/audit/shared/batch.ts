@@ -16,6 +16,8 @@ export interface Surroundings {
   id: string;
   /** This machine, in claims. It has a new ID after the connection was lost. */
   machine(): string;
+  /** Milliseconds after which a machine that was frozen may have lost its pages. */
+  stale: number;
   log(take: (text: string) => void): Log;
   /** An error as the engine wants it. */
   toError(cause: unknown): SeoError;
@@ -70,6 +72,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
   const mine = new Map<number, string>();
   /** Rows that were told, which the log does not say yet. */
   const told = new Set<number>();
+  /** How pages ended whose claim was lost meanwhile. If they are taken again, this is known, and not looked for. */
+  const known = new Map<number, Ended>();
   const plans: [number, string][] = [];
   const elsewhere = new Map<number, () => void>();
   const inFlight = new Map<number, Waiting[]>();
@@ -115,6 +119,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     }
     if ("told" in entry) told.delete(entry.row);
     if ("row" in entry && !("told" in entry)) watchRow(entry.row);
+    if ("sent" in entry && result === true) known.delete(entry.row);
     if ("take" in entry && typeof result === "number" && isOwn(entry.by)) watchRow(result);
     return result;
   }
@@ -202,6 +207,20 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     if (by === undefined || !(await append({ ...entry, by }))) throw taken;
   }
 
+  /** A process that was frozen finds out, before it sends a request, that its pages were given to others. */
+  async function send(page: number, sent: Sent): Promise<void> {
+    const by = mine.get(page);
+    let began = Date.now();
+    await write(page, { row: page, at: new Date(began).toISOString(), ...sent });
+    while (Date.now() - began > around.stale) {
+      began = Date.now();
+      await log.read().catch((cause) => {
+        throw toError(cause);
+      });
+      if (by === undefined || group.owners.get(page) !== by) throw taken;
+    }
+  }
+
   const delivery = createDelivery((row) => {
     const page = pages.pageOf(row);
     const by = mine.get(page);
@@ -255,6 +274,13 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       if (!ledger.has(which, group.planEnd())) return undefined;
       const page = await take(which);
       if (page === undefined) return undefined;
+      const end = known.get(page);
+      known.delete(page);
+      if (end && !ledger.ended.has(page))
+        await batch.ended(page, end).catch((cause) => {
+          batch.release(page);
+          throw cause;
+        });
       const report = group.reports.get(page);
       const planned: Sent = report === undefined ? { sent: "create" } : { sent: "regenerate", report };
       const claim: Claim = {
@@ -274,13 +300,16 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       if (by !== undefined && untold(page).length > 0) void leave(page, by);
     },
 
-    sent: (page, sent) => write(page, { row: page, at: new Date().toISOString(), ...sent }),
+    sent: send,
     async ended(page: number, ended: Ended) {
       const by = mine.get(page) ?? mine.get(PLAN);
       if (by !== undefined) mine.set(page, by);
       // It was written, although the server did not respond.
       if (by !== undefined && group.owners.get(page) === by && ledger.ended.has(page)) return;
-      await write(page, { row: page, ...ended });
+      await write(page, { row: page, ...ended }).catch((cause) => {
+        if (cause === taken && !ended.error) known.set(page, ended);
+        throw cause;
+      });
     },
     untold,
     input: async (row) => JSON.parse(textOfRow(row)),
@@ -359,7 +388,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     isOpen: () => !closed && group.finished() === undefined && !ledger.dropped() && !group.owners.has(END),
     vanish() {
       closed = true;
-      watcher?.finished();
+      if (!wasFinished) watcher?.finished();
     },
     async close() {
       delivery.close();

@@ -87,6 +87,7 @@ export async function openStore(
       name: data.name,
       id: data.log,
       machine: machine.id,
+      stale: lease.lockDuration / 3,
       toError,
       log: (take) => createLog(logs, data.log, async () => (await jobOf(id))?.log === data.log, take),
       left: () => left(id),
@@ -219,6 +220,7 @@ export async function openStore(
     batches: [...batches.values()].filter((batch) => batch.finished() === undefined),
     broken: [],
     between: STEP * 8,
+    refresh: () => safely(read),
     create: (name, settings, rows) => safely(() => begin(name, settings, textOf(rows))),
     reopen: (name) =>
       safely(async () => {

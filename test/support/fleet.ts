@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startSandbox } from "../../../sandbox/server.js";
-import { readAddress } from "../../../src/address.js";
-import type { Orders, Said } from "../../support/machine.js";
+import { startSandbox } from "../../sandbox/server.js";
+import { readAddress } from "../../src/address.js";
+import type { Orders, Said } from "./machine.js";
 
-const MACHINE = fileURLToPath(new URL("../../support/machine.js", import.meta.url));
+const MACHINE = fileURLToPath(new URL("./machine.js", import.meta.url));
 export const LEASE = { lockDuration: 1500, stalledInterval: 400 };
 
 /** Machines that share an audit, the service they use, and what they said. */
@@ -73,8 +73,8 @@ export async function startFleet(
       await ended;
     },
     /** Waits until something holds. */
-    async until(holds: () => boolean, what = "it"): Promise<void> {
-      for (const end = Date.now() + 60_000; !holds(); await sleep(20))
+    async until(holds: () => boolean, what: string, most = 60_000): Promise<void> {
+      for (const end = Date.now() + most; !holds(); await sleep(20))
         if (Date.now() > end)
           throw new Error(
             `Timed out waiting until ${what}: ${results().length} results, ${JSON.stringify(said.slice(-3))}`,

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { conflictOf, isIdle, kindOf, variableIn } from "../../src/kinds.js";
+
+describe("An environment variable", () => {
+  for (const [value, name] of [
+    ["${A}", "A"],
+    ["$(A)", "A"],
+    ["${MY-VAR_1}", "MY-VAR_1"],
+    ["$(MY-VAR_1)", "MY-VAR_1"],
+    ["${A)", undefined],
+    ["${}", undefined],
+    ["${A B}", undefined],
+    ["$(A B)", undefined],
+    ["x${A}", undefined],
+    ["${A}x", undefined],
+    ["$(A)x", undefined],
+    ["A", undefined],
+    ["", undefined],
+    [undefined, undefined],
+    [7, undefined],
+  ] as const)
+    it(`is ${name ?? "none"} in ${JSON.stringify(value)}`, () => assert.equal(variableIn(value), name));
+});
+
+describe("A node is idle", () => {
+  const fields = { privacy: { default: "0" }, update: {} };
+  const idle = (effects: string[], values: Record<string, string>) => isIdle(fields, effects, (name) => values[name]);
+
+  it("if all that it could change is blank, not set, or at its default", () => {
+    assert.ok(idle(["privacy", "update"], {}));
+    assert.ok(idle(["privacy", "update"], { privacy: "0", update: "" }));
+    assert.ok(idle(["unlisted"], {}));
+  });
+
+  it("not if one of these values is set", () => {
+    assert.ok(!idle(["privacy", "update"], { privacy: "0", update: "1" }));
+    assert.ok(!idle(["privacy", "update"], { privacy: "1" }));
+    assert.ok(!idle(["unlisted"], { unlisted: "1" }));
+  });
+
+  it("not if it has nothing to change", () => assert.ok(!idle([], {})));
+});
+
+describe("A value", () => {
+  const values = { good: "Good", 2: "Password", Mixed: "Mixed case" };
+  const choice = kindOf("choice");
+
+  for (const [text, value] of [
+    ["good", "good"],
+    [" GOOD ", "good"],
+    ["Mixed", "Mixed"],
+    ["mixed", "Mixed"],
+    ["password", "2"],
+    [" 2 ", "2"],
+    ["mixed CASE", "Mixed"],
+    ["best", undefined],
+    ["toString", undefined],
+  ] as const)
+    it(`is chosen by its name or label: ${JSON.stringify(text)}`, () => {
+      const clean = choice.clean(text, { values });
+      assert.deepEqual([clean, choice.fault(clean, { values })], value ? [value, undefined] : [text, "choice"]);
+    });
+
+  it("is not sent if it is too long or has control characters, with the reason", () => {
+    for (const [kind, longest] of [
+      ["text", 8192],
+      ["secret", 8192],
+      ["segment", 255],
+    ] as const) {
+      const { fault } = kindOf(kind);
+      const faults = ["x".repeat(longest), "x".repeat(longest + 1), "a\u0000b", "\ud800", "😀"].map((text) =>
+        fault(text, {}),
+      );
+      assert.deepEqual(faults, [undefined, "long", "control", "control", undefined], kind);
+    }
+  });
+
+  it("conflicts with the first field that must have another value", () => {
+    const fields = { privacy: { default: "0" }, password: { when: { kind: "page", privacy: "2" } } };
+    const conflict = (values: Record<string, string>) => conflictOf(fields, "password", (name) => values[name]);
+    assert.deepEqual(conflict({}), { other: "privacy", needed: "2" });
+    assert.deepEqual(conflict({ privacy: "1" }), { other: "privacy", needed: "2" });
+    assert.deepEqual(conflict({ kind: "site" }), { other: "kind", needed: "page" });
+    assert.equal(conflict({ privacy: "2" }), undefined);
+    assert.equal(
+      conflictOf(fields, "privacy", () => "1"),
+      undefined,
+    );
+    assert.equal(
+      conflictOf(fields, "unknown", () => "1"),
+      undefined,
+    );
+  });
+});
