@@ -9,8 +9,9 @@ const LONGEST_TIMER = 2 ** 31 - 1;
  * of several nodes, each wait is longer by a random part of up to a tenth, at most a minute. Blank `minutes`: never.
  */
 export function createSchedule(RED: NodeAPI, node: Node, minutes: unknown) {
-  const interval = Number(minutes) * MINUTE;
   const active = String(minutes ?? "").trim() !== "";
+  /** In milliseconds; 0 if it is invalid, which is an error of the first message. */
+  const interval = Number.isSafeInteger(Number(minutes)) ? Math.max(Number(minutes), 0) * MINUTE : 0;
   let timer: NodeJS.Timeout | undefined;
   /** The ID of a message that was sent and has not ended. */
   let pending: string | undefined;
@@ -37,17 +38,16 @@ export function createSchedule(RED: NodeAPI, node: Node, minutes: unknown) {
     /** Continues after a start of the node. `read` resolves with the time of the last run, in milliseconds; without one, a run is due. */
     async resume(read: () => Promise<number | undefined>): Promise<void> {
       if (!active) return;
-      // Whatever is wrong is an error of the first message.
-      const last = Number((await read().catch(() => 0)) ?? 0);
-      const left = last + interval - Date.now();
-      // A run in the future means that the clock was set.
-      wait(spread(Math.min(Math.max(left, 0) || 0, interval || 0)));
+      // A context store that cannot be read is an error of the first message, too.
+      const last = Number(await read().catch(() => 0)) || 0;
+      // A last run in the future means that the clock was set.
+      wait(spread(Math.min(Math.max(last + interval - Date.now(), 0), interval)));
     },
     /** A message ended, by its ID. */
     ended(id: unknown): void {
       if (pending !== undefined && pending !== id) return;
       pending = undefined;
-      if (Number.isSafeInteger(interval / MINUTE) && interval > 0) wait(spread(interval));
+      if (interval > 0) wait(spread(interval));
     },
   };
 }

@@ -230,6 +230,11 @@ describe("The changes node", () => {
       assert.deepEqual(await issues(), ["fixed 1 title"]);
       await flow.deploy(nodes());
       assert.deepEqual(await look(), []);
+      await flow.deploy(nodes({ changes: "checks" }));
+      list(reports(2));
+      assert.deepEqual(await issues(), []);
+      await flow.deploy(nodes());
+      assert.deepEqual(await look(), []);
       assert.deepEqual(flow.warnings(), []);
     });
 

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
 import { setTimeout as late } from "node:timers/promises";
+import { createSchedule } from "../../nodes/schedule.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { type Lists, latch, type Row, reports, startLists } from "../support/lists.js";
 import { helper } from "../support/red.js";
-import { shortenMinutes } from "../support/time.js";
+import { shortenMinutes, stopTime } from "../support/time.js";
 
 const short = ({ seo, payload }: Message) => `${(seo as Row).change} ${(payload as Row).id}`;
 const context = () => helper.getNode("changes")?.context();
@@ -91,6 +93,23 @@ describe("The interval of the changes node", () => {
     await asked(4);
   });
 
+  it("lets no run wait behind another one", async () => {
+    const [first, second] = [latch(), latch()];
+    lists.options.wait = ({ nth }) => (nth === 2 ? first.opened : nth === 3 ? second.opened : undefined);
+    flow = await startFlow(nodes());
+    await asked(1);
+    const sent = flow.send("changes");
+    await asked(2);
+    await late(200);
+    first.open();
+    await sent;
+    await asked(3);
+    await late(200);
+    assert.equal(waits.length, 1, "while a run is in progress, none is scheduled");
+    second.open();
+    await asked(4);
+  });
+
   it("goes on after an error, which goes to Catch nodes with the run's message", async () => {
     lists.options.reply = ({ nth }) => (nth === 2 ? { status: 500, body: { message: "Broken." } } : undefined);
     flow = await startFlow(nodes({ interval: "5" }));
@@ -170,13 +189,6 @@ describe("The interval of the changes node", () => {
     }
   });
 
-  it("can be longer than a timer", async () => {
-    flow = await startFlow(nodes({ interval: "100000" }));
-    await flow.until(() => flow.of("completed").length === 1);
-    await late(200);
-    assert.deepEqual([lists.asked.length, waits], [1, [2 ** 31 - 1]]);
-  });
-
   it("is an error of the first run if it is invalid", async () => {
     for (const interval of ["soon", "0", "-1", "1.5"]) {
       flow = await startFlow(nodes({ interval }));
@@ -193,5 +205,54 @@ describe("The interval of the changes node", () => {
     flow = await startFlow(nodes({ store: "none" }));
     const [caught] = await flow.take("caught", 1);
     assert.equal(failure({ caught: caught as Message }).error.code, "SEO_CONFIG");
+  });
+
+  describe("has one timer", () => {
+    let time: ReturnType<typeof stopTime>;
+    let runs: string[];
+    const node = Object.assign(new EventEmitter(), {
+      receive: ({ _msgid }: Message) => runs.push(String(_msgid)),
+    });
+    const schedule = (minutes: string) =>
+      createSchedule({ util: { generateId: () => `run ${runs.length}` } } as never, node as never, minutes);
+
+    beforeEach(() => {
+      runs = [];
+      time = stopTime();
+    });
+    afterEach(() => time.goOn());
+
+    it("for any number of messages", async () => {
+      const { ended } = schedule("1");
+      for (const id of ["a", "b", "c"]) ended(id);
+      assert.equal(time.timers(), 1);
+      await time.pass(120_000);
+      assert.deepEqual([runs, time.timers()], [["run 0"], 0]);
+      ended("d");
+      assert.equal(time.timers(), 0);
+      ended("run 0");
+      assert.equal(time.timers(), 1);
+    });
+
+    it("for an interval that is longer than a timer can be", async () => {
+      schedule("100000").ended("a");
+      for (const days of [24, 24, 21]) await time.pass(days * 24 * 3_600_000);
+      assert.deepEqual([runs, time.timers()], [[], 1]);
+      await time.pass(24 * 3_600_000);
+      assert.deepEqual(runs, ["run 0"]);
+    });
+
+    it("and none after the node was closed", async () => {
+      const { ended, resume } = schedule("1");
+      ended("a");
+      const { open, opened } = latch();
+      const resumed = resume(() => opened.then(() => 0));
+      node.emit("close");
+      assert.equal(time.timers(), 0);
+      open();
+      await resumed;
+      ended("b");
+      assert.equal(time.timers(), 0);
+    });
   });
 });

@@ -40,8 +40,9 @@ export interface Deployment {
   tab?: Env;
   /** Properties of the service node that differ from the example's. */
   service?: Record<string, string>;
-  /** Changes any node. A changes node has no interval unless this sets one: only the test starts anything. */
   change?: (node: FlowNode) => void;
+  /** Whether changes nodes run by themselves. */
+  intervals?: boolean;
   /** Which nodes are deployed; by default all. */
   only?: (node: FlowNode) => boolean;
 }
@@ -71,11 +72,11 @@ export function drive(nodeRed: Running) {
 
     async deploy(
       example: FlowNode[],
-      { env, tab = {}, service = {}, change = () => {}, only = () => true }: Deployment,
+      { env, tab = {}, service = {}, change = () => {}, intervals = false, only = () => true }: Deployment,
     ): Promise<void> {
       nodes = structuredClone(example.filter(only));
       for (const node of nodes) {
-        if (node.type === "seo-report-changes") node.interval = "";
+        if (node.type === "seo-report-changes" && !intervals) node.interval = "";
         change(node);
         if (node.type === "seo-service") Object.assign(node, service);
         if (node.type === "tab") {
