@@ -97,6 +97,7 @@ export async function openStore(
       stale: lease.lockDuration / 3,
       toError,
       log: (take) => createLog(logs, data.log, async () => (await jobOf(id))?.log === data.log, take),
+      discard: () => discard(id, data.log),
       left: () => left(id),
       async succeed(settings, rows) {
         const next = await begin(data.name, settings, rows);

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { root } from "../../../dev/nodered.js";
@@ -176,6 +177,29 @@ describe("The queue that several machines share", function () {
       await later.audit.close();
     });
   }
+
+  it("stops a batch whose log is damaged, until it is reset", async () => {
+    const place = { url: serverOf("Redis").url, prefix: "damaged" };
+    const open = () => createShared(place, { node: "node", service: "service" }, LEASE).open;
+    const first = createBench("", createFake({ latency: 50 }), { open: open() });
+    await first.add(urls(40));
+    while (first.results.length === 0) await sleep(10);
+    const client = new Redis(place.url);
+    const [key = ""] = await client.keys("damaged:node-log:*:logs");
+    for (const line of ["{", '{"from":"x","number":1,"entries":[{"strange":true}]}']) await client.rpush(key, line);
+    client.disconnect();
+    while (first.errors.length === 0) await sleep(10);
+    const sentence =
+      /^The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Send msg\.reset\.$/;
+    assert.match(first.errors[0]?.message ?? "", sentence);
+    await first.audit.close();
+    const second = createBench("", createFake(), { open: open() });
+    await assert.rejects(second.add(urls(1)), { message: sentence });
+    await second.audit.reset();
+    assert.equal(await second.add(urls(2)), 2);
+    await second.finished();
+    await second.audit.close();
+  });
 
   it("never permits more than the rate in a minute", () => {
     for (const rate of [1, 7, 60, 600, 1200, 1201, 5000, 100_000]) {
