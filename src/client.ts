@@ -46,6 +46,10 @@ export interface SendOptions {
   horizon?: number;
   /** Called before each attempt, with a slot. If it rejects, nothing is sent. */
   sending?: (intent: Intent) => Promise<void>;
+  /** Awaited before each attempt, without a slot. If it rejects, nothing is sent. */
+  permit?: (() => Promise<void>) | undefined;
+  /** Called when the service asks for a pause of so many milliseconds. */
+  paused?: ((ms: number) => void) | undefined;
   /** Called when the response was lost. Until `sending` is called again, the request is not in flight. */
   lost?: () => void;
   /** A request that another process was sending: it is looked for first. */
@@ -91,7 +95,17 @@ export function createClient(options: ClientOptions) {
   async function send(
     type: string,
     input: Record<string, string>,
-    { task = createTask(common), method, extra, horizon = reconcile, sending, lost, intent }: SendOptions = {},
+    {
+      task = createTask(common),
+      method,
+      extra,
+      horizon = reconcile,
+      permit,
+      paused,
+      sending,
+      lost,
+      intent,
+    }: SendOptions = {},
   ): Promise<Answer> {
     const row = rowOf(type);
     const request = buildRequest(row, input, base, { method, extra });
@@ -110,6 +124,7 @@ export function createClient(options: ClientOptions) {
     };
 
     async function attempt(): Promise<Response | SeoError> {
+      if (permit) await queue.wait(task, permit);
       await queue.acquire(task);
       try {
         const sent = ticket?.sending();
@@ -122,7 +137,10 @@ export function createClient(options: ClientOptions) {
         if (result instanceof SeoError) {
           const { pause } = decide(result, { attempts, retries, idempotent });
           if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
-          else if (pause !== undefined) queue.pause(pause);
+          else if (pause !== undefined) {
+            queue.pause(pause);
+            paused?.(pause);
+          }
         } else if (reconciles) reconciler.observe(result);
         ticket?.received(result);
         return result;
@@ -238,8 +256,17 @@ export function createClient(options: ClientOptions) {
     /** Says which reports an earlier process got, so that none of them counts as the effect of a lost request. */
     claim: reconciler.claim,
 
+    /** Says that another process is about to send a request. Returns how to say that its outcome is known. */
+    expect(type: string, input: Record<string, string>, intent: Intent): () => void {
+      const { lookup } = rowOf(type);
+      return lookup ? reconciler.open(lookup, input, intent).end : () => {};
+    },
+
     /** How many requests can be in flight. */
     concurrency,
+
+    /** Requests per minute; Infinity for no limit. */
+    rate,
 
     /** Milliseconds for which a lost response is looked for; 0 is never. */
     horizon: reconcile,

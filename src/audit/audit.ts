@@ -5,12 +5,11 @@ import type { Settings } from "./list.js";
 import type { Progress } from "./progress.js";
 import { type Row, readRows } from "./rows.js";
 import type { Run } from "./run.js";
-import type { Store } from "./store.js";
-import type { Trouble } from "./trouble.js";
+import type { Hooks, Store } from "./store.js";
 
 export interface AuditOptions extends Omit<Surroundings, "store" | "clock"> {
-  /** Opens the place where the jobs are kept. `lost` is called if another process takes it over. */
-  open(lost: (error: Trouble) => void): Promise<Store>;
+  /** Opens the place where the jobs are kept. */
+  open(hooks: Hooks): Promise<Store>;
   clock?: Clock;
 }
 
@@ -41,9 +40,13 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
   let turn: Promise<unknown> = Promise.resolve();
 
   async function load(): Promise<Parts> {
-    const store = await open((error) => {
-      if (!closed) failed(error);
-      void end().finally(later);
+    const store = await open({
+      lost(error) {
+        if (!closed) failed(error);
+        void end().finally(later);
+      },
+      stalled: (error) => parts?.engine.disk.stall(error),
+      found: (batch) => parts?.engine.add(batch),
     });
     if (closed) {
       await store.close();
@@ -87,7 +90,9 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
   function inTurn<Value>(work: (parts: Parts) => Promise<Value>): Promise<Value> {
     const result = turn.then(async () => {
       if (closed) throw cancelled;
-      return work(await opened);
+      const parts = await opened;
+      await parts.store.refresh?.();
+      return work(parts);
     });
     turn = result.catch(() => {});
     return result;
@@ -120,7 +125,7 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
     add: ({ batch: name, settings, pages, from }: NewList) =>
       inTurn(async (parts) => {
         const { engine, store } = parts;
-        const trouble = engine.disk.trouble();
+        const trouble = await engine.disk.wait();
         if (trouble) throw trouble;
         for (const one of store.broken) if (one.name === name) throw one.error;
         const rows = untilClosed(readRows(pages, from));

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { createDelivery } from "./delivery.js";
 import { createLedger, type Entry } from "./ledger.js";
 import { parseLine, readLines } from "./lines.js";
-import { type List, readList, readRow, type Settings, writeList } from "./list.js";
+import { type FileList, readList, readRow, type Settings, writeList } from "./list.js";
 import { type Log, openLog } from "./log.js";
 import { createPages } from "./pages.js";
 import { type Row, urlOf } from "./rows.js";
@@ -71,7 +71,7 @@ export async function openBatch(
 ): Promise<Batch & { close(): Promise<void> }> {
   const pages = createPages();
   const ledger = createLedger(pages);
-  const lists: List[] = [];
+  const lists: FileList[] = [];
   const reports = new Map<number, string>();
   let recent: string[] = [];
   const logPath = join(folder, LOG);
@@ -119,7 +119,7 @@ export async function openBatch(
     ledger.apply(entry);
   }
 
-  const listOf = (row: number) => lists.findLast(({ first }) => first <= row) as List;
+  const listOf = (row: number) => lists.findLast(({ first }) => first <= row) as FileList;
 
   async function input(row: number): Promise<{ input: unknown; error?: string }> {
     const list = listOf(row);
@@ -129,7 +129,7 @@ export async function openBatch(
     });
   }
 
-  const name = (lists[0] as List).batch;
+  const name = (lists[0] as FileList).batch;
 
   return {
     name,
@@ -170,7 +170,7 @@ export async function openBatch(
         throw cause;
       }
     },
-    takeInvalid: ledger.takeRejected,
+    takeInvalid: async () => ledger.takeRejected(),
     release: ledger.release,
 
     sent: (page, sent) => write({ row: page, at: new Date().toISOString(), ...sent }),
@@ -186,9 +186,9 @@ export async function openBatch(
       await Promise.all(again.map((row) => write({ row, again: true })));
       for (const page of again) earlier.delete(page);
     },
-    letGo: ledger.letGo,
+    letGo: async () => ledger.letGo(),
 
-    unplanned() {
+    async unplanned() {
       for (const list of lists) {
         if (list.end <= planEnd) continue;
         let count = 0;
@@ -206,7 +206,7 @@ export async function openBatch(
     plan(page, report) {
       reports.set(page, report);
     },
-    planned(list) {
+    async planned(list) {
       planEnd = list.end;
     },
 
@@ -239,6 +239,7 @@ export async function openBatch(
       return before - ledger.failed();
     },
     reset: () => write({ reset: true }),
+    last: async () => true,
     async finish() {
       await delivery.settled();
       await log.close();

@@ -3,11 +3,12 @@ import type { Clock } from "./clock.js";
 import { Trouble } from "./trouble.js";
 
 const MINUTE = 60_000;
+const PATIENCE = 30_000;
 
-/** Holds everything up while nothing can be saved. `probe` rejects for as long as that is so. */
+/** Holds everything up while nothing can be saved. `probe` rejects for as long as that is so; `between` are milliseconds. */
 export function createDisk(
   clock: Clock,
-  probe: () => Promise<void>,
+  { probe, between = MINUTE }: { probe(): Promise<void>; between?: number },
   hooks: { failed(error: Trouble): void; recovered(): void },
 ) {
   let trouble: Trouble | undefined;
@@ -35,7 +36,7 @@ export function createDisk(
     probing = false;
     if (closed) return;
     if (!free) {
-      cancel = clock.later(MINUTE, retry);
+      cancel = clock.later(between, retry);
       return;
     }
     trouble = undefined;
@@ -46,7 +47,7 @@ export function createDisk(
   function stall(error: Trouble): void {
     if (trouble || closed) return;
     trouble = error;
-    cancel = clock.later(MINUTE, retry);
+    cancel = clock.later(between, retry);
     if (!told) hooks.failed(error);
     told = true;
   }
@@ -72,6 +73,18 @@ export function createDisk(
           await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
         }
       }
+    },
+
+    /** Waits for a server that cannot be reached, up to 30 s. Returns what still holds everything up. */
+    async wait(): Promise<Trouble | undefined> {
+      if (trouble?.kind !== "server") return trouble;
+      let stop = () => {};
+      const late = new Promise<void>((resolve) => {
+        stop = clock.later(PATIENCE, resolve);
+      });
+      const free = new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
+      await Promise.race([late, free]).finally(stop);
+      return trouble;
     },
 
     /** Probes now. */

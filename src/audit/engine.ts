@@ -6,7 +6,7 @@ import type { Progress } from "./progress.js";
 import { createRun, type Run } from "./run.js";
 import { createSlots, type Hold } from "./slots.js";
 import type { Batch, Claim, Store } from "./store.js";
-import { Trouble } from "./trouble.js";
+import { Trouble, taken } from "./trouble.js";
 import { createWork, type Tools } from "./work.js";
 
 export interface Surroundings extends Omit<Tools, "disk" | "isClosed"> {
@@ -14,7 +14,8 @@ export interface Surroundings extends Omit<Tools, "disk" | "isClosed"> {
   /** So many requests are in flight at most. */
   share: number;
   clock: Clock;
-  progress(progress: Progress): void;
+  /** `elsewhere`: another machine tells that the batch is finished. */
+  progress(progress: Progress, elsewhere: boolean): void;
   /** Something that a person has to see; it is told once. */
   failed(error: SeoError, batch?: string): void;
 }
@@ -35,7 +36,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
   let closed = false;
   let filling: Promise<void> | undefined;
   let more = false;
-  const disk = createDisk(clock, store.probe, {
+  const disk = createDisk(clock, store, {
     failed: surroundings.failed,
     recovered() {
       for (const run of runs) run.changed();
@@ -45,7 +46,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
   const work = createWork({ ...surroundings, disk, isClosed: () => closed });
 
   function fail(run: Run, cause: unknown): void {
-    if (closed) return;
+    if (closed || cause === taken) return;
     if (cause instanceof Trouble) disk.stall(cause);
     else if (!(cause instanceof SeoError)) run.stop(new SeoError("SEO_INPUT", `The batch cannot go on: ${cause}`));
     else if (cause.code !== "SEO_CANCELLED") run.stop(cause);
@@ -73,8 +74,8 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
     const streak = batch.held.length >= STREAK;
     const begun = streak ? undefined : await batch.take("begun");
     if (begun) return pageOf(run, begun, false);
-    const wanted = batch.unplanned();
-    if (wanted && !run.planning) {
+    const wanted = run.planning ? undefined : await batch.unplanned();
+    if (wanted) {
       run.planning = true;
       run.begin();
       return () => work.plan(run, wanted);
@@ -102,11 +103,12 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
     if (batch.dropped || done === total) return finish(run);
     if (run.stopped() || batch.paused) return;
     const last = batch.held.reduce((sum, page) => sum + batch.untold(page).length, 0);
-    if (done + last === total) batch.letGo();
+    if (done + last === total) await disk.keep(batch.letGo);
   }
 
-  function finish(run: Run): Promise<void> {
+  async function finish(run: Run): Promise<void> {
     const { batch } = run;
+    if (!(await disk.keep(batch.last))) return;
     const { failed, uncertain } = batch.counts;
     runs.delete(run);
     run.end();
@@ -154,10 +156,27 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
     disk,
     fill,
 
+    /** Works on a batch. Of one that is worked on, this is the second call: another machine may have begun it, too. */
     add(batch: Batch): Run {
+      const known = [...runs].find((run) => run.batch === batch);
+      if (known) return known;
       const run = createRun(batch, { ...surroundings, clock, stalled: disk.trouble, due: fill });
       runs.add(run);
       surroundings.requests.claim(batch.recent);
+      batch.watch?.({
+        changed() {
+          if (closed || !runs.has(run)) return;
+          run.agree();
+          start(run, () => work.reject(run));
+        },
+        sent: surroundings.requests.expect,
+        got: (report) => surroundings.requests.claim([report]),
+        finished() {
+          if (closed) return;
+          runs.delete(run);
+          run.end(true);
+        },
+      });
       start(run, () => work.reject(run));
       run.changed();
       return run;

@@ -148,6 +148,18 @@ export function createLedger(pages: Pages) {
 
     takeRejected: () => takeFirst(rejected),
 
+    isInvalid: (row: number) => invalid.has(row),
+    isDone: () => outcomes.reduce((done, outcome) => done + pages.counts[outcome], 0) === pages.count(),
+
+    /** Whether `takeRejected`, `takeBegun` or `takeNew` would return something. */
+    has(which: "invalid" | "begun" | "new", end: number): boolean {
+      if (which === "invalid") return rejected.size > 0;
+      if (dropped) return false;
+      if (which === "begun") return begun.size > 0;
+      while (cursor < end && !isNew(cursor)) cursor++;
+      return cursor < end;
+    },
+
     takeBegun(): number | undefined {
       const page = dropped ? undefined : takeFirst(begun);
       if (page !== undefined) busy.add(page);
@@ -167,7 +179,8 @@ export function createLedger(pages: Pages) {
     release(page: number): void {
       busy.delete(page);
       const state = pages.state(page);
-      if (state === "waiting") cursor = Math.min(cursor, page);
+      if (state === "waiting" && invalid.has(page)) rejected.add(page);
+      else if (state === "waiting") cursor = Math.min(cursor, page);
       else if (state === "sent" || (ended.has(page) && !held.includes(page))) begun.add(page);
     },
   };

@@ -1,8 +1,7 @@
 import { open } from "node:fs/promises";
-import { readAddress } from "../address.js";
 import type { Existing } from "../existing.js";
 import { type Json, parseLine, readLines } from "./lines.js";
-import { type Row, urlOf } from "./rows.js";
+import { keyOf, type Row } from "./rows.js";
 import { damaged } from "./trouble.js";
 
 /** What is done with the pages of a list. */
@@ -20,10 +19,15 @@ export interface Header extends Settings {
   first: number;
 }
 
-/** A list that was read. Its rows are those from `first` to before `end`. */
-export interface List extends Header {
-  path: string;
+/** A list of a batch. Its rows are those from `first` to before `end`. */
+export interface List extends Settings {
+  first: number;
   end: number;
+}
+
+/** A list in a file. */
+export interface FileList extends List, Header {
+  path: string;
   /** Where its last line begins. */
   size: number;
 }
@@ -70,7 +74,7 @@ export async function readHeader(path: string): Promise<Header> {
 export async function readList(
   path: string,
   take: (key: string, offset: number, valid: boolean) => void,
-): Promise<List> {
+): Promise<FileList> {
   let header: Header | undefined;
   let count = 0;
   let end: Json | undefined;
@@ -87,8 +91,7 @@ export async function readList(
       size = line.offset;
     } else {
       if (!("input" in json)) throw damaged(path, line.number, "the line is no row");
-      const valid = json.error === undefined;
-      take(valid ? readAddress(urlOf(json.input)).key : ` ${JSON.stringify(json.input)}`, line.offset, valid);
+      take(keyOf(json), line.offset, json.error === undefined);
       count++;
     }
   });

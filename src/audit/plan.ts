@@ -51,5 +51,5 @@ export async function makePlan(
     if (found.size + ended === pages) break;
     if (existing === "return" && maxAge !== undefined && last < now - maxAge * DAY) break;
   }
-  batch.planned(list);
+  await batch.planned(list);
 }

@@ -2,6 +2,7 @@ import { SeoError } from "../errors.js";
 import { reportsIn } from "../reconcile/account.js";
 import { type Requests, toJSON } from "./requests.js";
 import type { Claim, Ended, Sent } from "./store.js";
+import { Trouble } from "./trouble.js";
 
 /** What happens to a request on its way. */
 interface Hooks {
@@ -49,7 +50,7 @@ export async function sendRequest(requests: Requests, claim: Claim, hooks: Hooks
     return { ended: { ended: creates ? "created" : "regenerated", report: id, attempts, reconciled }, record };
   } catch (cause) {
     if (refused !== undefined) throw refused;
-    if (!(cause instanceof SeoError)) throw cause;
+    if (!(cause instanceof SeoError) || cause instanceof Trouble) throw cause;
     // The report was deleted since the plan was made.
     if (!creates && cause.code === "SEO_NOT_FOUND")
       return sendRequest(requests, { ...claim, request: { sent: "create" } }, hooks);

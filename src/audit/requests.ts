@@ -2,6 +2,7 @@ import type { Client } from "../client.js";
 import type { SeoError } from "../errors.js";
 import { createLane, createTask } from "../queue.js";
 import type { Intent } from "../reconcile/look.js";
+import type { Sent } from "./store.js";
 
 /** A response, and what it took to get it. */
 export interface Answer {
@@ -25,6 +26,14 @@ export interface SendOptions {
   lost?(): void;
 }
 
+/** Holds requests back, so that all machines together keep to the rate and to the service's pauses. */
+export interface Gate {
+  /** Resolves when a request can be sent. */
+  permit(): Promise<void>;
+  /** The service asked for a pause of so many milliseconds. */
+  paused(ms: number): void;
+}
+
 /** What an audit needs of the service. All requests keep to its budget. Rejects with an SeoError. */
 export interface Requests {
   send(type: string, input: Record<string, string>, options?: SendOptions): Promise<Answer>;
@@ -32,21 +41,25 @@ export interface Requests {
   pages(type: string, input: Record<string, string>): AsyncIterable<ListPage>;
   /** These reports belong to pages already: none of them is what a lost request created. */
   claim(ids: readonly string[]): void;
+  /** Another machine is about to send a request. Returns what is called when its outcome is known. */
+  expect(url: string, sent: Sent): () => void;
   /** Ends everything that is in flight or waits, with SEO_CANCELLED. */
   cancel(): void;
 }
 
+const STORE = "seo-report-store";
 /** Milliseconds for which a lost response is looked for if the client's settings do not say. */
 const HORIZON = 300_000;
 
-/** The requests of a client. They belong to one lane, whose end cancels them. */
-export function requestsOf(client: Client): Requests {
+/** The requests of a client. They belong to one lane, whose end cancels them, and pass a gate if there is one. */
+export function requestsOf(client: Client, gate?: Gate): Requests {
   const lane = createLane();
   const horizon = client.horizon || HORIZON;
   return {
-    send: (type, input, options) => client.send(type, input, { ...options, horizon, task: createTask(lane) }),
-    pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
+    send: (type, input, options) => client.send(type, input, { ...gate, ...options, horizon, task: createTask(lane) }),
+    pages: (type, input) => client.pages(type, input, { ...gate, task: createTask(lane) }),
     claim: client.claim,
+    expect: (url, { sent, intent }) => (sent === "create" && intent ? client.expect(STORE, { url }, intent) : () => {}),
     cancel: () => client.cancel(lane),
   };
 }

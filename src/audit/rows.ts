@@ -26,6 +26,10 @@ const withoutPassword = (row: Json): Json =>
 /** The URL in the input of a valid row. */
 export const urlOf = (input: unknown): string => String(isObject(input) ? input.url : input).trim();
 
+/** The key of a row that was read back. No page's key begins with a space. */
+export const keyOf = ({ input, error }: Json): string =>
+  error === undefined ? readAddress(urlOf(input)).key : ` ${JSON.stringify(input)}`;
+
 function show(value: unknown): string {
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
   const text = typeof value === "string" ? JSON.stringify(value) : String(value);

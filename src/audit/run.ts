@@ -9,7 +9,7 @@ const BETWEEN = 5000;
 
 export interface Surroundings {
   clock: Clock;
-  progress(progress: Progress): void;
+  progress(progress: Progress, elsewhere: boolean): void;
   failed(error: SeoError, batch: string): void;
   /** Why no batch can go on. */
   stalled(): SeoError | undefined;
@@ -26,6 +26,8 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
   let ended = false;
   let trouble = batch.held.length >= STREAK ? streak() : undefined;
   let told = false;
+  /** It is stopped because of its last failures. */
+  let held = trouble !== undefined;
 
   /** Says that a batch is paused because of its last failures. */
   function streak(): SeoError {
@@ -39,10 +41,10 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     return progressOf(batch, pace, ended ? false : (reason ?? false), ended);
   }
 
-  function show(): void {
+  function show(elsewhere = false): void {
     cancelShow = undefined;
     shown = clock.now();
-    out.progress(progress());
+    out.progress(progress(), elsewhere);
   }
 
   const run = {
@@ -63,6 +65,7 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     /** Has the batch wait until its account can go on, which a probe finds out. The error is told once. */
     stop(error: SeoError = streak()): void {
       trouble = error;
+      held = batch.held.length >= STREAK;
       if (!told) out.failed(error, batch.name);
       told = true;
       run.due = run.asked;
@@ -85,6 +88,7 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
 
     goOn(): void {
       trouble = undefined;
+      held = false;
       told = false;
       run.due = false;
       cancelProbe();
@@ -97,14 +101,22 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
       if (ended || cancelShow) return;
       const wait = shown + BETWEEN - clock.now();
       if (wait <= 0) show();
-      else cancelShow = clock.later(wait, show);
+      else cancelShow = clock.later(wait, () => show());
+    },
+
+    /** Another machine may have stopped the batch, or found out that it can go on. */
+    agree(): void {
+      const isStreak = batch.held.length >= STREAK;
+      if (isStreak && !trouble) run.stop();
+      else if (!isStreak && held && !run.probe) run.goOn();
+      else run.changed();
     },
 
     /** Tells the final progress. */
-    end(): void {
+    end(elsewhere = false): void {
       run.close();
       ended = true;
-      show();
+      show(elsewhere);
     },
 
     close(): void {

@@ -3,6 +3,7 @@ import type { Intent } from "../reconcile/look.js";
 import type { List, Settings } from "./list.js";
 import type { Outcome, State } from "./pages.js";
 import type { Row } from "./rows.js";
+import type { Trouble } from "./trouble.js";
 
 /** A request is about to be sent. */
 export interface Sent {
@@ -37,7 +38,22 @@ export interface Claim {
   repeated: boolean;
 }
 
-/** One batch. Whatever resolves is on disk, or where else the jobs are kept. Rejects with a Trouble. */
+/** What other machines do with a batch. */
+export interface Watcher {
+  /** Its pages, or whether it can go on. */
+  changed(): void;
+  /** A machine is about to send a request. Returns what is called when its outcome is known. */
+  sent(url: string, sent: Sent): () => void;
+  /** A machine got a report. */
+  got(report: string): void;
+  /** A machine has told the final progress. */
+  finished(): void;
+}
+
+/**
+ * One batch. Whatever resolves is on disk, or where else the jobs are kept. Rejects with a Trouble, or with SEO_CANCELLED if
+ * the page was given to another machine.
+ */
 export interface Batch {
   readonly name: string;
   /** The IDs of the reports that it got last in earlier processes. */
@@ -56,7 +72,7 @@ export interface Batch {
   /** The next page that was begun before or only has to be told (`begun`), or the next new one. */
   take(which: "begun" | "new"): Promise<Claim | undefined>;
   /** The next row that is invalid. */
-  takeInvalid(): number | undefined;
+  takeInvalid(): Promise<number | undefined>;
   /** Nobody works on the page any more. If it is not done, it is taken again. */
   release(page: number): void;
 
@@ -69,15 +85,15 @@ export interface Batch {
   /** The pages wait again. */
   again(pages: readonly number[]): Promise<void>;
   /** The failures in a row are told. */
-  letGo(): void;
+  letGo(): Promise<void>;
 
-  /** The next list that has no plan, and its pages that need one. */
-  unplanned(): { list: List; pages: number } | undefined;
+  /** The next list that has no plan, and its pages that need one. Undefined as well if another machine makes the plan. */
+  unplanned(): Promise<{ list: List; pages: number } | undefined>;
   /** The page of a key, if it needs a plan. */
   find(list: List, key: string): number | undefined;
   /** The page's report is to be regenerated. */
   plan(page: number, report: string): void;
-  planned(list: List): void;
+  planned(list: List): Promise<void>;
 
   /** Adds the pages that are new. Returns how many rows that are. */
   join(settings: Settings, rows: Iterable<Row>): Promise<number>;
@@ -86,9 +102,23 @@ export interface Batch {
   retry(): Promise<number>;
   /** What waits is dropped. */
   reset(): Promise<void>;
+  /** Whether this machine tells that the batch is finished. */
+  last(): Promise<boolean>;
   /** Closes the batch, and keeps it so that it can be opened again. */
   finish(): Promise<void>;
   remove(): Promise<void>;
+  /** Undefined if no other machine works on the batch. */
+  watch?(watcher: Watcher): void;
+}
+
+/** What happens to the jobs of a node from outside. */
+export interface Hooks {
+  /** They were taken over, or have to be read again. */
+  lost(error: Trouble): void;
+  /** They cannot be reached. */
+  stalled(error: Trouble): void;
+  /** Another machine has begun a batch. */
+  found(batch: Batch): void;
 }
 
 /** Where the jobs of one node are kept. */
@@ -97,6 +127,8 @@ export interface Store {
   readonly batches: readonly Batch[];
   /** Batches that cannot be read. */
   readonly broken: readonly { name: string; error: SeoError }[];
+  /** Reads what other machines have done. */
+  refresh?(): Promise<void>;
   /** Adds a batch. One of the same name that has finished is removed. */
   create(name: string, settings: Settings, rows: Iterable<Row>): Promise<Batch>;
   /** Opens finished batches again: one, or all. */
@@ -105,6 +137,8 @@ export interface Store {
   forget(name?: string): Promise<number>;
   /** Rejects if nothing can be saved. */
   probe(): Promise<void>;
+  /** Milliseconds until the next probe, if it is not a minute. */
+  readonly between?: number;
   close(): Promise<void>;
   /** Removes everything. */
   remove(): Promise<void>;

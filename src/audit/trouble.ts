@@ -1,17 +1,26 @@
-import { SeoError } from "../errors.js";
+import { type Details, SeoError } from "../errors.js";
 
-/** Why the jobs cannot be kept: the disk, a damaged file, or another process that has the folder. */
-export type Kind = "disk" | "damaged" | "locked";
+/** Why the jobs cannot be kept: the disk, damage, another process that has the folder, or the queue's server. */
+export type Kind = "disk" | "damaged" | "locked" | "server";
 
 /** The jobs cannot be kept at the moment. */
 export class Trouble extends SeoError {
   constructor(
     readonly kind: Kind,
     message: string,
+    details?: Details,
   ) {
-    super("SEO_INPUT", message);
+    super(kind === "server" ? "SEO_NETWORK" : "SEO_INPUT", message, details);
+  }
+
+  /** A request that it held back has not failed. */
+  override with(): this {
+    return this;
   }
 }
+
+/** A page that this process worked on was given to another machine. */
+export const taken = new SeoError("SEO_CANCELLED", "Another machine works on the page.");
 
 const reasons: Record<string, string> = {
   ENOSPC: "the disk is full",

@@ -72,7 +72,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     if (failed && !again) return run.stop();
     // If one of the failed pages succeeds, so may the others. If it fails again, there is no page left to find that out.
     if (again && !failed) await disk.keep(() => batch.again([...batch.held]));
-    else batch.letGo();
+    else await disk.keep(batch.letGo);
     run.goOn();
   }
 
@@ -110,7 +110,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     },
 
     /** Finds out what the pages of a list need, and tells those that need nothing. */
-    async plan(run: Run, wanted: NonNullable<ReturnType<Batch["unplanned"]>>): Promise<void> {
+    async plan(run: Run, wanted: NonNullable<Awaited<ReturnType<Batch["unplanned"]>>>): Promise<void> {
       try {
         await makePlan(run.batch, wanted, requests, async (page, record) => {
           const ended: Ended = { ended: "fresh", report: String(record.id), attempts: 0 };
@@ -127,9 +127,10 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     /** Tells the rows that are invalid. */
     async reject(run: Run): Promise<void> {
       const { batch } = run;
-      for (let row = batch.takeInvalid(); row !== undefined; ) {
+      const take = () => disk.keep(batch.takeInvalid);
+      for (let row = await take(); row !== undefined; ) {
         const rows: number[] = [];
-        for (; row !== undefined && rows.length < REJECTED_AT_ONCE; row = batch.takeInvalid()) rows.push(row);
+        for (; row !== undefined && rows.length < REJECTED_AT_ONCE; row = await take()) rows.push(row);
         await Promise.all(
           rows.map(async (page) => {
             const { error = "" } = await disk.keep(() => batch.input(page));

@@ -259,7 +259,7 @@ describe("an audit", () => {
       const { add, errors, finished } = open(folder, service, {
         clock,
         share: 1,
-        async open(lost) {
+        async open({ lost }) {
           const store = await openFiles(folder, "node", lost);
           const { create } = store;
           store.create = async (...parameters) => {

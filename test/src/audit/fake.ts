@@ -176,7 +176,13 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   function connect(): Requests {
     const closed = new AbortController();
     const claim = (ids: readonly string[]) => fake.claimed.push(...ids);
-    return { send: (...parameters) => send(closed.signal, ...parameters), pages, claim, cancel: () => closed.abort() };
+    return {
+      send: (...parameters) => send(closed.signal, ...parameters),
+      pages,
+      claim,
+      expect: () => () => {},
+      cancel: () => closed.abort(),
+    };
   }
 
   return Object.assign(fake, {
@@ -217,7 +223,7 @@ export function createBench(folder: string, service: FakeService, options: Bench
   const errors: SeoError[] = [];
   const waiting = new Set<() => void>();
   const audit = createAudit({
-    open: (lost) => openFiles(folder, node, lost),
+    open: ({ lost }) => openFiles(folder, node, lost),
     requests: service.connect(),
     share,
     result: (result) => results.push(result),

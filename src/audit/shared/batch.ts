@@ -1,0 +1,341 @@
+import type { SeoError } from "../../errors.js";
+import { createDelivery } from "../delivery.js";
+import type { Settings } from "../list.js";
+import { type Row, urlOf } from "../rows.js";
+import type { Batch, Claim, Ended, Sent, Watcher } from "../store.js";
+import { taken } from "../trouble.js";
+import { createGroup, END, type GroupEntry, type Kind, machineOf, PLAN } from "./group.js";
+import type { Log } from "./log.js";
+import { createWriter, type Result } from "./writer.js";
+
+/** What a batch needs of the store that keeps it. */
+export interface Surroundings {
+  name: string;
+  /** Its log's name. */
+  id: string;
+  /** This machine, in claims. It has a new ID after the connection was lost. */
+  machine(): string;
+  /** Milliseconds after which a machine that was frozen may have lost its pages. */
+  stale: number;
+  log(take: (text: string) => void): Log;
+  /** An error as the engine wants it. */
+  toError(cause: unknown): SeoError;
+  /** The list came too late, because the batch ends: another batch of its name is begun. Returns its number of rows. */
+  succeed(settings: Settings, rows: string): Promise<number>;
+  /** Removes it from the server. */
+  discard(): Promise<void>;
+  /** The batch was finished, here or elsewhere. */
+  left(): void;
+}
+
+export interface SharedBatch extends Batch {
+  readonly log: string;
+  /** Applies what other machines have written. */
+  read(): Promise<void>;
+  /** The machines that have something of the batch. */
+  machines(): Set<string>;
+  /** A machine has lost its lock: others get what it had. */
+  bury(machine: string): Promise<void>;
+  /** Undefined as long as it is worked on; true if nothing is left for msg.retry. */
+  finished(): boolean | undefined;
+  /** It can be joined. */
+  isOpen(): boolean;
+  /** It was removed from the server. */
+  vanish(): void;
+  close(): Promise<void>;
+}
+
+const MOST_RECENT = 1000;
+
+/** The rows of a list as one text. */
+export function textOf(rows: Iterable<Row>): string {
+  let text = "";
+  for (const row of rows) text += `${row.text}\n`;
+  return text;
+}
+
+/** A batch whose state is what its log says. Nothing changes it before it was read back from there. */
+export function createSharedBatch(settings: Settings, rows: string, around: Surroundings): SharedBatch {
+  const { name, machine, toError } = around;
+  const group = createGroup();
+  const { ledger, pages } = group;
+  const mine = new Map<number, string>();
+  /** Rows that were told, which the log does not say yet. */
+  const told = new Set<number>();
+  /** How pages ended whose claim was lost meanwhile. If they are taken again, this is known, and not looked for. */
+  const known = new Map<number, Ended>();
+  const plans: [number, string][] = [];
+  const elsewhere = new Map<number, () => void>();
+  let recent: string[] = [];
+  let watcher: Watcher | undefined;
+  let claims = 0;
+  let notified = false;
+  let closed = false;
+  let wasFinished = false;
+  const writer = createWriter({ ...around, apply, late, applied });
+  const { append, insist } = writer;
+  group.apply({ list: settings, rows });
+
+  const isOwn = (by: string) => machineOf(by) === machine();
+  const claim = () => `${machine()}/${++claims}`;
+
+  function notify(): void {
+    if (notified) return;
+    notified = true;
+    setImmediate(() => {
+      notified = false;
+      if (!closed) watcher?.changed();
+    });
+  }
+
+  function watchRow(row: number): void {
+    const by = group.owners.get(row);
+    const sent = ledger.sent.get(row);
+    elsewhere.get(row)?.();
+    elsewhere.delete(row);
+    if (!watcher || !sent || by === undefined || isOwn(by) || pages.state(row) !== "sent") return;
+    elsewhere.set(row, watcher.sent(urlOf(JSON.parse(textOfRow(row)).input), sent));
+  }
+
+  function apply(entry: GroupEntry): Result {
+    const result = group.apply(entry);
+    if ("ended" in entry && result === true && entry.report !== undefined) {
+      if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
+      watcher?.got(entry.report);
+    }
+    if ("told" in entry) told.delete(entry.row);
+    if ("row" in entry && !("told" in entry)) watchRow(entry.row);
+    if ("sent" in entry && result === true) known.delete(entry.row);
+    if ("take" in entry && typeof result === "number" && isOwn(entry.by)) watchRow(result);
+    return result;
+  }
+
+  /** The process had given up what it has taken now. */
+  function late(entry: GroupEntry, result: Result): void {
+    if ("take" in entry && typeof result === "number" && isOwn(entry.by)) void leave(result, entry.by);
+  }
+
+  function applied(): void {
+    const hasFinished = group.finished() !== undefined;
+    if (hasFinished && !wasFinished) {
+      around.left();
+      if (!isOwn(group.owners.get(END) ?? "/")) watcher?.finished();
+    }
+    wasFinished = hasFinished;
+    notify();
+  }
+
+  async function leave(key: number, by: string): Promise<void> {
+    if (mine.get(key) === by) mine.delete(key);
+    await insist({ left: key, by });
+  }
+
+  async function take(which: Kind): Promise<number | undefined> {
+    const by = claim();
+    const key = await append({ take: which, by });
+    if (typeof key !== "number") return undefined;
+    mine.set(key, by);
+    return key;
+  }
+
+  /** Writes for a page that this process has. */
+  async function write(page: number, entry: GroupEntry & { row: number }): Promise<void> {
+    const by = mine.get(page);
+    if (by === undefined || !(await append({ ...entry, by }))) throw taken;
+  }
+
+  /** A process that was frozen finds out, before it sends a request, that its pages were given to others. */
+  async function send(page: number, sent: Sent): Promise<void> {
+    const by = mine.get(page);
+    let began = Date.now();
+    await write(page, { row: page, at: new Date(began).toISOString(), ...sent });
+    while (Date.now() - began > around.stale) {
+      began = Date.now();
+      await writer.read().catch((cause) => {
+        throw toError(cause);
+      });
+      if (by === undefined || group.owners.get(page) !== by) throw taken;
+    }
+  }
+
+  const delivery = createDelivery((row) => {
+    const page = pages.pageOf(row);
+    const by = mine.get(page);
+    if (by === undefined) return;
+    void insist({ row, told: true, by }).then(() => {
+      if (mine.get(page) === by && group.owners.get(page) !== by) mine.delete(page);
+    });
+  });
+
+  const untold = (page: number) => ledger.untold(page).filter((row) => !told.has(row));
+
+  function textOfRow(row: number): string {
+    const { data } = group.listOf(row);
+    const start = pages.offset(row);
+    return data.toString("utf8", start, data.indexOf("\n", start));
+  }
+
+  const number = (result: Result) => (typeof result === "number" ? result : 0);
+
+  async function end(complete: boolean): Promise<void> {
+    await delivery.settled();
+    const by = mine.get(END);
+    if (by !== undefined) await append({ finished: complete, by });
+  }
+
+  const batch: SharedBatch = {
+    name,
+    log: around.id,
+    get recent() {
+      return recent;
+    },
+    counts: pages.counts,
+    get total() {
+      return pages.count();
+    },
+    get paused() {
+      return ledger.paused();
+    },
+    get dropped() {
+      return ledger.dropped();
+    },
+    get held() {
+      return ledger.held();
+    },
+    get heldError() {
+      return ledger.ended.get(ledger.held().at(-1) ?? -1)?.error;
+    },
+
+    async take(which) {
+      const broken = writer.broken();
+      if (broken) throw broken;
+      if (!ledger.has(which, group.planEnd())) return undefined;
+      const page = await take(which);
+      if (page === undefined) return undefined;
+      const end = known.get(page);
+      known.delete(page);
+      if (end && !ledger.ended.has(page))
+        await batch.ended(page, end).catch((cause) => {
+          batch.release(page);
+          throw cause;
+        });
+      const report = group.reports.get(page);
+      const planned: Sent = report === undefined ? { sent: "create" } : { sent: "regenerate", report };
+      const claim: Claim = {
+        page,
+        url: urlOf(JSON.parse(textOfRow(page)).input),
+        settings: group.listOf(page),
+        request: ledger.sent.get(page) ?? planned,
+        ended: ledger.ended.get(page),
+        repeated: group.repeated.has(page),
+      };
+      return claim;
+    },
+    takeInvalid: async () => (ledger.has("invalid", 0) ? take("invalid") : undefined),
+    release(page) {
+      const by = mine.get(page);
+      // What was told is given back by the note that says so.
+      if (by !== undefined && untold(page).length > 0) void leave(page, by);
+    },
+
+    sent: send,
+    async ended(page: number, ended: Ended) {
+      const by = mine.get(page) ?? mine.get(PLAN);
+      if (by !== undefined) mine.set(page, by);
+      // It was written, although the server did not respond.
+      if (by !== undefined && group.owners.get(page) === by && ledger.ended.has(page)) return;
+      await write(page, { row: page, ...ended }).catch((cause) => {
+        if (cause === taken && !ended.error) known.set(page, ended);
+        throw cause;
+      });
+    },
+    untold,
+    input: async (row) => JSON.parse(textOfRow(row)),
+    told(row) {
+      told.add(row);
+      delivery.add(row);
+    },
+    async again(some) {
+      delivery.flush();
+      await Promise.all(some.map((row) => append({ row, again: true })));
+    },
+    async letGo() {
+      await append({ letGo: true });
+    },
+
+    async unplanned() {
+      for (;;) {
+        const list = group.lists[group.unplanned()];
+        if (!list) return undefined;
+        const by = group.owners.get(PLAN);
+        if (by === undefined ? (await take("plan")) === undefined : by !== mine.get(PLAN)) return undefined;
+        let count = 0;
+        for (let row = list.first; row < list.end; row++) if (ledger.isNew(row)) count++;
+        if (count > 0) return { list, pages: count };
+        await batch.planned(list);
+      }
+    },
+    find(list, key) {
+      const page = pages.find(key);
+      return page !== undefined && page >= list.first && page < list.end && ledger.isNew(page) ? page : undefined;
+    },
+    plan(page, report) {
+      plans.push([page, report]);
+    },
+    async planned(list) {
+      const by = mine.get(PLAN);
+      const planned = group.lists.indexOf(list as (typeof group.lists)[number]);
+      const reports = plans.splice(0);
+      if (by === undefined || !(await append({ planned, reports, by }))) throw taken;
+      mine.delete(PLAN);
+    },
+
+    async join(settings, rows) {
+      const text = textOf(rows);
+      const added = await append({ list: settings, rows: text });
+      return typeof added === "number" ? added : around.succeed(settings, text);
+    },
+    async pause(paused) {
+      await append({ paused });
+    },
+    async retry() {
+      delivery.flush();
+      return number(await append({ retry: true }));
+    },
+    async reset() {
+      if (writer.broken()) await around.discard();
+      else await append({ reset: true });
+    },
+    async last() {
+      const by = group.owners.get(END);
+      if (by !== undefined) return by === mine.get(END);
+      return group.isOver() && (await take("end")) !== undefined;
+    },
+    finish: () => end(false),
+    remove: () => end(true),
+
+    watch(given) {
+      watcher = given;
+      for (const row of ledger.sent.keys()) watchRow(row);
+    },
+    read: writer.read,
+    machines: () => new Set([...group.owners.values()].map(machineOf)),
+    async bury(machine) {
+      await append({ gone: machine });
+    },
+    finished: group.finished,
+    isOpen: () => !closed && group.finished() === undefined && !ledger.dropped() && !group.owners.has(END),
+    vanish() {
+      closed = true;
+      writer.close();
+      if (!wasFinished) watcher?.finished();
+    },
+    async close() {
+      delivery.close();
+      if (mine.size > 0) await append({ gone: machine() }).catch(() => {});
+      closed = true;
+      await writer.close();
+    },
+  };
+  return batch;
+}

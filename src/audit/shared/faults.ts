@@ -1,0 +1,64 @@
+import { SeoError, type Stage } from "../../errors.js";
+import { Trouble } from "../trouble.js";
+
+/** A package is not installed. `packages`: what to install. */
+export function missing(name: string, packages: string, cause: unknown): unknown {
+  const { code } = Object(cause) as NodeJS.ErrnoException;
+  if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") return cause;
+  const sentence = `The package ${name} is not installed: run "npm install ${packages}" in the Node-RED user directory, and restart Node-RED.`;
+  return new SeoError("SEO_CONFIG", sentence, { stage: "package", values: { command: `npm install ${packages}` } });
+}
+
+const refused: Record<string, string> = {
+  "28P01": "the user name or password is wrong",
+  "28000": "the user is not allowed to log in",
+  "3D000": "the database does not exist",
+  "3F000": "the user must be allowed to create a schema in the database",
+  "42501": "the user must be allowed to create a schema in the database",
+};
+
+const timedOut: [string, Stage] = ["timed out", "time"];
+
+const unreachable: Record<string, [reason: string, stage?: Stage]> = {
+  "57P01": ["it is shutting down"],
+  "57P02": ["it is shutting down"],
+  "57P03": ["it is starting"],
+  ECONNREFUSED: ["connection refused"],
+  ECONNRESET: ["connection reset"],
+  ENOTFOUND: ["unknown host", "name"],
+  EAI_AGAIN: ["unknown host", "name"],
+  ETIMEDOUT: timedOut,
+  EHOSTUNREACH: ["host unreachable"],
+  ENETUNREACH: ["network unreachable"],
+};
+
+/** What a driver threw, as an error that names the server, but neither user nor password. */
+export function fromServer(cause: unknown, url: URL): SeoError {
+  if (cause instanceof SeoError) return cause;
+  const { message = "", code = "", name = "" } = Object(cause) as NodeJS.ErrnoException;
+  const isRedis = url.protocol.startsWith("redis");
+  const server = `The queue's server ${url.host}`;
+  const config = (reason: string, stage: Stage = "key") =>
+    new SeoError("SEO_CONFIG", `${server} rejects the connection: ${reason}.`, { stage });
+  if (/WRONGPASS|invalid (username-)?password/.test(message)) return config("the user name or password is wrong");
+  if (/NOAUTH|Authentication required/.test(message)) return config("it requires a password");
+  if (/NOPERM/.test(message)) return config("the user is not allowed to use the commands that the queue needs");
+  const reason = isRedis ? undefined : refused[code];
+  if (reason) return config(reason);
+  if (name === "SchemaMigrationRequiredError") return config(String(refused["42501"]));
+  if (/^(UnsupportedPostgresVersion|SchemaVersionMismatch)Error$/.test(name))
+    return config(
+      name.startsWith("Unsupported")
+        ? "PostgreSQL 13 or later is required"
+        : "its schema is of another version of BullMQ",
+      "version",
+    );
+  if (/CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
+    return config(`TLS failed (${code || message.slice(0, 80)})`, "tls");
+  const other: [string, Stage?] = /time(d )?out/i.test(message) ? timedOut : [code || "connection closed"];
+  const [why, stage = "connect"] = unreachable[code] ?? other;
+  return new Trouble("server", `${server} cannot be reached: ${why}.`, { stage });
+}
+
+/** Trying again is of no use. */
+export const isHopeless = (error: SeoError): boolean => error.code === "SEO_CONFIG";

@@ -1,0 +1,89 @@
+import { cancelled, SeoError } from "../../errors.js";
+import type { Queue } from "./server.js";
+
+/** A segment's rows. What is appended behind them does not count, and is appended to the next segment. */
+const SIZE = 2000;
+const MISSING = -1;
+const UNIQUE_VIOLATION = "23505";
+
+/** A list of texts that all machines append to and read in the same order. */
+export interface Log {
+  /** Resolves when `take` got the text, and all before it. */
+  append(text: string): Promise<void>;
+  /** Reads what was appended since, also by others. */
+  read(): Promise<void>;
+}
+
+/** The log was removed. */
+export const gone = new SeoError("SEO_CANCELLED", "The batch was removed.");
+
+/** The ID of the job that holds a segment of a log. */
+export const segmentOf = (log: string, number: number) => `${log}-${number}`;
+
+/**
+ * A log that is kept as the logs of jobs, which BullMQ appends to and never changes; the first is there as long as the log.
+ * Its segments are short because PostgreSQL counts a job's rows whenever they are read.
+ */
+export function createLog(
+  queue: Queue,
+  name: string,
+  exists: () => Promise<boolean>,
+  take: (text: string) => void,
+): Log {
+  let segment = 0;
+  let position = 0;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  };
+
+  function next(text: string): void {
+    position++;
+    take(text);
+    if (position < SIZE) return;
+    segment++;
+    position = 0;
+  }
+
+  async function readAll(): Promise<void> {
+    for (;;) {
+      const from = segment;
+      const { logs, count } = await queue.getJobLogs(segmentOf(name, segment), position, SIZE - 1, true);
+      if (count < position) throw new SeoError("SEO_NETWORK", "The queue's server has lost data.");
+      for (const text of logs) next(text);
+      if (segment === from) return;
+    }
+  }
+
+  async function add(text: string): Promise<number> {
+    for (;;) {
+      const id = segmentOf(name, segment);
+      try {
+        return await queue.getBackend().addLog(id, text);
+      } catch (cause) {
+        const { code } = Object(cause);
+        // Another machine's row came in between.
+        if (code === UNIQUE_VIOLATION) continue;
+        if (code !== MISSING) throw cause;
+        if (!(await exists())) throw gone;
+        await queue.add("log", {}, { jobId: id });
+      }
+    }
+  }
+
+  return {
+    append: (text) =>
+      inTurn(async () => {
+        let count = await add(text);
+        for (; count > SIZE; count = await add(text)) await readAll();
+        if (count === position + 1) next(text);
+        else await readAll();
+      }),
+    read: () => inTurn(readAll),
+  };
+}
+
+export const isGone = (cause: unknown): boolean => cause === gone || cause === cancelled;

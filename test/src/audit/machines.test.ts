@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Fleet, startFleet } from "../../support/fleet.js";
+import { type QueueServer, queueServers, startCable } from "../../support/queues.js";
+import { urls } from "./fake.js";
+
+/** Every row is reported, none is requested twice, and only what was on its way when a machine died comes again. */
+function check(fleet: Fleet, rows: number): void {
+  const results = fleet.results();
+  assert.deepEqual(fleet.twice(), [], "pages that were requested twice");
+  const told = new Set(results.map(({ index }) => index));
+  assert.equal(told.size, rows, "rows that were reported");
+  for (const index of told) {
+    const first = results.filter((result) => result.index === index && !result.repeated);
+    assert.ok(first.length <= 1, `row ${index} was reported ${first.length} times without "repeated"`);
+  }
+  for (const { outcome, error } of results) assert.equal(outcome, "created", error);
+}
+
+for (const [name, start] of Object.entries(queueServers))
+  describe(`Machines that share an audit on ${name}`, function () {
+    this.timeout(120_000);
+    let server: QueueServer;
+    let fleet: Fleet;
+    let number = 0;
+
+    before(async () => {
+      server = await start();
+    });
+    after(() => server.stop());
+    afterEach(() => fleet.stop());
+    const open = (options: Parameters<typeof startFleet>[1] = {}) =>
+      startFleet(options.queue ?? server.url, { batch: `batch ${++number}`, ...options });
+
+    it("request no page twice and report every row, whichever is killed", async () => {
+      fleet = await open();
+      const pages = urls(150);
+      const machines = [1, 2, 3].map(() => fleet.spawn(pages));
+      for (let kills = 0; kills < 4; kills++) {
+        const before = fleet.results().length;
+        await fleet.until(() => fleet.results().length > before + 10, "pages are reported");
+        await sleep(Math.random() * 100);
+        await fleet.kill(machines[kills % 3] as (typeof machines)[number]);
+        machines[kills % 3] = fleet.spawn(kills % 2 ? pages : undefined);
+      }
+      await fleet.until(() => fleet.finals() > 0, "the batch is finished");
+      check(fleet, 150);
+      assert.equal(fleet.requested(), 150);
+      assert.equal(fleet.finals(), 1);
+    });
+
+    it("give the pages of a machine that is frozen to the others", async () => {
+      fleet = await open({ latency: 100 });
+      const pages = urls(60);
+      const [frozen] = [1, 2, 3].map(() => fleet.spawn(pages));
+      await fleet.until(() => fleet.results().length > 15, "pages are reported");
+      frozen?.kill("SIGSTOP");
+      await fleet.until(() => fleet.finals() > 0, "the batch is finished");
+      frozen?.kill("SIGCONT");
+      await sleep(2000);
+      check(fleet, 60);
+    });
+
+    it("go on when the server was killed and started again", async () => {
+      fleet = await open();
+      const pages = urls(100);
+      for (let machine = 0; machine < 2; machine++) fleet.spawn(pages);
+      await fleet.until(() => fleet.results().length > 20, "pages are reported");
+      await server.kill();
+      await sleep(1500);
+      await server.start();
+      await fleet.until(() => fleet.finals() > 0, "the batch is finished");
+      check(fleet, 100);
+      for (const error of fleet.errors())
+        assert.match(error, /^The queue's server 127.0.0.1:\d+ cannot be reached: .*\.$/);
+    });
+
+    it("go on without a machine that is cut off, which joins them again", async () => {
+      const cable = await startCable(server.port);
+      fleet = await open({ latency: 100 });
+      const pages = urls(100);
+      fleet.spawn(pages);
+      const far = Object.assign(new URL(server.url), { port: cable.port }).href;
+      fleet.spawn(undefined, { queue: far });
+      await fleet.until(() => fleet.results().length > 20, "pages are reported");
+      cable.cut();
+      await sleep(3000);
+      cable.mend();
+      await fleet.until(() => fleet.finals() > 0, "the batch is finished");
+      check(fleet, 100);
+      cable.close();
+    });
+
+    it("keep to one rate", async () => {
+      fleet = await open({ rate: 600, share: 3 });
+      for (let machine = 0; machine < 3; machine++) fleet.spawn(urls(40));
+      await fleet.until(() => fleet.finals() > 0, "the batch is finished");
+      const between = fleet.times.slice(1).map((time, index) => time - (fleet.times[index] as number));
+      const mean = between.reduce((sum, ms) => sum + ms, 0) / between.length;
+      assert.ok(mean > 95 && mean < 400, `${mean} ms between two requests`);
+      check(fleet, 40);
+    });
+  });

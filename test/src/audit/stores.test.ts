@@ -1,0 +1,233 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openFiles } from "../../../src/audit/files.js";
+import { createShared } from "../../../src/audit/shared/shared.js";
+import type { Hooks, Store } from "../../../src/audit/store.js";
+import { SeoError } from "../../../src/errors.js";
+import { LEASE } from "../../support/fleet.js";
+import { type QueueServer, queueServers } from "../../support/queues.js";
+import {
+  type Bench,
+  createBench,
+  createFake,
+  createFolder,
+  createManualClock,
+  type FakeService,
+  urls,
+} from "./fake.js";
+
+/** A place where jobs are kept: what opens it, as often as there are machines. */
+interface Kept {
+  machines: number;
+  open(): (hooks: Hooks) => Promise<Store>;
+  close(): Promise<void>;
+}
+
+async function inFiles(): Promise<Kept> {
+  const { folder, remove } = await createFolder();
+  return {
+    machines: 1,
+    open:
+      () =>
+      ({ lost }) =>
+        openFiles(folder, "node", lost),
+    close: remove,
+  };
+}
+
+const onServer = (server: () => QueueServer) => async (): Promise<Kept> => {
+  const place = { url: server().url, prefix: `p${randomBytes(4).toString("hex")}` };
+  return {
+    machines: 2,
+    open: () => createShared(place, { node: "node", service: "service" }, LEASE).open,
+    async close() {},
+  };
+};
+
+const QUARTER = 15 * 60_000;
+const refused = new SeoError("SEO_FORBIDDEN", "The quota is used up.", { statusCode: 403, attempts: 1 });
+
+function contract(name: string, keep: () => Promise<Kept>): void {
+  describe(`An audit whose jobs are kept ${name}`, function () {
+    this.timeout(60_000);
+    let kept: Kept;
+    let benches: Bench[];
+
+    beforeEach(async () => {
+      kept = await keep();
+      benches = [];
+    });
+    afterEach(async () => {
+      await Promise.all(benches.map(({ audit }) => audit.close()));
+      await kept.close();
+    });
+
+    function bench(service: FakeService, options: Parameters<typeof createBench>[2] = {}): Bench {
+      const one = createBench("", service, { open: kept.open(), ...options });
+      benches.push(one);
+      return one;
+    }
+    /** Audits on all machines; the first and the last of them can be the same. */
+    function machines(service: FakeService, options: Parameters<typeof createBench>[2] = {}): [Bench, Bench] {
+      for (let number = 0; number < kept.machines; number++) bench(service, options);
+      return [benches[0] as Bench, benches.at(-1) as Bench];
+    }
+    const results = () => benches.flatMap((one) => one.results);
+    async function until(holds: () => boolean, what: string): Promise<void> {
+      for (const end = Date.now() + 20_000; !holds(); await sleep(5))
+        if (Date.now() > end) throw new Error(`Timed out waiting until ${what}: ${JSON.stringify(results().at(-1))}`);
+    }
+    const finals = () => benches.flatMap((one) => one.progress).filter(({ finished }) => finished);
+
+    it("requests each page once, and tells a result for each row", async () => {
+      const service = createFake({ latency: 2 });
+      const [first, last] = machines(service);
+      const pages = [...urls(30), "example.org/page/3", "no page", { url: "example.org/page/4", Password: "secret" }];
+      await Promise.all([first.add(pages), last === first ? undefined : last.add(pages)]);
+      await Promise.all(benches.map((one) => one.finished()));
+      assert.equal(service.carriedOut.length, 30);
+      const indexes = results().map(({ index }) => index);
+      assert.deepEqual(
+        indexes.sort((a, b) => a - b),
+        [...pages.keys()],
+      );
+      const [{ total, done, created, failed } = { total: 0, done: 0, created: 0, failed: 0 }] = finals();
+      assert.deepEqual([total, done, created, failed], [33, 33, 32, 1]);
+      assert.ok(!JSON.stringify(results()).includes("secret"));
+    });
+
+    it("joins pages that are new to a batch, and resumes the same list", async () => {
+      const service = createFake({ latency: 40 });
+      const [first, last] = machines(service, { share: 1 });
+      await first.add(urls(6));
+      await last.add(urls(6).reverse());
+      await last.add([...urls(8, 3), "bad url"]);
+      await first.finished();
+      assert.equal(service.carriedOut.length, 10);
+      assert.equal(new Set(results().map(({ index }) => index)).size, 11);
+    });
+
+    it("begins a new round after a batch has finished", async () => {
+      const service = createFake();
+      const [first] = machines(service);
+      await first.add(urls(3));
+      await first.finished();
+      first.progress.length = 0;
+      await first.add(urls(3));
+      await first.finished();
+      assert.equal(service.carriedOut.length, 6);
+    });
+
+    it("regenerates reports that exist, creates others, and reads the list once", async () => {
+      const date = new Date(Date.now() - 90 * 86_400_000).toISOString();
+      const known = urls(5).map((url, index) => ({
+        id: index + 1,
+        url: url.slice(8),
+        created_at: date,
+        generated_at: date,
+      }));
+      const service = createFake({ latency: 2 }, known);
+      const [first] = machines(service);
+      await first.add(urls(8), { existing: "regenerate" });
+      const { regenerated, created } = await first.finished();
+      assert.deepEqual([regenerated, created], [5, 3]);
+      assert.equal(service.listed(), 1);
+    });
+
+    it("pauses and resumes on any machine", async () => {
+      const service = createFake({ latency: 20 });
+      const [first, last] = machines(service, { share: 1 });
+      await first.add(urls(60));
+      await until(() => results().length > 3, "pages are told");
+      await last.audit.pause();
+      await sleep(700);
+      for (const { audit } of benches) assert.equal((await audit.progress())[0]?.paused, "Paused by msg.pause.");
+      const before = service.carriedOut.length;
+      await sleep(300);
+      assert.equal(service.carriedOut.length, before);
+      assert.ok(before < 60);
+      await first.audit.resume();
+      await first.finished();
+      assert.equal(service.carriedOut.length, 60);
+    });
+
+    it("stops after five failures in a row, and goes on if a probe succeeds", async () => {
+      const clock = createManualClock();
+      let refuses = true;
+      const service = createFake({ latency: 1, fate: () => (refuses ? refused : "answered") });
+      const [first] = machines(service, { clock, share: 1 });
+      await first.add(urls(30));
+      await until(() => benches.every(({ errors }) => errors.length === 1), "the error is told");
+      assert.match(benches[0]?.errors[0]?.message ?? "", /^The batch "default" is paused: \d+ pages in a row failed\./);
+      assert.equal(results().length, 0);
+      await sleep(700);
+      assert.equal(service.carriedOut.length, 0);
+      refuses = false;
+      clock.pass(QUARTER);
+      const { failed, created } = await first.finished();
+      assert.ok(failed >= 5 && failed <= 7, String(failed));
+      assert.equal(failed + created, 30);
+      assert.ok(benches.every(({ errors }) => errors.length === 1));
+    });
+
+    it("requests failed pages again, also of a batch that has finished", async () => {
+      const bad = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+      let fails = true;
+      const service = createFake({ fate: (page) => (fails && page.endsWith("2") ? bad : "answered") });
+      const [first, last] = machines(service);
+      await first.add(urls(4));
+      assert.equal((await first.finished()).failed, 1);
+      await sleep(100);
+      fails = false;
+      first.progress.length = 0;
+      assert.equal(await last.audit.retry("default"), 1);
+      const { failed, created } = await first.finished();
+      assert.deepEqual([failed, created], [0, 4]);
+      assert.equal(service.carriedOut.length, 4);
+    });
+
+    it("drops what waits at a reset, and starts the same list afresh", async () => {
+      const service = createFake({ latency: 20 });
+      const [first, last] = machines(service, { share: 1 });
+      await first.add(urls(40));
+      await until(() => results().length > 3, "pages are told");
+      assert.equal(await last.audit.reset(), 1);
+      const { done, dropped, total } = await first.finished();
+      assert.equal(done + dropped, total);
+      assert.ok(dropped > 10);
+      assert.equal(results().length, done);
+      first.progress.length = 0;
+      await first.add(urls(3));
+      assert.equal((await first.finished()).total, 3);
+    });
+
+    it("goes on after a restart, and tells at most what was in flight again", async () => {
+      const service = createFake({ latency: 5 });
+      const [first] = machines(service);
+      await first.add(urls(60));
+      await until(() => results().length > 10, "pages are told");
+      await Promise.all(benches.map(({ audit }) => audit.close()));
+      const second = bench(service);
+      await second.finished();
+      assert.equal(service.carriedOut.length, 60);
+      assert.equal(new Set(results().map(({ index }) => index)).size, 60);
+      for (const { index } of results())
+        assert.ok(results().filter((one) => one.index === index && !one.repeated).length <= 1, String(index));
+    });
+  });
+}
+
+contract("in files", inFiles);
+for (const [name, start] of Object.entries(queueServers))
+  describe(`on ${name}`, () => {
+    let server: QueueServer;
+    before(async () => {
+      server = await start();
+    });
+    after(() => server.stop());
+    contract(
+      `on ${name}`,
+      onServer(() => server),
+    );
+  });

@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { startSandbox } from "../../sandbox/server.js";
+import { readAddress } from "../../src/address.js";
+import type { Orders, Said } from "./machine.js";
+
+const MACHINE = fileURLToPath(new URL("./machine.js", import.meta.url));
+export const LEASE = { lockDuration: 1500, stalledInterval: 400 };
+
+/** Machines that share an audit, the service they use, and what they said. */
+export async function startFleet(
+  queue: string,
+  { latency = 60, ...options }: { latency?: number } & Partial<Orders> = {},
+) {
+  const begun = new Map<string, number>();
+  /** When each report was requested, in milliseconds. */
+  const times: number[] = [];
+  const sandbox = await startSandbox({
+    reports: 0,
+    latency({ method, body }) {
+      const url = new URLSearchParams(body).get("url");
+      if (method !== "POST" || url === null) return 5;
+      const { key } = readAddress(url);
+      begun.set(key, (begun.get(key) ?? 0) + 1);
+      times.push(performance.now());
+      return latency * (0.5 + Math.random());
+    },
+  });
+  const children = new Set<ChildProcess>();
+  const said: Said[] = [];
+  const results = () => said.flatMap((one) => ("result" in one ? [one.result] : []));
+
+  function spawnMachine(pages?: string[], more: Partial<Orders> = {}): ChildProcess {
+    const orders: Orders = {
+      queue,
+      service: sandbox.url,
+      apiKey: sandbox.apiKey,
+      batch: "spring",
+      share: 4,
+      lease: LEASE,
+      ...options,
+      ...more,
+      ...(pages && { pages }),
+    };
+    const child = spawn(process.execPath, [MACHINE, JSON.stringify(orders)], { stdio: ["pipe", "pipe", "inherit"] });
+    children.add(child);
+    child.once("exit", () => children.delete(child));
+    createInterface({ input: child.stdout as NonNullable<typeof child.stdout> }).on("line", (line) => {
+      said.push(JSON.parse(line));
+    });
+    return child;
+  }
+
+  return {
+    sandbox,
+    said,
+    results,
+    times,
+    children,
+    spawn: spawnMachine,
+    /** Pages that were requested more than once. */
+    twice: () => [...begun].filter(([, count]) => count > 1).map(([url]) => url),
+    requested: () => begun.size,
+    finals: () => said.filter((one) => "finished" in one && one.finished).length,
+    errors: () => said.flatMap((one) => ("error" in one ? [one.error] : [])),
+    async kill(child: ChildProcess) {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+    },
+    /** Waits until something holds. */
+    async until(holds: () => boolean, what: string, most = 60_000): Promise<void> {
+      for (const end = Date.now() + most; !holds(); await sleep(20))
+        if (Date.now() > end)
+          throw new Error(
+            `Timed out waiting until ${what}: ${results().length} results, ${JSON.stringify(said.slice(-3))}`,
+          );
+    },
+    async stop() {
+      for (const child of children) {
+        const ended = once(child, "exit");
+        child.kill("SIGKILL");
+        await ended;
+      }
+      await sandbox.close();
+    },
+  };
+}
+
+export type Fleet = Awaited<ReturnType<typeof startFleet>>;

@@ -1,0 +1,59 @@
+import { writeSync } from "node:fs";
+import { createAudit } from "../../src/audit/audit.js";
+import { requestsOf } from "../../src/audit/requests.js";
+import { createShared, type Lease } from "../../src/audit/shared/shared.js";
+import { createClient } from "../../src/client.js";
+import type { Existing } from "../../src/existing.js";
+
+/** What a machine does, as JSON in its only argument. */
+export interface Orders {
+  /** Where the queue and the service are. */
+  queue: string;
+  service: string;
+  apiKey: string;
+  batch: string;
+  /** The list that it adds first. */
+  pages?: string[];
+  existing?: Existing;
+  share: number;
+  rate?: number;
+  lease: Lease;
+}
+
+/** What a machine prints, a line each. */
+export type Said =
+  | { result: { index: number; outcome: string; repeated: boolean; error?: string } }
+  | { finished: boolean; done: number; total: number }
+  | { error: string };
+
+const orders = JSON.parse(process.argv[2] ?? "{}") as Orders;
+const say = (said: Said) => writeSync(1, `${JSON.stringify(said)}\n`);
+
+/** A process of its own that audits pages with others. It ends when it is killed, or its input ends. */
+const client = createClient({ baseUrl: orders.service, apiKey: orders.apiKey, reconcile: "2", concurrency: "8" });
+const owner = { node: "audit", service: "service", rate: orders.rate };
+const shared = createShared({ url: orders.queue }, owner, orders.lease);
+const audit = createAudit({
+  open: shared.open,
+  requests: requestsOf(client, shared.gate),
+  share: orders.share,
+  result({ index, outcome, repeated = false, error }) {
+    say({ result: { index, outcome, repeated, ...(error && { error: error.message }) } });
+  },
+  progress({ finished, done, total }, elsewhere) {
+    if (finished) say({ finished: !elsewhere, done, total });
+  },
+  failed: ({ message }) => say({ error: message }),
+});
+if (orders.pages) {
+  const settings = { existing: orders.existing ?? "create" };
+  await audit
+    .add({ batch: orders.batch, settings, pages: orders.pages })
+    .catch(({ message }) => say({ error: message }));
+}
+process.stdin.on("end", async () => {
+  await audit.close();
+  await client.close();
+  process.exit();
+});
+process.stdin.resume();
