@@ -111,7 +111,7 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, qu
     quiet();
   });
 
-  it("replaces the rows of a second click on the same day", async () => {
+  it("replaces the rows of a second click on the same day, and adds those of new pages", async () => {
     const { url, reports } = await up({ now: Date.now });
     const app = await startWebApp();
     await start(url, app.url);
@@ -120,6 +120,7 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, qu
       await press(BUTTON, batchEnded);
       const { written = [] } = await press("send");
       assert.deepEqual([written, app.asked.length - before], [[reports.list({ project: PROJECT }).length], 2]);
+      if (click === 0) reports.store({ url: "https://example.com/a-new-page" });
     }
     const [, ...rows] = app.rows;
     assert.deepEqual(

@@ -119,6 +119,7 @@ describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, qui
     await press("test ticket");
     for (const [fault, text] of [
       [json(500, { message: "Oops" }), `500 {"message":"Oops"}`],
+      [json(500, []), "500 []"],
       [json(401, { message: "Bad credentials" }), `401 {"message":"Bad credentials"}`],
       [json(200, { message: "No list" }), `200 {"message":"No list"}`],
       [login, "200 <h1>Sign in</h1>"],
@@ -170,6 +171,22 @@ describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, qui
     await testTicket();
     assert.deepEqual([await press("send"), tracker.asked.length], [{}, 1]);
     quiet();
+  });
+
+  it("sends other tickets while a rejected one waits", async () => {
+    const tracker = await startTracker();
+    const other = (node: FlowNode) => {
+      if (node.name === "test ticket") node.payload = String(node.payload).replace("example.com", "example.com/other");
+    };
+    const tab = { ...tabOf(tracker.url), RETRY: 3600 };
+    await start("http://127.0.0.1:1", tab);
+    await press("test ticket");
+    await deploy("http://127.0.0.1:1", { tab, change: other });
+    await press("test ticket");
+    tracker.fault = ({ method, body }) => (method === "POST" && /other/.test(body) ? json(503, {}) : undefined);
+    assert.deepEqual(await press("send"), { waits: [`${TITLE}/other: 503 {}`] });
+    assert.deepEqual(await press("send"), { created: [TITLE] });
+    assert.deepEqual(await press("send"), {});
   });
 
   it("looks for and creates tickets of Jira", async () => {
