@@ -170,9 +170,11 @@ describe("the files of the examples", () => {
       });
 
       it("holds no secret", () => {
-        const { baseUrl } = nodes.find(({ type }) => type === "seo-service") as FlowNode;
-        for (const value of [baseUrl, ...nodes.flatMap(({ credentials }) => Object.values(Object(credentials)))])
-          assert.match(String(value), /^\$\{[A-Z_]+\}$/);
+        for (const { type, credentials } of nodes) {
+          for (const value of Object.values(Object(credentials)))
+            assert.match(String(value), configs[type] ? /^\$\{SEO_[A-Z_]+\}$/ : /^\$\{[A-Z_]+\}$/);
+        }
+        assert.equal(nodes.find(({ type }) => type === "seo-service")?.baseUrl, "${SEO_BASE_URL}");
         assert.doesNotMatch(JSON.stringify(nodes), /hooks\.slack\.com|Bearer |(redis|rediss|postgres):\/\/[^"]*@/);
       });
 

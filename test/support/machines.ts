@@ -69,57 +69,52 @@ export async function startMachine(folder: string, name: string): Promise<Machin
 
 const lastOf = (machine: Machine) => ({ name: machine.name, progress: machine.progress().at(-1) });
 
-const place = { z: "tab", x: 0, y: 0 };
-const file = (id: string, filename: string) => ({
-  ...{ id, type: "file", ...place, filename, filenameType: "str", appendNewline: true, overwriteFile: "false" },
-  wires: [[]],
-});
+/** A node that is drawn in the flow; others are config nodes. Its name is its ID. */
+const node = (id: string, type: string, wires: string[][], more: object): FlowNode => {
+  const place = { z: "tab", x: 0, y: 0, wires };
+  return { id, type, name: id, ...place, ...more };
+};
+const file = (id: string) =>
+  node(id, "file", [[]], {
+    filename: `${id}.jsonl`,
+    filenameType: "str",
+    appendNewline: true,
+    overwriteFile: "false",
+  });
+const inject = (id: string, more: object) => node(id, "inject", [["audit"]], { topic: "shared", ...more });
+const topic = { p: "topic", vt: "str" };
 
 /** An audit that writes its results and its progress into files, at once. */
 const flow: FlowNode[] = [
   { id: "tab", type: "tab", label: "Shared", env: [] },
   { id: "queue", type: "seo-queue", prefix: "", tls: "", credentials: { url: "${SEO_QUEUE_URL}" } },
-  {
-    ...{ id: "service", type: "seo-service", baseUrl: "${SEO_BASE_URL}", credentials: { apiKey: "${SEO_API_KEY}" } },
-    ...{ reconcile: "300", rate: "", concurrency: "4", retries: "3", timeout: "" },
-  },
-  {
-    ...{ id: "start", type: "inject", name: "start", ...place, payload: "[]", payloadType: "json", topic: "shared" },
-    props: [{ p: "payload" }, { p: "topic", vt: "str" }],
-    wires: [["audit"]],
-  },
-  ...["pause", "resume", "retry", "reset"].map((name) => ({
-    ...{ id: name, type: "inject", name, ...place, topic: "shared", wires: [["audit"]] },
-    props: [
-      { p: name, v: "true", vt: "bool" },
-      { p: "topic", vt: "str" },
-    ],
-  })),
-  {
-    ...{ id: "audit", type: "seo-report-audit", name: "audit", ...place, service: "service", queue: "queue" },
-    ...{ existing: "create", existingType: "str" },
-    wires: [["seo"], ["progress"]],
-  },
-  {
-    ...{ id: "seo", type: "change", name: "seo", ...place, wires: [["results"]] },
-    rules: [{ t: "set", p: "payload", pt: "msg", to: "seo", tot: "msg" }],
-  },
-  file("results", "results.jsonl"),
-  file("progress", "progress.jsonl"),
-  { id: "catch", type: "catch", name: "catch", ...place, scope: null, wires: [["error"]] },
-  {
-    ...{ id: "error", type: "debug", name: "error", ...place, active: true, tosidebar: true, wires: [] },
-    ...{ complete: "error.message", targetType: "msg" },
-  },
+  { id: "service", type: "seo-service", baseUrl: "${SEO_BASE_URL}", credentials: { apiKey: "${SEO_API_KEY}" } },
+  inject("start", { payloadType: "json", props: [{ p: "payload" }, topic] }),
+  ...["pause", "resume", "retry", "reset"].map((id) =>
+    inject(id, { props: [{ p: id, v: "true", vt: "bool" }, topic] }),
+  ),
+  node("audit", "seo-report-audit", [["seo"], ["progress"]], {
+    service: "service",
+    queue: "queue",
+    existing: "create",
+    existingType: "str",
+  }),
+  node("seo", "change", [["results"]], { rules: [{ t: "set", p: "payload", pt: "msg", to: "seo", tot: "msg" }] }),
+  file("results"),
+  file("progress"),
+  node("catch", "catch", [["error"]], { scope: null }),
+  node("error", "debug", [], { active: true, tosidebar: true, complete: "error.message", targetType: "msg" }),
 ];
+
+/** The settings of the SEO service node, unless a round has others. */
+const usual = { reconcile: "300", rate: "", concurrency: "4", retries: "3", timeout: "" };
 
 export interface Round {
   /** Where the service is. */
   service: { url: string; apiKey: string };
   pages: string[];
-  /** Properties of the SEO service node and of the audit node. */
+  /** Properties of the SEO service node. */
   settings?: Record<string, string>;
-  audit?: Record<string, string>;
 }
 
 export type Group = Awaited<ReturnType<typeof startGroup>>;
@@ -151,12 +146,12 @@ export async function startGroup(count: number, server?: Server) {
     results,
 
     /** Deploys the flow, with jobs of their own, to the first `used` machines, and an empty one to the others. */
-    async deploy({ service, pages, settings = {}, audit = {} }: Round, used = count): Promise<void> {
+    async deploy({ service, pages, settings = {} }: Round, used = count): Promise<void> {
       const prefix = `round-${++rounds}`;
       const change = (node: FlowNode) => {
         if (node.id === "queue") node.prefix = prefix;
         if (node.id === "start") node.payload = JSON.stringify(pages);
-        if (node.id === "audit") Object.assign(node, audit, server ? {} : { queue: "" });
+        if (node.id === "audit") node.queue = server ? "queue" : "";
       };
       await Promise.all(
         machines.map(async (machine, index) => {
@@ -164,7 +159,7 @@ export async function startGroup(count: number, server?: Server) {
           await machine.red().deploy([], { env: {} });
           for (const name of ["results.jsonl", "progress.jsonl"])
             rmSync(join(folder, machine.name, name), { force: true });
-          if (index < used) await machine.red().deploy(flow, { env, service: settings, change });
+          if (index < used) await machine.red().deploy(flow, { env, service: { ...usual, ...settings }, change });
         }),
       );
     },

@@ -1,13 +1,12 @@
-import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
-import { cancelled, SeoError } from "../../errors.js";
+import type { SeoError } from "../../errors.js";
 import { createDelivery } from "../delivery.js";
 import type { Settings } from "../list.js";
 import { type Row, urlOf } from "../rows.js";
 import type { Batch, Claim, Ended, Sent, Watcher } from "../store.js";
 import { taken } from "../trouble.js";
 import { createGroup, END, type GroupEntry, type Kind, machineOf, PLAN } from "./group.js";
-import { isGone, type Log } from "./log.js";
+import type { Log } from "./log.js";
+import { createWriter, type Result } from "./writer.js";
 
 /** What a batch needs of the store that keeps it. */
 export interface Surroundings {
@@ -23,17 +22,11 @@ export interface Surroundings {
   toError(cause: unknown): SeoError;
   /** The list came too late, because the batch ends: another batch of its name is begun. Returns its number of rows. */
   succeed(settings: Settings, rows: string): Promise<number>;
+  /** Removes it from the server. */
+  discard(): Promise<void>;
   /** The batch was finished, here or elsewhere. */
   left(): void;
 }
-
-interface Waiting {
-  entry: GroupEntry;
-  resolve(result: number | boolean | undefined): void;
-  reject(cause: unknown): void;
-}
-
-type Line = { from: string; number: number; entries: GroupEntry[] };
 
 export interface SharedBatch extends Batch {
   readonly log: string;
@@ -53,7 +46,6 @@ export interface SharedBatch extends Batch {
 }
 
 const MOST_RECENT = 1000;
-const AGAIN = 1000;
 
 /** The rows of a list as one text. */
 export function textOf(rows: Iterable<Row>): string {
@@ -65,8 +57,6 @@ export function textOf(rows: Iterable<Row>): string {
 /** A batch whose state is what its log says. Nothing changes it before it was read back from there. */
 export function createSharedBatch(settings: Settings, rows: string, around: Surroundings): SharedBatch {
   const { name, machine, toError } = around;
-  /** This process, in the log. */
-  const process = randomBytes(6).toString("hex");
   const group = createGroup();
   const { ledger, pages } = group;
   const mine = new Map<number, string>();
@@ -76,18 +66,14 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
   const known = new Map<number, Ended>();
   const plans: [number, string][] = [];
   const elsewhere = new Map<number, () => void>();
-  const inFlight = new Map<number, Waiting[]>();
   let recent: string[] = [];
   let watcher: Watcher | undefined;
-  let waiting: Waiting[] = [];
-  let writing: Promise<void> | undefined;
   let claims = 0;
-  let lines = 0;
-  let broken: SeoError | undefined;
   let notified = false;
   let closed = false;
   let wasFinished = false;
-  const log = around.log(takeLine);
+  const writer = createWriter({ ...around, apply, late, applied });
+  const { append, insist } = writer;
   group.apply({ list: settings, rows });
 
   const isOwn = (by: string) => machineOf(by) === machine();
@@ -111,7 +97,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     elsewhere.set(row, watcher.sent(urlOf(JSON.parse(textOfRow(row)).input), sent));
   }
 
-  function applyEntry(entry: GroupEntry): number | boolean | undefined {
+  function apply(entry: GroupEntry): Result {
     const result = group.apply(entry);
     if ("ended" in entry && result === true && entry.report !== undefined) {
       if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
@@ -124,68 +110,19 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     return result;
   }
 
-  function takeLine(text: string): void {
-    if (broken) return;
-    try {
-      const { from, number, entries } = JSON.parse(text) as Line;
-      const own = from === process ? inFlight.get(number) : undefined;
-      if (own) inFlight.delete(number);
-      for (const [index, entry] of entries.entries()) {
-        const result = applyEntry(entry);
-        own?.[index]?.resolve(result);
-        // The process had given it up when the server did not respond.
-        if (!own && "take" in entry && typeof result === "number" && isOwn(entry.by)) void leave(result, entry.by);
-      }
-    } catch (cause) {
-      const reason = `The batch ${JSON.stringify(name)} cannot be read: its log on the queue's server is damaged`;
-      broken = new SeoError("SEO_INPUT", `${reason} (${(cause as Error).message}). Send msg.reset.`);
-    }
-    if (!wasFinished && group.finished() !== undefined) {
-      wasFinished = true;
+  /** The process had given up what it has taken now. */
+  function late(entry: GroupEntry, result: Result): void {
+    if ("take" in entry && typeof result === "number" && isOwn(entry.by)) void leave(result, entry.by);
+  }
+
+  function applied(): void {
+    const hasFinished = group.finished() !== undefined;
+    if (hasFinished && !wasFinished) {
       around.left();
       if (!isOwn(group.owners.get(END) ?? "/")) watcher?.finished();
-    } else if (group.finished() === undefined) wasFinished = false;
+    }
+    wasFinished = hasFinished;
     notify();
-  }
-
-  async function writeAll(): Promise<void> {
-    await Promise.resolve();
-    while (waiting.length > 0) {
-      const some = waiting;
-      waiting = [];
-      const number = ++lines;
-      inFlight.set(number, some);
-      const line: Line = { from: process, number, entries: some.map(({ entry }) => entry) };
-      try {
-        await log.append(JSON.stringify(line));
-        if (broken) throw broken;
-      } catch (cause) {
-        inFlight.delete(number);
-        for (const { reject } of some) reject(toError(cause));
-      }
-    }
-    writing = undefined;
-  }
-
-  function append(entry: GroupEntry): Promise<number | boolean | undefined> {
-    return new Promise((resolve, reject) => {
-      if (closed || broken) return reject(broken ?? cancelled);
-      waiting.push({ entry, resolve, reject });
-      writing ??= writeAll();
-    });
-  }
-
-  /** Tries until the server has it, or the batch is closed. */
-  async function insist(entry: GroupEntry): Promise<void> {
-    while (!closed && !broken) {
-      try {
-        await append(entry);
-        return;
-      } catch (cause) {
-        if (isGone(cause)) return;
-        await sleep(AGAIN, undefined, { ref: false });
-      }
-    }
   }
 
   async function leave(key: number, by: string): Promise<void> {
@@ -214,7 +151,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     await write(page, { row: page, at: new Date(began).toISOString(), ...sent });
     while (Date.now() - began > around.stale) {
       began = Date.now();
-      await log.read().catch((cause) => {
+      await writer.read().catch((cause) => {
         throw toError(cause);
       });
       if (by === undefined || group.owners.get(page) !== by) throw taken;
@@ -238,7 +175,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     return data.toString("utf8", start, data.indexOf("\n", start));
   }
 
-  const number = (result: number | boolean | undefined) => (typeof result === "number" ? result : 0);
+  const number = (result: Result) => (typeof result === "number" ? result : 0);
 
   async function end(complete: boolean): Promise<void> {
     await delivery.settled();
@@ -270,6 +207,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     },
 
     async take(which) {
+      const broken = writer.broken();
       if (broken) throw broken;
       if (!ledger.has(which, group.planEnd())) return undefined;
       const page = await take(which);
@@ -365,7 +303,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       return number(await append({ retry: true }));
     },
     async reset() {
-      await append({ reset: true });
+      if (writer.broken()) await around.discard();
+      else await append({ reset: true });
     },
     async last() {
       const by = group.owners.get(END);
@@ -379,7 +318,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       watcher = given;
       for (const row of ledger.sent.keys()) watchRow(row);
     },
-    read: () => (broken ? Promise.resolve() : log.read()),
+    read: writer.read,
     machines: () => new Set([...group.owners.values()].map(machineOf)),
     async bury(machine) {
       await append({ gone: machine });
@@ -388,13 +327,14 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     isOpen: () => !closed && group.finished() === undefined && !ledger.dropped() && !group.owners.has(END),
     vanish() {
       closed = true;
+      writer.close();
       if (!wasFinished) watcher?.finished();
     },
     async close() {
       delivery.close();
       if (mine.size > 0) await append({ gone: machine() }).catch(() => {});
       closed = true;
-      await writing;
+      await writer.close();
     },
   };
   return batch;

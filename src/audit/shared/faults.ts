@@ -45,7 +45,8 @@ export function fromServer(cause: unknown, url: URL): SeoError {
   if (/NOPERM/.test(message)) return config("the user is not allowed to use the commands that the queue needs");
   const reason = isRedis ? undefined : refused[code];
   if (reason) return config(reason);
-  if (/^(UnsupportedPostgresVersion|SchemaVersionMismatch|SchemaMigrationRequired)Error$/.test(name))
+  if (name === "SchemaMigrationRequiredError") return config(String(refused["42501"]));
+  if (/^(UnsupportedPostgresVersion|SchemaVersionMismatch)Error$/.test(name))
     return config(
       name.startsWith("Unsupported")
         ? "PostgreSQL 13 or later is required"

@@ -29,12 +29,12 @@ export interface Server {
   queue(name: string): Queue;
   /** Fetches nothing by itself. */
   worker(name: string, lease: Lease): Worker;
-  /** Ends within two seconds, whatever the server does. */
-  close(): Promise<void>;
+  /** Ends within two seconds, whatever the server does; at once if it does not respond. */
+  close(responds?: boolean): Promise<void>;
 }
 
 /** Milliseconds that a connection, or a command, can take. */
-const PATIENCE = 5000;
+const PATIENCE = 4000;
 const GOODBYE = 2000;
 const BETWEEN = 1000;
 const DEFAULT_PREFIX = "seo-reports";
@@ -151,6 +151,8 @@ async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): 
       },
     });
     connection.on("error", () => {});
+    // BullMQ does not listen to a connection that it is using, whose end would end the process.
+    connection.pool.on("connect", (client) => client.on("error", () => {}));
     return connection;
   };
   const destroy = () => {
@@ -220,7 +222,8 @@ export async function connect(place: Place, patience = 0): Promise<Server> {
           factory,
         ) as Worker,
       ),
-    async close() {
+    async close(responds = true) {
+      if (!responds) return destroy();
       const ended = Promise.all(parts.map((part) => part.close())).then(close);
       await Promise.race([ended.catch(() => {}), sleep(GOODBYE, undefined, { ref: false })]);
       destroy();

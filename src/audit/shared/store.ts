@@ -1,4 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SeoError } from "../../errors.js";
 import type { Settings } from "../list.js";
 import type { Hooks, Store } from "../store.js";
@@ -30,9 +31,15 @@ const isName = (name: string | undefined) => (batch: SharedBatch) => name === un
 const idOf = (name: string, number: number) => `${hash("sha256", name, "hex").slice(0, 16)}-${number}`;
 const numberOf = (id: string) => Number(id.split("-")[1]);
 
-/** Waits for work to end, but not for a server that does not respond. */
-const atMost = (ms: number, work: Promise<unknown>) =>
-  Promise.race([work.catch(() => {}), new Promise((resolve) => setTimeout(resolve, ms).unref())]);
+/** Waits for work to end, but not for a server that does not respond. Returns whether it did. */
+const inTime = (work: Promise<unknown>): Promise<boolean> =>
+  Promise.race([
+    work.then(
+      () => true,
+      () => false,
+    ),
+    sleep(GOODBYE, false, { ref: false }),
+  ]);
 
 /** Opens the jobs of one node. Rejects as `toError` says. */
 export async function openStore(
@@ -90,6 +97,7 @@ export async function openStore(
       stale: lease.lockDuration / 3,
       toError,
       log: (take) => createLog(logs, data.log, async () => (await jobOf(id))?.log === data.log, take),
+      discard: () => discard(id, data.log),
       left: () => left(id),
       async succeed(settings, rows) {
         const next = await begin(data.name, settings, rows);
@@ -249,8 +257,7 @@ export async function openStore(
         await Promise.all(Array.from(batches.values(), (batch) => batch.close()));
         await machine.leave();
       };
-      await atMost(GOODBYE, end());
-      await server.close();
+      await server.close(await inTime(end()));
     },
     async remove() {
       for (const [id, batch] of batches) await discard(id, batch.log);

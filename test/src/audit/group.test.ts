@@ -94,18 +94,22 @@ describe("Machines that apply a shared log", () => {
           log.push(entry);
           const { owners, ledger } = judge.group;
           const before = new Map(owners);
+          const held = ledger.held();
           const result = judge.group.apply(entry);
           if ("sent" in entry && result === true) {
             assert.equal(before.get(entry.row), entry.by, "a machine sent for a page that it had not");
             assert.ok(!ledger.ended.has(entry.row), "a page was sent after it had ended");
           }
+          if ("left" in entry && before.get(entry.left) !== entry.by)
+            assert.deepEqual(owners, before, "a machine gave a page back that it had not");
+          if ("again" in entry) assert.equal(result, held.includes(entry.row), "a page waits again that was told");
           if ("take" in entry && typeof result === "number")
             assert.ok(entry.take === "begun" || !before.has(result), "a page was given to two machines");
         }
         for (const replica of replicas) for (const entry of log.slice(replica.read)) replica.group.apply(entry);
         for (const replica of replicas) assert.deepEqual(snapshot(replica.group), snapshot(judge.group));
       }),
-      { numRuns: 500 },
+      { numRuns: 3000 },
     );
   });
 
