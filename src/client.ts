@@ -160,7 +160,7 @@ export function createClient(options: ClientOptions) {
       const newest = ticket?.newest();
       if (newest) await queue.hold(task, newest);
       let ended: Response | SeoError = intent && ticket ? interrupted : await attempt();
-      for (;; ended = await attempt()) {
+      for (; ; ended = await attempt()) {
         const result = ticket ? await findOut(ended, ticket) : ended;
         if (!(result instanceof SeoError)) return { ...result, ...figures(), ...(reconciled && { reconciled }) };
         if (row.deletes && uncertain && result.code === "SEO_NOT_FOUND")
