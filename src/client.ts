@@ -65,7 +65,6 @@ export interface CallOptions extends SendOptions {
 
 /** Seconds that an attempt can take, unless the row or the settings say otherwise. */
 const USUAL_TIMEOUT = 30;
-const LONGEST_TIMER = 2 ** 31 - 1;
 /** The error of a request that another process was sending. It is not SEO_CANCELLED, which says that this client was closed. */
 const interrupted = new SeoError("SEO_NETWORK", "Node-RED stopped before the response was received.", {
   uncertain: true,
@@ -78,7 +77,7 @@ export type Client = ReturnType<typeof createClient>;
 /** Throws SEO_CONFIG where an option is not usable. */
 export function createClient(options: ClientOptions) {
   const { base, apiKey, timeout, concurrency, rate, size, retries, reconcile, tls, proxy } = readConfig(options);
-  const transport = createTransport(base, { apiKey, connections: concurrency, tls, proxy });
+  const transport = createTransport(base, apiKey, { connections: concurrency, tls, proxy });
   const queue = createQueue({ concurrency, rate, size });
   const common = createLane();
   const reconciler = createReconciler(
@@ -109,7 +108,7 @@ export function createClient(options: ClientOptions) {
   ): Promise<Answer> {
     const row = rowOf(type);
     const request = buildRequest(row, input, base, { method, extra });
-    const ms = Math.min((timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000, LONGEST_TIMER);
+    const ms = (timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000;
     const idempotent = row.idempotent?.(input) ?? true;
     const ticket = !idempotent && row.lookup && horizon > 0 ? reconciler.open(row.lookup, input, intent) : undefined;
     if (ticket) reconciles = true;
@@ -178,16 +177,10 @@ export function createClient(options: ClientOptions) {
       if (turn) await queue.wait(task, () => turn);
       const newest = ticket?.newest();
       if (newest) await queue.hold(task, newest);
-      let before = intent && ticket ? interrupted : undefined;
-      for (;;) {
-        const ended = before ?? (await attempt());
+      let ended: Response | SeoError = intent && ticket ? interrupted : await attempt();
+      for (; ; ended = await attempt()) {
         const result = ticket ? await findOut(ended, ticket) : ended;
-        before = undefined;
-        if (!(result instanceof SeoError)) {
-          const { statusCode, headers, body } = result;
-          const { duration, waited } = figures();
-          return { statusCode, headers, body, attempts, duration, waited, ...(reconciled && { reconciled }) };
-        }
+        if (!(result instanceof SeoError)) return { ...result, ...figures(), ...(reconciled && { reconciled }) };
         if (row.deletes && uncertain && result.code === "SEO_NOT_FOUND")
           return { statusCode: 404, headers: {}, body: null, ...figures(), alreadyDeleted: true };
         uncertain ||= row.method !== "GET" && result.details.uncertain === true;
@@ -206,8 +199,7 @@ export function createClient(options: ClientOptions) {
   /** Lists reports, a page at a time, each only when it is needed. */
   async function* pages(type: string, input: Record<string, string>, options: SendOptions = {}) {
     const get = (extra: Record<string, string>) => send(type, input, { ...options, extra });
-    for await (const { records, total, answer } of readPages(get, { id: "id", limit: 0, ahead: 0 }))
-      yield { records, total, response: answer };
+    for await (const { records, total, answer } of readPages(get)) yield { records, total, response: answer };
   }
 
   function cancel(scope: Lane | Task): void {

@@ -89,8 +89,6 @@ interface Facts {
   uncertain?: boolean | undefined;
   /** The reports that may be the one that was requested, if that is uncertain. */
   candidates?: { id: unknown; url: unknown; created_at: unknown }[] | undefined;
-  /** The service's response: JSON, or the beginning of a text. */
-  body?: unknown;
   /** Another attempt can succeed. */
   transient?: boolean | undefined;
   stage?: Stage | undefined;

@@ -33,10 +33,8 @@ export function validateInput(
   );
 }
 
-const isSecret = (row: NodeType, param: string) => kindOf(row.params[param]?.kind ?? "text").secret === true;
-
 /** The secrets in an input. */
 export const secretsOf = (row: Operation, input: Record<string, string>) =>
   Object.entries(input)
-    .filter(([param]) => isSecret(row, param))
+    .filter(([param]) => kindOf(row.params[param]?.kind ?? "text").secret)
     .map(([, text]) => text);

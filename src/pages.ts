@@ -77,7 +77,7 @@ function shapeOf(answer: Answered): Shape {
  */
 export async function* readPages<A extends Answered>(
   get: (extra: Record<string, string>) => Promise<A>,
-  { id, limit, ahead }: { id: string; limit: number; ahead: number },
+  { id = "id", limit = 0, ahead = 0 }: { id?: string; limit?: number; ahead?: number } = {},
 ): AsyncGenerator<Page<A>> {
   const seen = new Set<string>();
   // Records of a list without IDs cannot be told apart: all of them come out.

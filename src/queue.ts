@@ -125,14 +125,9 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     (next ?? message)?.start();
   }
 
-  function nextLane(): Lane | undefined {
-    for (const lane of lanes) if (isReady(lane)) return lane;
-    return undefined;
-  }
-
   /** Serves lanes in turn for as long as a request can start. */
   function pump(): void {
-    for (let lane = nextLane(); lane; lane = nextLane()) {
+    for (let lane = lanes.find(isReady); lane; lane = lanes.find(isReady)) {
       const wait = budget.wait();
       if (wait === 0) {
         serve(lane);

@@ -22,11 +22,7 @@ async function find(send: Send, list: string, url: string): Promise<{ record: Js
   const query = { ...NEWEST, search: key.length > LONGEST_SEARCH ? host : key };
   let record: Json | undefined;
   let now = Date.now();
-  for await (const { records, answer } of readPages((extra) => send(list, query, { extra }), {
-    id: "id",
-    limit: 0,
-    ahead: 0,
-  })) {
+  for await (const { records, answer } of readPages((extra) => send(list, query, { extra }))) {
     const date = Date.parse(String(answer.headers.date));
     if (!Number.isNaN(date)) now = date;
     for (const one of records as Json[])

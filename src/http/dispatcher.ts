@@ -5,21 +5,18 @@ import { type Connections, proxyFor, throughProxy } from "./proxy.js";
 const MAX_WIRE = 16 << 20;
 const CONNECT_TIMEOUT = 10_000;
 
+export interface ConnectionOptions {
+  /** How many there can be. */
+  connections: number;
+  tls?: TlsOptions | undefined;
+  proxy?: ProxyOptions | undefined;
+}
+
 /**
  * The connections to one service. `keepAlive` reuses them; `oneShot` opens one for each request, because a reused one that
  * the server closes at that moment loses the request, and nobody knows whether it took effect. Throws SEO_CONFIG.
  */
-export function createDispatcher({
-  origin,
-  connections,
-  tls = {},
-  proxy: chosen,
-}: {
-  origin: string;
-  connections: number;
-  tls?: TlsOptions | undefined;
-  proxy?: ProxyOptions | undefined;
-}) {
+export function createDispatcher(origin: string, { connections, tls = {}, proxy: chosen }: ConnectionOptions) {
   const connect = { timeout: CONNECT_TIMEOUT, ...tls };
   const limits = { maxResponseSize: MAX_WIRE, headersTimeout: 0, bodyTimeout: 0, allowH2: false };
   const proxy = proxyFor(origin, chosen);

@@ -1,12 +1,12 @@
 import { createRequire } from "node:module";
 import { setImmediate } from "node:timers/promises";
 import type { Dispatcher } from "undici";
-import type { Base, ProxyOptions, TlsOptions } from "../config.js";
+import type { Base } from "../config.js";
 import { fromCause, SeoError } from "../errors.js";
 import { secretsOf } from "../input.js";
 import type { Operation } from "../operations.js";
 import type { Lane, Task } from "../queue.js";
-import { createDispatcher } from "./dispatcher.js";
+import { type ConnectionOptions, createDispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
 import { createRedactor, unencoded } from "./redact.js";
 import type { Request } from "./request.js";
@@ -16,15 +16,10 @@ const { name, version } = createRequire(import.meta.url)("../../../package.json"
 
 /** Bytes of a body that takes long enough to parse that others notice. */
 const LARGE = 16 << 10;
+/** Milliseconds by which a timeout can be late. */
+const PRECISION = 50;
 /** Keys that are shorter are not redacted in successes, because they could match ordinary words. */
 const SHORTEST_KEY = 8;
-
-export interface TransportOptions {
-  apiKey: string;
-  connections: number;
-  tls?: TlsOptions | undefined;
-  proxy?: ProxyOptions | undefined;
-}
 
 /** A success as a flow sees it. */
 export interface Response {
@@ -35,8 +30,8 @@ export interface Response {
 }
 
 /** Sends single requests to one origin, each with the key, and ends those that take too long or are cancelled. */
-export function createTransport({ origin }: Base, { apiKey, ...connection }: TransportOptions) {
-  const dispatcher = createDispatcher({ origin, ...connection });
+export function createTransport({ origin }: Base, apiKey: string, connections: ConnectionOptions) {
+  const dispatcher = createDispatcher(origin, connections);
   // No Map: one whose entries come and go with each request keeps them from the collector of young objects.
   const inFlight: Exchange[] = [];
   const headers = {
@@ -53,25 +48,18 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
   const redactKey = <T>(value: T, texts: unknown[]): T =>
     apiKey.length >= SHORTEST_KEY && texts.some((text) => String(text).includes(core)) ? keyRedactor(value) : value;
 
-  /** One timer for all that is in flight, because most of it ends long before: it rings when the first can be overdue. */
+  /** One timer for all: most of what is in flight has ended long before it is overdue. */
   let timer: NodeJS.Timeout | undefined;
-  let ringsAt = Number.POSITIVE_INFINITY;
-  function watch({ due }: Exchange): void {
-    if (due >= ringsAt) return;
-    clearTimeout(timer);
-    ringsAt = due;
-    timer = setTimeout(abortOverdue, due - performance.now()).unref();
+  function watch(): void {
+    timer = undefined;
+    for (const exchange of inFlight) if (performance.now() >= exchange.due) exchange.abort(overdue(exchange.timeout));
+    if (inFlight.length > 0) timer = setTimeout(watch, PRECISION).unref();
   }
-  function abortOverdue(): void {
-    ringsAt = Number.POSITIVE_INFINITY;
-    for (const exchange of inFlight) {
-      if (exchange.due > performance.now()) watch(exchange);
-      else {
-        const sentence = `The service at ${origin} did not respond within ${exchange.timeout / 1000} s.`;
-        exchange.abort(new SeoError("SEO_TIMEOUT", sentence, { transient: true, stage: "time" }));
-      }
-    }
-  }
+  const overdue = (timeout: number) =>
+    new SeoError("SEO_TIMEOUT", `The service at ${origin} did not respond within ${timeout / 1000} s.`, {
+      transient: true,
+      stage: "time",
+    });
 
   return {
     /** Sends the request of a validated input, which can take `timeout` ms. Resolves with the response, or an error that holds no secret. */
@@ -84,7 +72,7 @@ export function createTransport({ origin }: Base, { apiKey, ...connection }: Tra
     ): Promise<Response | SeoError> {
       const exchange = new Exchange(task, timeout);
       inFlight.push(exchange);
-      watch(exchange);
+      timer ??= setTimeout(watch, PRECISION).unref();
       try {
         (row.idempotent ? dispatcher.oneShot : dispatcher.keepAlive).dispatch(
           {

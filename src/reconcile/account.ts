@@ -49,7 +49,8 @@ export function isAfter(record: Json, { of, rank, ids }: Watermark): boolean {
 /** The reports in a response: a list, one wrapped in `data`, or one by itself. A project has no ID. */
 export function reportsIn(body: unknown): Json[] {
   const { data = body } = Object(body) as { data?: unknown };
-  return [data].flat().filter((record): record is Json => Object(record).id !== undefined);
+  const records: unknown[] = Array.isArray(data) ? data : [data];
+  return records.filter((record): record is Json => Object(record).id !== undefined);
 }
 
 /** Remembers the latest values, in constant time: a map's first key is slow to find after many deletions. */
@@ -85,7 +86,8 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
   function observe({ body }: Pick<Response, "body">): void {
     for (const record of reportsIn(body)) {
       const { id, generated_at } = record;
-      if (typeof generated_at === "string") generated.set(id, generated_at);
+      // Most dates are known; a new text would outlive its response.
+      if (typeof generated_at === "string" && generated.get(id) !== generated_at) generated.set(id, generated_at);
       // Most records of a list.
       if (of === "id" && highest && typeof id === "number" && id < highest.rank) continue;
       if (of === "id" && !isNumber(id)) {

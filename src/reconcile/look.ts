@@ -1,4 +1,5 @@
 import { type Address, readAddress } from "../address.js";
+import type { Details } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import {
@@ -32,18 +33,14 @@ export interface Entry extends Intent {
   seenAt?: string;
 }
 
-/** A report that may be the one that was requested. */
-export interface Candidate {
-  id: unknown;
-  url: unknown;
-  created_at: unknown;
-}
+/** The reports that may be the one that was requested. */
+export type Candidates = NonNullable<Details["candidates"]>;
 
 /** What a look found out; undefined if it is too early to say. */
 export type Finding =
   | { was: "carried out"; response: Response }
   | { was: "not carried out" }
-  | { was: "undecided"; candidates: Candidate[] }
+  | { was: "undecided"; candidates: Candidates }
   | undefined;
 
 const MOST_CANDIDATES = 10;

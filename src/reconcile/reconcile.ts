@@ -4,14 +4,14 @@ import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import { createTurns, deferred } from "../turns.js";
 import { createAccount, type Reading, type Requests, reportsIn, type Watermark } from "./account.js";
-import { type Candidate, type Entry, type Intent, lookAtReport, lookInList, undecided } from "./look.js";
+import { type Candidates, type Entry, type Intent, lookAtReport, lookInList, undecided } from "./look.js";
 
 /** What became of a request whose response was lost. `after`: milliseconds since it was sent. */
 export type Outcome =
   | { was: "carried out"; response: Response; reconciled: { looks: number; after: number } }
   /** `again` is false if the service itself rejected the page: the same request would fail again. */
   | { was: "not carried out"; again: boolean }
-  | { was: "undecided"; candidates: Candidate[] };
+  | { was: "undecided"; candidates: Candidates };
 
 /** One request, from before it is sent until its outcome is known. */
 export interface Ticket {
