@@ -30,6 +30,12 @@ const unreachable: Record<string, string> = {
   ENETUNREACH: "network unreachable",
 };
 
+const words: [RegExp, string][] = [
+  [/time(d )?out/i, "timed out"],
+  [/clos|end|terminat|connect/i, "connection closed"],
+  [/LOADING/, "it is starting"],
+];
+
 /** What a driver threw, as an error that names the server, but neither user nor password. */
 export function fromServer(cause: unknown, url: URL): SeoError {
   if (cause instanceof SeoError) return cause;
@@ -51,8 +57,13 @@ export function fromServer(cause: unknown, url: URL): SeoError {
     );
   if (/CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
     return config(`TLS failed (${code || message.slice(0, 80)})`);
-  const why = unreachable[code] ?? (/time(d )?out/i.test(message) ? "timed out" : code || "connection closed");
-  return new Trouble("server", `${server} cannot be reached: ${why}.`);
+  const why = unreachable[code] ?? words.find(([pattern]) => pattern.test(message))?.[1];
+  if (why) return new Trouble("server", `${server} cannot be reached: ${why}.`);
+  const said = [url.password, url.username].reduce(
+    (text, secret) => (secret ? text.replaceAll(secret, "…") : text),
+    message,
+  );
+  return new Trouble("server", `${server} reports an error: ${said.slice(0, 200)} (${code || name}).`);
 }
 
 /** Trying again is of no use. */
