@@ -93,6 +93,7 @@ async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Pro
       throw new SeoError(
         "SEO_CONFIG",
         `The queue needs Redis ${OLDEST_REDIS.join(".")} or later; the server is Redis ${version}.`,
+        { stage: "version" },
       );
     // BullMQ reports connections that fail to the queues as well, whose errors nobody needs twice.
     const connection = new bullmq.RedisConnection(client, { shared: true, blocking: false });
