@@ -6,6 +6,7 @@ import type { Progress } from "./progress.js";
 import { type Row, readRows } from "./rows.js";
 import type { Run } from "./run.js";
 import type { Hooks, Store } from "./store.js";
+import { Trouble } from "./trouble.js";
 
 export interface AuditOptions extends Omit<Surroundings, "store" | "clock"> {
   /** Opens the place where the jobs are kept. */
@@ -28,8 +29,10 @@ interface Parts {
 }
 
 const MINUTE = 60_000;
+/** A server that cannot be reached was waited for already. */
+const SOON = 1000;
 
-/** The batches of one node. If the place where they are kept cannot be opened, that is tried again every minute. */
+/** The batches of one node. If the place where they are kept cannot be opened, that is tried again, every minute for files. */
 export function createAudit({ open, clock = realClock, ...surroundings }: AuditOptions) {
   const { failed } = surroundings;
   let closed = false;
@@ -43,7 +46,7 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
     const store = await open({
       lost(error) {
         if (!closed) failed(error);
-        void end().finally(later);
+        void end().finally(() => later());
       },
       stalled: (error) => parts?.engine.disk.stall(error),
       found: (batch) => parts?.engine.add(batch),
@@ -66,14 +69,14 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
       if (closed) return;
       if (!told) failed(error instanceof SeoError ? error : new SeoError("SEO_INPUT", String(error)));
       told = true;
-      later();
+      later(error instanceof Trouble && error.kind === "server" ? SOON : MINUTE);
     });
     return loading;
   }
 
-  function later(): void {
+  function later(ms = MINUTE): void {
     if (closed) return;
-    cancel = clock.later(MINUTE, () => {
+    cancel = clock.later(ms, () => {
       opened = start();
     });
   }
@@ -91,7 +94,7 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
     const result = turn.then(async () => {
       if (closed) throw cancelled;
       const parts = await opened;
-      await parts.store.refresh?.();
+      await parts.engine.disk.patiently(async () => parts.store.refresh?.());
       return work(parts);
     });
     turn = result.catch(() => {});
@@ -125,7 +128,7 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
     add: ({ batch: name, settings, pages, from }: NewList) =>
       inTurn(async (parts) => {
         const { engine, store } = parts;
-        const trouble = await engine.disk.wait();
+        const trouble = engine.disk.trouble();
         if (trouble) throw trouble;
         for (const one of store.broken) if (one.name === name) throw one.error;
         const rows = untilClosed(readRows(pages, from));

@@ -75,16 +75,25 @@ export function createDisk(
       }
     },
 
-    /** Waits for a server that cannot be reached, up to 30 s. Returns what still holds everything up. */
-    async wait(): Promise<Trouble | undefined> {
-      if (trouble?.kind !== "server") return trouble;
-      let stop = () => {};
-      const late = new Promise<void>((resolve) => {
-        stop = clock.later(PATIENCE, resolve);
+    /** Does something for a message. Waits for a server that cannot be reached, up to 30 s. */
+    async patiently(work: () => Promise<void> | undefined): Promise<void> {
+      let late = false;
+      const stop = clock.later(PATIENCE, () => {
+        late = true;
+        settle(({ resolve }) => resolve());
       });
-      const free = new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
-      await Promise.race([late, free]).finally(stop);
-      return trouble;
+      try {
+        for (;;) {
+          const error = await Promise.resolve(work()).catch((cause: unknown) => cause);
+          if (error === undefined) return;
+          if (closed) throw cancelled;
+          if (late || !(error instanceof Trouble) || error.kind !== "server") throw error;
+          stall(error);
+          await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
+        }
+      } finally {
+        stop();
+      }
     },
 
     /** Probes now. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import { freePort } from "../../dev/nodered.js";
+import { startSandbox } from "../../sandbox/server.js";
 import type { Stage } from "../../src/errors.js";
 import { type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, node, service, startFlow, tlsConfig } from "../support/flow.js";
@@ -97,6 +98,43 @@ for (const engine of ["redis", "postgres"] satisfies Engine[])
     it("keeps its URL out of its object, errors, statuses and the log", () => {
       for (const id of ["stored", "with-tls"]) assert.doesNotMatch(inspect(helper.getNode(id), { depth: 6 }), /canary/);
       assert.doesNotMatch(inspect([flow.log, flow.of("caught"), flow.statuses()], { depth: 20 }), /canary/);
+    });
+  });
+
+for (const engine of ["redis", "postgres"] satisfies Engine[])
+  describe(`An audit whose ${engine} server goes away`, () => {
+    const closing: (() => Promise<unknown>)[] = [];
+    after(async () => {
+      for (const close of closing.reverse()) await close();
+    });
+
+    it("waits, says so once, and continues by itself", async function () {
+      const server = await startServer(engine);
+      if (!server) return this.skip();
+      const sandbox = await startSandbox({ reports: 0, apiKey: "key-of-tests", latency: 200 });
+      closing.push(server.close, sandbox.close);
+      const wires = [["results"], ["progress"]];
+      const flow = await startFlow(
+        [service("service", sandbox.url), queue("here"), audit("audit", { queue: "here", wires })],
+        { here: { url: server.url } },
+      );
+      closing.push(flow.stop);
+      const pages = Array.from({ length: 40 }, (_, index) => `https://example.com/${index}`);
+      await flow.send("audit", { payload: pages });
+      await flow.until(() => flow.of("results").length > 3);
+      await server.stop("SIGKILL");
+      const away = "seo-reports.status.server";
+      await flow.until(() => flow.statuses("audit").some(({ text }) => text === away));
+      await flow.until(() => flow.of("caught").length > 0);
+      await server.start();
+      await flow.until(() => flow.of("progress").some(({ payload }) => (payload as { finished: boolean }).finished));
+      assert.equal(flow.of("results").length, pages.length);
+      assert.equal(new Set(sandbox.reports.list({}).map(({ url }) => url)).size, pages.length);
+      assert.equal(sandbox.reports.list({}).length, pages.length);
+      assert.equal(flow.statuses("audit").at(-1)?.fill, "green");
+      const [error, ...more] = flow.of("caught").map((msg) => failure({ caught: msg }));
+      assert.deepEqual([error?.seo.error.code, more], ["SEO_NETWORK", []]);
+      assert.match(error?.error.message ?? "", /^The queue's server 127\.0\.0\.1:\d+ cannot be reached: .+\.$/);
     });
   });
 

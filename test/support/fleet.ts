@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,6 +16,7 @@ export async function startFleet(
   queue: string,
   { latency = 60, ...options }: { latency?: number } & Partial<Orders> = {},
 ) {
+  const node = `node-${randomBytes(4).toString("hex")}`;
   const begun = new Map<string, number>();
   /** When each report was requested, in milliseconds. */
   const times: number[] = [];
@@ -38,6 +40,7 @@ export async function startFleet(
       queue,
       service: sandbox.url,
       apiKey: sandbox.apiKey,
+      node,
       batch: "spring",
       share: 4,
       lease: LEASE,

@@ -11,6 +11,7 @@ export interface Orders {
   queue: string;
   service: string;
   apiKey: string;
+  node: string;
   batch: string;
   /** The list that it adds first. */
   pages?: string[];
@@ -31,7 +32,7 @@ const say = (said: Said) => writeSync(1, `${JSON.stringify(said)}\n`);
 
 /** A process of its own that audits pages with others. It ends when it is killed, or its input ends. */
 const client = createClient({ baseUrl: orders.service, apiKey: orders.apiKey, reconcile: "2", concurrency: "8" });
-const owner = { node: "audit", service: "service", rate: orders.rate };
+const owner = { node: orders.node, service: orders.node, rate: orders.rate };
 const shared = createShared({ url: orders.queue }, owner, orders.lease);
 const audit = createAudit({
   open: shared.open,

@@ -62,8 +62,15 @@ function serve(
     url,
     port,
     async start() {
-      child = spawn(command, args, { stdio: "ignore", cwd: folder });
+      let running = false;
+      // After a kill, PostgreSQL refuses to start until its other processes have ended.
+      const launch = () => {
+        child = spawn(command, args, { stdio: "ignore", cwd: folder });
+        child.once("exit", () => running || setTimeout(launch, 200));
+      };
+      launch();
       await ready();
+      running = true;
     },
     kill: () => end("SIGKILL"),
     signal: (signal) => child?.kill(signal),

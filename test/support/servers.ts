@@ -23,6 +23,8 @@ export type Engine = "redis" | "postgres";
 
 export const PASSWORD = "canary-password-9b3e";
 
+const TRIES = 50;
+const BETWEEN = 200;
 const POSTGRES = "/usr/lib/postgresql";
 const run = promisify(execFile);
 
@@ -98,20 +100,26 @@ export async function startServer(engine: Engine): Promise<Server | undefined> {
   const port = await freePort();
   let child: ChildProcess | undefined;
 
-  async function start(): Promise<void> {
+  /** Whether the process could be started, and did not end before it was ready. */
+  async function startOnce(): Promise<boolean> {
     const [program = "", ...args] = command(folder, port);
-    child = spawn(program, args, { cwd: folder, env: environment(), stdio: "ignore", ...user });
-    let ended = false;
-    child.once("error", () => {
-      ended = true;
-    });
-    child.once("exit", () => {
-      ended = true;
-    });
+    const started = spawn(program, args, { cwd: folder, env: environment(), stdio: "ignore", ...user });
+    child = started;
+    await once(started, "spawn");
     while (!(await isReady(port))) {
-      if (ended) throw new Error(`${program} does not start.`);
+      if (started.exitCode !== null) return false;
       await sleep(20);
     }
+    return true;
+  }
+
+  /** PostgreSQL does not start before the processes of one that was killed have ended. */
+  async function start(): Promise<void> {
+    for (let tries = 0; tries < TRIES; tries++) {
+      if (await startOnce()) return;
+      await sleep(BETWEEN);
+    }
+    throw new Error(`The ${engine} server does not start.`);
   }
 
   async function stop(signal: NodeJS.Signals = "SIGINT"): Promise<void> {

@@ -1,3 +1,4 @@
+import { unescape as decode } from "node:querystring";
 import { SeoError, type Stage } from "../../errors.js";
 import { Trouble } from "../trouble.js";
 
@@ -32,6 +33,12 @@ const unreachable: Record<string, [reason: string, stage?: Stage]> = {
   ENETUNREACH: ["network unreachable"],
 };
 
+const words: [pattern: RegExp, reason: [string, Stage?]][] = [
+  [/time(d )?out/i, timedOut],
+  [/clos|end|terminat|connect/i, ["connection closed"]],
+  [/LOADING/, ["it is starting"]],
+];
+
 /** What a driver threw, as an error that names the server, but neither user nor password. */
 export function fromServer(cause: unknown, url: URL): SeoError {
   if (cause instanceof SeoError) return cause;
@@ -55,9 +62,14 @@ export function fromServer(cause: unknown, url: URL): SeoError {
     );
   if (/CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
     return config(`TLS failed (${code || message.slice(0, 80)})`, "tls");
-  const other: [string, Stage?] = /time(d )?out/i.test(message) ? timedOut : [code || "connection closed"];
-  const [why, stage = "connect"] = unreachable[code] ?? other;
-  return new Trouble("server", `${server} cannot be reached: ${why}.`, { stage });
+  const [why, stage = "connect"] = unreachable[code] ?? words.find(([pattern]) => pattern.test(message))?.[1] ?? [];
+  if (why) return new Trouble("server", `${server} cannot be reached: ${why}.`, { stage });
+  const said = [url.password, url.username]
+    .flatMap((text) => [text, decode(text)])
+    .reduce((text, secret) => (secret ? text.replaceAll(secret, "…") : text), message);
+  return new Trouble("server", `${server} reports an error: ${said.slice(0, 200)} (${code || name}).`, {
+    stage: "unknown",
+  });
 }
 
 /** Trying again is of no use. */

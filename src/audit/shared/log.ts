@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled, SeoError } from "../../errors.js";
 import type { Queue } from "./server.js";
 
@@ -5,6 +6,8 @@ import type { Queue } from "./server.js";
 const SIZE = 2000;
 const MISSING = -1;
 const UNIQUE_VIOLATION = "23505";
+/** Milliseconds. */
+const COLLISION = 4;
 
 /** A list of texts that all machines append to and read in the same order. */
 export interface Log {
@@ -66,7 +69,10 @@ export function createLog(
       } catch (cause) {
         const { code } = Object(cause);
         // Another machine's row came in between.
-        if (code === UNIQUE_VIOLATION) continue;
+        if (code === UNIQUE_VIOLATION) {
+          await sleep(Math.random() * COLLISION);
+          continue;
+        }
         if (code !== MISSING) throw cause;
         if (!(await exists())) throw gone;
         await queue.add("log", {}, { jobId: id });
