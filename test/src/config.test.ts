@@ -33,6 +33,7 @@ describe("A base URL", () => {
     "example.com": SCHEME,
     "localhost:8787": SCHEME,
     "ftp://example.com": SCHEME,
+    "x-https://example.com": SCHEME,
     "https://": INVALID,
     "https://exa mple": INVALID,
     "https://u:secret@example.com": USER,

@@ -40,12 +40,14 @@ describe("A lost response", () => {
   };
 
   before(() => {
+    started.clear();
+    unhandled.length = 0;
     goOn = stopBackOff();
     process.on("unhandledRejection", note);
   });
 
   after(async () => {
-    for (const { account, client } of opened) {
+    for (const { account, client } of opened.splice(0)) {
       await client.close();
       await account.close();
     }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { type Client, createClient } from "../../src/client.js";
+import { SeoError } from "../../src/errors.js";
 import { decide, type Existing, isNewer } from "../../src/existing.js";
 import { submit } from "../../src/submit.js";
 
@@ -133,5 +134,70 @@ describe("Submitting a page", () => {
     client = createClient({ baseUrl: sandbox.url, apiKey: "wrong", retries: "0" });
     const error = await submit(client, STORE, { url: "https://x.example.com", existing: "return" }).catch((one) => one);
     assert.deepEqual([error.code, error.details.attempts, sent()], ["SEO_UNAUTHORIZED", 1, "GET"]);
+  });
+});
+
+describe("The search for the report of a page", () => {
+  const NOW = "Sun, 01 Jan 2023 00:00:00 GMT";
+  const url = "https://example.com/a";
+  const report = (id: number, day: number, page = "example.com/a") => ({
+    ...{ id, url: page, generated_at: `2022-12-${String(day).padStart(2, "0")}T00:00:00Z` },
+  });
+
+  /** A client whose list has these pages. Each request takes 10 ms, of which it waits 2. */
+  function open(pages: object[][], { date = NOW, showFails = false } = {}) {
+    const sent: [type: string, input: Record<string, string>][] = [];
+    const send: Client["send"] = async (type, input, { extra } = {}) => {
+      sent.push([type, input]);
+      if (type.endsWith("show") && showFails) throw new SeoError("SEO_NETWORK", "Lost.", { attempts: 3 });
+      const page = Number(extra?.page ?? 1);
+      const meta = { current_page: page, last_page: pages.length, total: pages.flat().length };
+      const body = type.endsWith("list") ? { data: pages[page - 1], meta } : { data: { id: 1 } };
+      return { statusCode: 200, headers: { date }, body, attempts: 1, duration: 10, waited: 2 };
+    };
+    const fake = { send, inTurn: (_: string, __: unknown, work: () => unknown) => work() } as unknown as Client;
+    return { sent, submit: (input: object) => submit(fake, STORE, { url, existing: "return", ...input }) };
+  }
+
+  it("is for the page's address, or for its host if that is too long", async () => {
+    for (const [length, search] of [
+      [200, `example.com/${"x".repeat(188)}`],
+      [201, "example.com"],
+    ] as const) {
+      const { sent, submit } = open([[]]);
+      await submit({ url: `https://example.com/${"x".repeat(length - 12)}` });
+      assert.deepEqual(sent[0]?.[1], {
+        ...{ search, search_by: "url", sort_by: "generated_at", sort: "desc", per_page: "100" },
+      });
+    }
+  });
+
+  it("ends with the first page of the list that has it, and takes the newest there", async () => {
+    const { sent, submit } = open([
+      [report(9, 9, "example.com/a/b")],
+      [report(3, 5), report(4, 7), report(5, 6)],
+      [report(6, 8)],
+    ]);
+    const { attempts, duration, waited, outcome } = await submit({});
+    assert.deepEqual(
+      sent.map(([type]) => type),
+      ["seo-report-list", "seo-report-list", "seo-report-show"],
+    );
+    assert.deepEqual(sent[2]?.[1], { reportId: "4" });
+    assert.deepEqual([attempts, duration, waited, outcome], [3, 30, 6, "fresh"]);
+  });
+
+  it("measures its age by the service's clock, or by its own if the service has none", async () => {
+    const pages = [[report(1, 31)]];
+    assert.equal((await open(pages).submit({ maxAge: "2" })).outcome, "fresh");
+    assert.equal((await open(pages).submit({ maxAge: "0" })).outcome, "created");
+    assert.equal((await open(pages, { date: "" }).submit({ maxAge: "2" })).outcome, "created");
+  });
+
+  it("counts in an error the attempts before it", async () => {
+    const error = await open([[report(1, 31)]], { showFails: true })
+      .submit({})
+      .catch((one) => one);
+    assert.deepEqual([error.code, error.details.attempts], ["SEO_NETWORK", 4]);
   });
 });

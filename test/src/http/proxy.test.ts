@@ -87,6 +87,7 @@ describe("A proxy", () => {
       open(proxy.url);
       for (let i = 0; i < 3; i++) await store();
       assert.deepEqual([server.requests.length, proxy.connections], [3, 3]);
+      assert.ok(proxy.asked.every(({ authorization }) => authorization === undefined));
     });
 
     it(`loses its connections when the client closes: ${scheme}`, async () => {

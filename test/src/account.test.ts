@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { readAddress } from "../../src/address.js";
+import { SeoError } from "../../src/errors.js";
+import { createAccount } from "../../src/reconcile/account.js";
+
+const LIST = "seo-report-list";
+const FRESH = 300_000;
+type Json = Record<string, unknown>;
+
+const response = (data: unknown) => ({ statusCode: 200, headers: {}, body: { data } });
+const dated = (id: unknown, second: number): Json => ({ id, created_at: new Date(second * 1000).toISOString() });
+const at = (second: number) => second * 1000;
+
+/** An account whose short list is `short`, and whose list has these pages. */
+function open(short: unknown = [], pages: { records: Json[]; total?: number }[] = []) {
+  const asked: [type: string, input: Record<string, string>][] = [];
+  let now = 1_000_000;
+  let read = 0;
+  const account = createAccount(
+    {
+      async request(type, input) {
+        asked.push([type, input]);
+        if (short instanceof Error) throw short;
+        return response(short);
+      },
+      async *pages(type, input) {
+        asked.push([type, input]);
+        for (const { records, total } of pages) {
+          read++;
+          yield { records, total, response: response(records) };
+        }
+      },
+    },
+    () => now,
+  );
+  return {
+    ...account,
+    asked,
+    read: () => read,
+    pass: (ms: number) => {
+      now += ms;
+    },
+    observe: (...records: Json[]) => account.observe(response(records)),
+    readAfter: (watermark: object) => account.readAfter(LIST, watermark as never),
+  };
+}
+
+describe("The newest report of an account", () => {
+  it("is not known before a list was read, however many reports were shown", async () => {
+    const { newest, observe, findNewest } = open([{ id: 9 }]);
+    observe({ id: 12 }, { id: 11 });
+    assert.equal(newest(), undefined);
+    await findNewest(LIST);
+    assert.deepEqual(newest(), { of: "id", rank: 12, ids: ["12"] });
+    observe({ id: 14 }, { id: 13 }, { id: 7 });
+    assert.deepEqual(newest(), { of: "id", rank: 14, ids: ["14"] });
+  });
+
+  it("is none if the list is empty, and not known if the response is no list or an error", async () => {
+    for (const [short, newest] of [
+      [[], { rank: 0, ids: [] }],
+      [{ message: "No." }, undefined],
+      [new SeoError("SEO_SERVER", "No."), undefined],
+    ] as const) {
+      const account = open(short);
+      await account.findNewest(LIST);
+      assert.deepEqual(account.newest(), newest);
+    }
+  });
+
+  it("is read from one short list for all that ask, and again after five minutes", async () => {
+    for (const short of [[{ id: 1 }], new SeoError("SEO_SERVER", "No.")]) {
+      const { asked, findNewest, pass } = open(short);
+      await Promise.all([findNewest(LIST), findNewest(LIST)]);
+      assert.deepEqual(asked, [[LIST, { sort_by: "id", sort: "desc", per_page: "10" }]]);
+      pass(FRESH - 1);
+      await findNewest(LIST);
+      assert.equal(asked.length, 1);
+      pass(1);
+      await findNewest(LIST);
+      assert.equal(asked.length, 2);
+    }
+  });
+
+  it("is known for longer if a message gets a new one", async () => {
+    const { asked, findNewest, pass, claim, observe } = open([{ id: 1 }]);
+    await findNewest(LIST);
+    pass(FRESH - 1);
+    observe({ id: 2 });
+    claim({ id: 2 }, readAddress("example.com"));
+    pass(FRESH - 1);
+    await findNewest(LIST);
+    assert.equal(asked.length, 1);
+  });
+
+  it("is all of the last second, by creation date, if any ID is not a number", async () => {
+    const { newest, observe, findNewest } = open([]);
+    await findNewest(LIST);
+    observe({ id: 5 });
+    observe(dated("a", 1), dated("7", 3), dated("b", 3), dated("7", 3));
+    await findNewest(LIST);
+    observe(dated("c", 2));
+    assert.equal(newest(), undefined, "not known until it is read again");
+    const other = open([dated("a", 1), dated("7", 3), dated("b", 3), dated("7", 3), dated("c", 2)]);
+    await other.findNewest(LIST);
+    assert.deepEqual(other.newest(), { of: "created_at", rank: at(3), ids: ["7", "b"] });
+  });
+});
+
+describe("The reports of an account", () => {
+  it("are claimed by a response or by an earlier process", () => {
+    const { claim, claimAll, isClaimed } = open();
+    claim({ id: 1 }, readAddress("example.com"));
+    claimAll(["2", "x"]);
+    assert.deepEqual(
+      [1, "1", 2, "x", 3].map((id) => isClaimed({ id })),
+      [true, true, true, true, false],
+    );
+  });
+
+  it("are listed under the page's address and where it redirected the last time", () => {
+    const { claim, namesOf } = open();
+    const page = readAddress("example.com/old");
+    assert.deepEqual(namesOf(page), ["example.com/old"]);
+    claim({ id: 1, url: "https://example.com/new" }, page);
+    assert.deepEqual(namesOf(page), ["example.com/old", "example.com/new"]);
+    claim({ id: 2, url: 7 }, page);
+    assert.deepEqual(namesOf(page), ["example.com/old", "example.com/new"]);
+  });
+
+  it("keep their last date, the latest 10,000 at least", () => {
+    const { observe, generatedAt } = open();
+    observe({ id: 1, generated_at: "first" }, { id: "x", generated_at: "text" }, { id: 2, generated_at: 7 });
+    assert.deepEqual([generatedAt("1"), generatedAt("x"), generatedAt("2")], ["first", "text", undefined]);
+    for (let id = 10; id < 10_000; id++) observe({ id, generated_at: "later" });
+    assert.equal(generatedAt("1"), "first");
+    for (let id = 10; id < 30_010; id++) observe({ id, generated_at: "later" });
+    assert.deepEqual([generatedAt("1"), generatedAt("30009"), generatedAt("20010")], [undefined, "later", "later"]);
+  });
+
+  const after = { of: "id", rank: 5, ids: ["5"] };
+  it("after a watermark are read until a page passes it", async () => {
+    const pages = [[9, 8], [7, 6], [5, 4], [3]].map((ids) => ({ records: ids.map((id) => ({ id })), total: 7 }));
+    const { readAfter, read, asked } = open([], pages);
+    const { records } = await readAfter(after);
+    assert.deepEqual([records, read()], [[{ id: 9 }, { id: 8 }, { id: 7 }, { id: 6 }], 3]);
+    assert.deepEqual(asked, [[LIST, { sort_by: "id", sort: "desc", per_page: "25" }]]);
+  });
+
+  it("of the watermark's own second are read, too", async () => {
+    const records = [dated("c", 9), dated("b", 3), dated("a", 3), dated("z", 2)];
+    const { readAfter } = open([], [{ records: records.slice(0, 2) }, { records: records.slice(2) }]);
+    const found = await readAfter({ of: "created_at", rank: at(3), ids: ["a"] });
+    assert.deepEqual(found.records, records.slice(0, 2));
+  });
+
+  for (const [name, pages, error] of [
+    ["is not sorted", [[1, 2]], "The list of reports is not sorted by date."],
+    ["has an ID that is not a number", [[9, "x"]], "The list of reports is not sorted by date."],
+    ["becomes shorter", [[9, 8], [7]], "The list of reports became shorter while it was read."],
+  ] as const)
+    it(`are not known if the list ${name}`, async () => {
+      const listed = pages.map((ids, i) => ({ records: ids.map((id) => ({ id })), total: 10 - i }));
+      await assert.rejects(open([], listed).readAfter(after), { code: "SEO_RESPONSE", message: error });
+    });
+});

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import type { SeoError } from "../../src/errors.js";
+import { secretsOf, validateInput } from "../../src/input.js";
+import { operations } from "../../src/operations.js";
+
+const show = operations["seo-report-show"];
+const from = { reportId: "msg.payload" };
+
+describe("The main parameter of an input", () => {
+  for (const [value, id] of [
+    [9, "9"],
+    ["9", "9"],
+    [{ id: 7, url: "example.com" }, "7"],
+    [{ reportId: 8 }, "8"],
+    [{ data: { id: 4 } }, "4"],
+  ])
+    it(`is taken out of what contains it: ${JSON.stringify(value)}`, () =>
+      assert.deepEqual(validateInput(show, { reportId: value }, from), { reportId: id }));
+
+  for (const [value, place] of [
+    [undefined, "msg.payload is blank"],
+    [null, "msg.payload is blank"],
+    [" ", "msg.payload is blank"],
+    [{}, "msg.payload.id is blank"],
+    [{ id: null }, "msg.payload is blank"],
+    [{ report: { id: 3 } }, "msg.payload.id is blank"],
+  ])
+    it(`is missing where it was looked for: ${JSON.stringify(value)}`, () =>
+      assert.throws(
+        () => validateInput(show, { reportId: value }, from),
+        ({ code, message }: SeoError) => {
+          assert.deepEqual([code, message], ["SEO_INPUT", `reportId is required; ${place}.`]);
+          return true;
+        },
+      ));
+
+  it("is named like the others if their places are not known", () => {
+    const store = operations["seo-report-store"];
+    for (const [places, error] of [
+      [{}, /^url is required; url\.url is blank\. privacy must be .*; privacy is "x"\.$/],
+      [
+        { url: "msg.row", privacy: "msg.p" },
+        /^url is required; msg\.row\.url is blank\. privacy must be .*; msg\.p is "x"\.$/,
+      ],
+    ] as const)
+      assert.throws(() => validateInput(store, { url: {}, privacy: "x" }, places), error);
+    assert.deepEqual(validateInput(operations["seo-project-list"], { search: "x" }, {}), { search: "x" });
+  });
+});
+
+describe("The secrets of an input", () => {
+  it("are its passwords", () =>
+    assert.deepEqual(secretsOf(operations["seo-report-store"], { password: "a", url: "b", unknown: "c" }), ["a"]));
+});
+
+describe("The error of an input", () => {
+  it("quotes at most 60 characters of a value", () => {
+    for (const [length, quoted] of [
+      [60, `"${"x".repeat(60)}"`],
+      [61, `"${"x".repeat(60)}…"`],
+    ] as const)
+      assert.throws(
+        () => validateInput(operations["seo-report-list"], { result: "x".repeat(length) }, {}),
+        ({ message }: SeoError) => message.endsWith(`; result is ${quoted}.`),
+      );
+  });
+
+  it("names a conflict beside an invalid value of another parameter", () =>
+    assert.throws(
+      () => validateInput(operations["seo-report-store"], { password: "s", privacy: 0 }, {}),
+      /^url is required; .* privacy must be 2 \(Password\) if password is set; privacy is "0"\.$/,
+    ));
+});

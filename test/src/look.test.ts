@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import { readAddress } from "../../src/address.js";
+import { type Lookup, operations } from "../../src/operations.js";
+import { createAccount } from "../../src/reconcile/account.js";
+import { type Entry, lookAtReport, lookInList, undecided } from "../../src/reconcile/look.js";
+
+const HEADER = Date.UTC(2026, 0, 2, 12, 0, 5);
+/** Five seconds before the look, less a second, because a Date header has whole seconds. */
+const SENT = HEADER - 6000;
+const DAY = 86_400_000;
+const zoned = (ms: number) => new Date(ms).toISOString();
+const bare = (ms: number) => zoned(ms).slice(0, 19).replace("T", " ");
+const offset = (ms: number, sign: string) => `${zoned(ms - 7_200_000).slice(0, 19)}${sign}`;
+
+/** How a look at an update ends if the service shows the report with `shown`, and `known` was its date before it was sent. */
+async function look(shown: unknown, known?: string, { decides = true, seenAt = undefined as string | undefined } = {}) {
+  const asked: unknown[] = [];
+  const entry: Entry = {
+    lookup: operations["seo-report-update"].lookup as Lookup,
+    input: { reportId: "7" },
+    address: readAddress("7"),
+    sentAt: 10_000,
+    generatedAt: known,
+    ...(seenAt !== undefined && { seenAt }),
+  };
+  const body = { data: { id: 7, url: "example.com", created_at: "c", generated_at: shown } };
+  const requests = {
+    request: async (...all: unknown[]) => {
+      asked.push(all);
+      return { statusCode: 200, headers: { date: new Date(HEADER).toUTCString() }, body };
+    },
+    pages: () => assert.fail("no list"),
+  };
+  const finding = await lookAtReport(requests, () => 15_000, entry, decides);
+  assert.deepEqual(asked, [["seo-report-show", { reportId: "7" }]]);
+  assert.equal(entry.seenAt, seenAt ?? String(shown));
+  return finding?.was;
+}
+
+describe("An update whose response was lost", () => {
+  const before = zoned(SENT - 3_600_000);
+  const rows: [title: string, shown: unknown, known: string | undefined, was: string][] = [
+    ["its date moved", zoned(SENT - 60_000), before, "carried out"],
+    ["its date moved, without a time zone", bare(SENT - 60_000), bare(SENT - 70_000), "carried out"],
+    ["its date did not move", before, before, "not carried out"],
+    ["its date moved to more than a day ago", zoned(SENT - DAY - 1000), before, "not carried out"],
+    ["no date was known, and it is that of sending", zoned(SENT), undefined, "carried out"],
+    ["no date was known, and it is before sending", zoned(SENT - 1), undefined, "undecided"],
+    ["no date was known, and it is a minute after the look", zoned(HEADER + 60_000), undefined, "carried out"],
+    ["no date was known, and it is later", zoned(HEADER + 60_001), undefined, "undecided"],
+    ["no date was known, and it is a day before sending", zoned(SENT - DAY), undefined, "undecided"],
+    ["no date was known, and it is more than a day before", zoned(SENT - DAY - 1), undefined, "not carried out"],
+    ["no date was known, and it has no time zone", bare(SENT + 1000), undefined, "undecided"],
+    ["no date was known, and its zone is two hours behind", offset(SENT + 1000, "-02:00"), undefined, "carried out"],
+    [
+      "no date was known, and its zone is written without a colon",
+      offset(SENT + 1000, "-0200"),
+      undefined,
+      "carried out",
+    ],
+    ["it has no date", null, undefined, "undecided"],
+  ];
+  for (const [title, shown, known, was] of rows)
+    it(`is ${was} if ${title}`, async () => {
+      assert.equal(await look(shown, known), was);
+      const early = await look(shown, known, { decides: false });
+      assert.equal(early, was === "carried out" ? was : undefined, "only the deciding look proves the contrary");
+    });
+
+  it("is carried out if its date moved since the first look", async () => {
+    assert.equal(await look(bare(SENT + 1000), undefined, { seenAt: bare(SENT - 60_000) }), "carried out");
+    assert.equal(await look(bare(SENT + 1000), undefined, { seenAt: bare(SENT + 1000) }), "undecided");
+  });
+});
+
+describe("An undecided outcome", () => {
+  it("names the ten oldest candidates of a list that is newest first", () => {
+    const records = Array.from({ length: 12 }, (_, i) => ({ id: 12 - i, url: "u", created_at: "c", score: 1 }));
+    assert.deepEqual(undecided(records), {
+      was: "undecided",
+      candidates: records.slice(2).map(({ id }) => ({ id, url: "u", created_at: "c" })),
+    });
+  });
+});
+
+describe("A store whose response was lost", () => {
+  const PAGE = "example.com/a";
+  const listed = { statusCode: 200, headers: {}, body: {} };
+  const report = (id: number, url: string, more = {}) => ({ id, url, created_at: "c", privacy: 0, ...more });
+
+  function open({ fails = false } = {}) {
+    const asked: unknown[][] = [];
+    const requests = {
+      request: async (...all: unknown[]) => {
+        asked.push(all);
+        if (fails) throw new Error("No.");
+        return { ...listed, body: "shown" };
+      },
+      pages: () => assert.fail("no list"),
+    };
+    const account = createAccount(requests, () => 0);
+    const entries = new Set<Entry>();
+    const enter = (url: string, more: Partial<Entry> & { input?: Record<string, string> } = {}): Entry => {
+      const lookup = operations["seo-report-store"].lookup as Lookup;
+      const watermark = { of: "id", rank: 5, ids: ["5"] } as const;
+      const entry = {
+        lookup,
+        address: readAddress(url),
+        sentAt: 0,
+        watermark: { ...watermark, ids: ["5"] },
+        input: {},
+        ...more,
+      };
+      entries.add(entry);
+      return entry;
+    };
+    const look = (entry: Entry, records: object[], decides = true, response: typeof listed | null = listed) =>
+      lookInList(
+        account,
+        requests,
+        entries,
+        entry,
+        { records: records as never, response: response ?? undefined },
+        decides,
+      );
+    return { account, asked, enter, entries, look };
+  }
+
+  it("was not carried out if nothing new is listed, which only the deciding look proves", async () => {
+    const { enter, look } = open();
+    const entry = enter(PAGE);
+    assert.deepEqual(await look(entry, [report(5, PAGE)]), { was: "not carried out" });
+    assert.equal(await look(entry, [report(5, PAGE)], false), undefined);
+  });
+
+  it("was carried out if its page's report is listed, which is then claimed", async () => {
+    const { account, asked, enter, look } = open();
+    const records = [report(8, PAGE), report(7, PAGE), report(6, "example.com/b")];
+    assert.deepEqual(await look(enter(PAGE), records, false), {
+      was: "carried out",
+      response: { ...listed, body: "shown" },
+    });
+    assert.deepEqual(asked, [["seo-report-show", { reportId: "7" }]]);
+    assert.deepEqual(records.map(account.isClaimed), [false, true, false]);
+  });
+
+  it("has the listed record if it cannot be shown, or else stays undecided", async () => {
+    const { enter, look } = open({ fails: true });
+    const record = report(6, PAGE);
+    assert.deepEqual(await look(enter(PAGE), [record]), {
+      was: "carried out",
+      response: { ...listed, body: { data: record } },
+    });
+    const other = open({ fails: true });
+    const { id, url, created_at } = record;
+    const lost = await other.look(other.enter(PAGE), [record], true, null);
+    assert.deepEqual(lost, { was: "undecided", candidates: [{ id, url, created_at }] });
+  });
+
+  for (const [input, privacy, request] of [
+    [{ privacy: "1" }, 0, ["seo-report-update", { reportId: "6", privacy: "1" }]],
+    [{ privacy: "2", password: "p" }, null, ["seo-report-update", { reportId: "6", privacy: "2", password: "p" }]],
+    [{ privacy: "1" }, 1, ["seo-report-show", { reportId: "6" }]],
+    [{ privacy: "0" }, null, ["seo-report-show", { reportId: "6" }]],
+    [{}, 1, ["seo-report-show", { reportId: "6" }]],
+  ] as const)
+    it(`gets the privacy that was requested: ${JSON.stringify(input)}, listed ${privacy}`, async () => {
+      const { asked, enter, look } = open();
+      await look(enter(PAGE, { input }), [report(6, PAGE, { privacy })]);
+      assert.deepEqual(asked, [request]);
+    });
+
+  it("is undecided if another new report is unexplained, of which each open request explains one", async () => {
+    const { enter, look, account, entries } = open();
+    const entry = enter(PAGE);
+    const [newer, older] = [report(8, "example.com/b"), report(7, "example.com/b")];
+    const candidate = ({ id, url, created_at }: typeof older) => ({ id, url, created_at });
+    assert.deepEqual(await look(entry, [newer, older]), {
+      was: "undecided",
+      candidates: [newer, older].map(candidate),
+    });
+    const other = enter("example.com/b");
+    assert.deepEqual(await look(entry, [newer, older]), { was: "undecided", candidates: [candidate(older)] });
+    assert.deepEqual(await look(entry, [newer]), { was: "not carried out" });
+    other.watermark = undefined;
+    assert.equal((await look(entry, [newer]))?.was, "undecided", "a request that was not sent explains none");
+    entries.delete(other);
+    account.claimAll(["8"]);
+    assert.deepEqual(await look(entry, [newer]), { was: "not carried out" });
+  });
+
+  it("waits for requests in flight, whose response can claim its report", async () => {
+    const { enter, look, account, entries } = open();
+    const entry = enter(PAGE);
+    const answered = Promise.resolve().then(() => account.claimAll(["6"]));
+    enter("example.com/old", { answered });
+    assert.deepEqual(await look(entry, [report(6, PAGE)]), { was: "not carried out" });
+    const ended = enter(PAGE);
+    enter("example.com/old", {
+      answered: Promise.resolve()
+        .then(() => entries.delete(ended))
+        .then(() => {}),
+    });
+    assert.equal(await look(ended, [report(7, PAGE)]), undefined, "it was cancelled meanwhile");
+  });
+});
