@@ -16,6 +16,7 @@ declare const driver: Driver;
 
 const SERVICE = "pictured-service";
 const BUSY = "pictured-busy-service";
+const QUEUE = "pictured-queue";
 const out = join(root, "docs/pictures");
 const table = nodeTypes;
 const themes = ["light", "dark"] as const;
@@ -33,6 +34,7 @@ const workspace = [
   { id: "flow", type: "tab", label: "Statuses" },
   { id: SERVICE, type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}" },
   { id: BUSY, type: "seo-service", name: "", baseUrl: busy.url },
+  { id: QUEUE, type: "seo-queue", name: "", prefix: "seo-reports", tls: "" },
   ...Object.entries(states).flatMap(([type, more], row) => {
     const place = { z: "flow", y: 60 + 60 * row };
     const when = { repeat: more.service ? "0.5" : "", crontab: "", once: true, onceDelay: 1 };
@@ -62,6 +64,7 @@ const gallery = () => {
       "SEO service, Advanced",
       "The edit dialog of the SEO service node with its advanced settings",
     ],
+    ["seo-queue", "SEO queue", "The edit dialog of the SEO queue node"],
     ...Object.entries(table).map(([type, { title }]): [string, string, string] => [
       type,
       title,
@@ -138,6 +141,11 @@ try {
   await dialog("seo-service");
   await page.locator(".seo-form summary").click();
   await dialog("seo-service-advanced");
+  await page.evaluate(() => driver.close("cancel"));
+  await page.evaluate((queue) => RED.editor.editConfig("", "seo-queue", queue), QUEUE);
+  await page.locator("#node-config-input-url").fill("redis://localhost:6379");
+  await page.locator(".seo-form summary").click();
+  await dialog("seo-queue");
   await page.evaluate(() => driver.close("cancel"));
   for (const type of Object.keys(table)) {
     await page.evaluate((id) => driver.open(id), type);

@@ -25,8 +25,15 @@ export function nodeRed(): { name: string; version: string; script: string } {
   return { name, version, script: join(dirname(manifest), "red.js") };
 }
 
-/** Packs the built package and installs it into a user directory, as the palette manager would, beside what is there. */
-export async function installPackage(userDir: string): Promise<void> {
+const { peerDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  peerDependencies: Record<string, string>;
+};
+
+/**
+ * Packs the built package and installs it into a user directory, as the palette manager would, beside what is there, and with
+ * some of its optional packages.
+ */
+export async function installPackage(userDir: string, optional: string[] = []): Promise<void> {
   mkdirSync(userDir, { recursive: true });
   const manifest = join(userDir, "package.json");
   if (!existsSync(manifest))
@@ -36,7 +43,8 @@ export async function installPackage(userDir: string): Promise<void> {
   const packed = JSON.parse(stdout) as { filename: string }[] | Record<string, { filename: string }>;
   const [{ filename } = { filename: "" }] = Object.values(packed);
   const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--omit=dev"];
-  await npm("install", "--prefix", userDir, ...quietly, join(userDir, filename));
+  const versions = optional.map((name) => `${name}@${peerDependencies[name]}`);
+  await npm("install", "--prefix", userDir, ...quietly, join(userDir, filename), ...versions);
   rmSync(join(userDir, filename));
 }
 

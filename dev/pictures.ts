@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { startSandbox } from "../sandbox/server.js";
 import { launch, needChromium } from "../test/support/chromium.js";
 import type { Editor } from "../test/support/driver.js";
+import { startServer } from "../test/support/servers.js";
 import { installStandIns } from "../test/support/standins.js";
 import { linkPackage, root, startNodeRed } from "./nodered.js";
 
@@ -71,12 +72,13 @@ linkPackage(userDir);
 installStandIns(userDir);
 mkdirSync(out, { recursive: true });
 const sandbox = await startSandbox();
+const redis = await startServer("redis");
 const nodeRed = await startNodeRed(userDir, {
   env: {
     SEO_BASE_URL: sandbox.url,
     SEO_API_KEY: sandbox.apiKey,
     SLACK_WEBHOOK_URL: sandbox.url,
-    MQTT_URL: "mqtt://127.0.0.1:9",
+    SEO_QUEUE_URL: redis?.url ?? "",
   },
 });
 const browser = await launch(chromium);
@@ -112,5 +114,6 @@ try {
 } finally {
   await browser.close();
   await Promise.all([nodeRed.stop(), sandbox.close()]);
+  await redis?.close();
   rmSync(userDir, { recursive: true, force: true });
 }

@@ -15,13 +15,13 @@ async function start(): Promise<void> {
   const options = readOptions(process.argv.slice(2), SANDBOX, "npm start --");
   if (!options) return;
   const lock = lockFolder(userDir);
-  const { SEO_BASE_URL, SEO_API_KEY } = process.env;
+  const { SEO_BASE_URL, SEO_API_KEY, SEO_QUEUE_URL = "redis://127.0.0.1:6379" } = process.env;
   const real = SEO_BASE_URL !== undefined && SEO_API_KEY !== undefined;
   if (!real && (SEO_BASE_URL || SEO_API_KEY))
     say("Using the sandbox. To use a real service, set both SEO_BASE_URL and SEO_API_KEY.");
 
   say("Installing the package into .sandbox, as the palette manager would…");
-  await installPackage(userDir);
+  await installPackage(userDir, ["bullmq", "ioredis"]);
   const flows = join(userDir, "flows.json");
   if (!existsSync(flows)) {
     copyFileSync(join(root, "examples/01 - First report.json"), flows);
@@ -33,7 +33,7 @@ async function start(): Promise<void> {
     userDir,
     {
       port: 1880,
-      ...(sandbox && { env: { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey } }),
+      env: { SEO_QUEUE_URL, ...(sandbox && { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey }) },
       print: (line) => /\[error\]/.test(line) && say(line),
       spawned: lock.share,
     },

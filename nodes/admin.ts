@@ -1,48 +1,34 @@
 import type { NodeAPI } from "node-red";
 import type { Client } from "../src/client.js";
-import { SeoError } from "../src/errors.js";
-import { variableIn } from "../src/kinds.js";
-import { rowOf } from "../src/operations.js";
-import { impatient, openClient, type ServiceNode } from "./service.js";
+import type { Diagnosis } from "../src/diagnose.js";
+import { type ConfigType, rowOf } from "../src/operations.js";
+import { readDraft } from "./config.js";
+import { readPlace } from "./queue.js";
+import { openClient } from "./service.js";
 
-/** The editor shows and sends this instead of a stored key. */
-const PLACEHOLDER = "__PWRD__";
 const SUGGESTIONS = 25;
+/** How long somebody waits at a dialog: seconds, and no retry. */
+const impatient = { timeout: "10", retries: "0" };
 
-/** The settings of a service in the editor, deployed or not. */
-interface Draft {
-  id?: string;
-  baseUrl?: string;
-  apiKey?: string;
-  tls?: string;
-  proxy?: string;
+type Values = Record<string, unknown>;
+
+/** Does something with a client for the settings in an edit dialog. */
+async function withClient<Value>(settings: Values, work: (client: Client) => Promise<Value>): Promise<Value> {
+  const client = await openClient({ ...settings, ...impatient });
+  return work(client).finally(() => client.close());
 }
 
-/** Resolves an environment variable as a deploy would. */
-function expand(RED: NodeAPI, node: ServiceNode | null, value = ""): unknown {
-  const name = variableIn(value);
-  if (!name) return value;
-  return RED.util.evaluateNodeProperty(name, "env", node ?? ({} as never), {}) || value;
-}
-
-/**
- * A client for the settings in the edit dialog. The stored key is used only with the base URL, proxy and TLS configuration
- * that were deployed with it.
- */
-async function openDraft(RED: NodeAPI, draft: Draft): Promise<Client> {
-  const node = RED.nodes.getNode(String(draft.id ?? "")) as ServiceNode | null;
-  const baseUrl = expand(RED, node, draft.baseUrl);
-  if (draft.apiKey !== undefined && draft.apiKey !== PLACEHOLDER) {
-    return openClient(
-      RED,
-      { ...impatient, baseUrl, tls: draft.tls ?? "", proxy: draft.proxy ?? "" },
-      expand(RED, node, draft.apiKey),
-    );
-  }
-  const sentence = "The API key has not been deployed yet. Enter it again, or deploy first.";
-  if (!node?.probe) throw new SeoError("SEO_CONFIG", sentence, { stage: "stored" });
-  return node.probe({ ...draft, baseUrl });
-}
+/** How the connection of each config node is tested. */
+const tests: Record<ConfigType, (settings: Values) => Promise<Diagnosis>> = {
+  async "seo-service"(settings) {
+    const { diagnose } = await import("../src/diagnose.js");
+    return withClient(settings, diagnose);
+  },
+  async "seo-queue"(settings) {
+    const { testQueue } = await import("../src/audit/shared/shared.js");
+    return { ok: true, stage: "done", values: { version: await testQueue(await readPlace(settings)) } };
+  },
+};
 
 /** The records of a list that match a text: the value of each and a label. None if the operation is not a list. */
 async function suggest(client: Client, type: string, text: string) {
@@ -57,27 +43,28 @@ async function suggest(client: Client, type: string, text: string) {
   });
 }
 
-/** The editor's two routes: the connection test and the suggestions. */
+/** The editor's routes: the connection tests and the suggestions. */
 export function registerAdmin(RED: NodeAPI): void {
+  for (const [type, test] of Object.entries(tests) as [ConfigType, (typeof tests)[ConfigType]][]) {
+    RED.httpAdmin.post(`/${type}/test`, RED.auth.needsPermission(`${type}.write`), async (request, response) => {
+      try {
+        response.json(await test(readDraft(RED, type, Object(request.body))));
+      } catch (cause) {
+        const { explain } = await import("../src/diagnose.js");
+        response.json(explain(cause));
+      }
+    });
+  }
+
   const allowed = RED.auth.needsPermission("seo-service.write");
-
-  RED.httpAdmin.post("/seo-service/test", allowed, async (request, response) => {
-    const { diagnose, explain } = await import("../src/diagnose.js");
-    try {
-      const client = await openDraft(RED, Object(request.body));
-      response.json(await diagnose(client).finally(() => client.close()));
-    } catch (cause) {
-      response.json(explain(cause));
-    }
-  });
-
   RED.httpAdmin.post("/seo-service/suggest", allowed, async (request, response) => {
-    const { operation, text, ...draft } = Object(request.body) as Draft & { operation?: unknown; text?: unknown };
+    const { operation, text, ...draft } = Object(request.body) as Values;
     try {
-      const client = await openDraft(RED, draft);
-      response.json({
-        suggestions: await suggest(client, String(operation), String(text ?? "")).finally(() => client.close()),
-      });
+      const settings = readDraft(RED, "seo-service", draft);
+      const suggestions = await withClient(settings, (client) =>
+        suggest(client, String(operation), String(text ?? "")),
+      );
+      response.json({ suggestions });
     } catch {
       // A failed suggestion must not disturb a user who is typing.
       response.json({ suggestions: [] });

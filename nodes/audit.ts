@@ -9,9 +9,11 @@ import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
+import { chosen, resolved } from "./config.js";
 import { type Config, forNodeRed, reportOn } from "./handler.js";
 import { createProgress } from "./progress.js";
-import { resolved, type ServiceNode } from "./service.js";
+import type { QueueNode } from "./queue.js";
+import type { ServiceNode } from "./service.js";
 import { createSources, type Message, reasonOf } from "./sources.js";
 
 const TYPE = "seo-report-audit";
@@ -85,6 +87,7 @@ export function registerAudit(RED: NodeAPI): void {
     async function load() {
       if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
       resolved(config.folder, "folder");
+      const queue = chosen<QueueNode>(RED, config.queue, "queue");
       const [client, { createAudit }, { openFiles }, { readSettings }] = await Promise.all([
         service.client(),
         import("../src/audit/audit.js"),
@@ -92,15 +95,17 @@ export function registerAudit(RED: NodeAPI): void {
         import("../src/schema.js"),
       ]);
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
+      const rate = Number.isFinite(client.rate) ? client.rate : undefined;
+      const shared = await queue?.jobs({ node: node.id, service: String(config.service), rate });
       const audit = createAudit({
-        open: ({ lost }) => openFiles(folder, node.id, lost),
-        requests: requestsOf(client),
+        open: shared?.open ?? (({ lost }) => openFiles(folder, node.id, lost)),
+        requests: requestsOf(client, shared?.gate),
         share: share === undefined ? Math.max(1, client.concurrency - 1) : Number(share),
         result: tell,
-        progress(progress) {
+        progress(progress, elsewhere) {
           if (closed) return;
           status.update(progress);
-          node.send([null, { topic: progress.batch, payload: progress }]);
+          if (!elsewhere) node.send([null, { topic: progress.batch, payload: progress }]);
         },
         failed: fail,
       });
@@ -165,7 +170,7 @@ export function registerAudit(RED: NodeAPI): void {
       );
     });
 
-    /** Ends everything, and removes what is kept if the node was removed. */
+    /** Ends everything, and removes the files if the node was removed. A queue is also that of other machines. */
     async function close(removed: boolean): Promise<void> {
       closed = true;
       const { audit } = (await tools?.catch(() => undefined)) ?? {};
@@ -186,6 +191,7 @@ export function registerAudit(RED: NodeAPI): void {
         .then(done);
     });
 
-    if (existsSync(folderOf(folder, node.id))) open().catch((cause) => fail(toError(cause)));
+    // Another machine may have begun a batch in the queue.
+    if (config.queue || existsSync(folderOf(folder, node.id))) open().catch((cause) => fail(toError(cause)));
   });
 }

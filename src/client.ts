@@ -265,6 +265,9 @@ export function createClient(options: ClientOptions) {
     /** How many requests can be in flight. */
     concurrency,
 
+    /** Requests per minute; Infinity for no limit. */
+    rate,
+
     /** Milliseconds for which a lost response is looked for; 0 is never. */
     horizon: reconcile,
 

@@ -56,27 +56,26 @@ export const codes = {
 
 export type Code = keyof typeof codes;
 
-/** The stages at which a request can fail, each with its remedy. */
-export const stages = {
-  config: "Check the settings of the SEO service node.",
-  variable: "Set it in the environment of the Node-RED process, then restart Node-RED.",
-  stored: "Enter the API key again, or deploy first.",
-  node: "Check the TLS configuration and the proxy under Advanced.",
-  name: "Check the host name in the base URL.",
-  connect: "Check the host and port in the base URL, and whether the service is running.",
-  tls: "Check whether the base URL should start with https or http, or choose a TLS configuration that trusts the certificate.",
-  proxy: "Check the proxy's address, user name and password.",
-  time: "Try again later, or increase the timeout.",
-  redirect: "Use the redirect target as the base URL. If it is a login page, check the API key.",
-  key: "Check the API key, and whether your plan includes the API.",
-  path: "Check the path in the base URL: the part before /api/v1.",
-  answer: "Check the base URL: the server there is not the SEO service.",
-  service: "Try again later. The base URL and the API key are not the cause.",
-  unknown: "Try again. If the problem persists, report a bug.",
-  done: "The API key is valid.",
-} as const;
-
-export type Stage = keyof typeof stages;
+/** The stages that a connection test can reach. The editor has a sentence for each, by config node. */
+export type Stage =
+  | "config"
+  | "variable"
+  | "stored"
+  | "node"
+  | "name"
+  | "connect"
+  | "tls"
+  | "proxy"
+  | "time"
+  | "redirect"
+  | "key"
+  | "path"
+  | "answer"
+  | "service"
+  | "package"
+  | "version"
+  | "unknown"
+  | "done";
 
 /** The client's own facts about an error. They decide what happens next, and are never redacted. */
 interface Facts {

@@ -1,5 +1,5 @@
 /** Why a text is not allowed; the editor has a sentence for each. */
-type Fault = "long" | "control" | "segment" | "choice" | "count" | "property";
+type Fault = "long" | "control" | "segment" | "choice" | "count" | "property" | "server";
 
 /** The limits of a field. */
 interface Limits {
@@ -53,6 +53,7 @@ const PROPERTY = /^(?!.*(?:__proto__|prototype|constructor))[\w$]+(?:\.[\w$]+|\[
 /** Properties that Node-RED or these nodes use themselves. */
 const reserved = ["_msgid", "parts", "req", "res", "seo"];
 const words: Record<string, string> = { true: "1", false: "0" };
+const SERVER = /^(rediss?|postgres(ql)?):\/\//i;
 
 /** What each kind of value accepts. The schemas of the runtime and the validation in the editor both use it. */
 const kinds = {
@@ -107,6 +108,16 @@ const kinds = {
     fault: (text) =>
       !PROPERTY.test(text) || reserved.includes(text.split(/[.[]/, 1)[0] ?? "") ? "property" : undefined,
     expected: () => `a property of msg other than ${reserved.join(", ")}`,
+  },
+  server: {
+    types: scalar,
+    secret: true,
+    longest: LONGEST,
+    clean: trim,
+    fault: (text) =>
+      unsendable(text, LONGEST) ??
+      (SERVER.test(text) && URL.canParse(text) && new URL(text).hostname !== "" ? undefined : "server"),
+    expected: () => "the URL of a server: redis://, rediss:// or postgres://, and a host",
   },
   // Only the editor adds values, because the context stores depend on Node-RED's settings.
   store: {

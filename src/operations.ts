@@ -486,7 +486,15 @@ export const audit: NodeType = {
       kind: "text",
       label: "Folder",
       fold: true,
+      shown: { queue: [""] },
       help: "Location of the saved batches, relative to Node-RED's user directory. Only one Node-RED instance can use it at a time. Blank: seo-reports.",
+    },
+    queue: {
+      kind: "node",
+      node: "seo-queue",
+      label: "Queue",
+      fold: true,
+      help: "SEO queue in which several machines share the batches. Blank: files on this machine.",
     },
   },
 };
@@ -498,7 +506,15 @@ export const nodeTypes: Record<string, NodeType> = {
   "seo-report-audit": audit,
 };
 
-/** The properties of the config node, without the API key, which is a credential. */
+const tls: Field = {
+  fold: true,
+  kind: "node",
+  node: "tls-config",
+  label: "TLS",
+  help: "Private certificate authorities or a client certificate. Blank: the certificate authorities included with Node.js.",
+};
+
+/** The properties of the SEO service node, without the API key, which is a credential. */
 export const service: Record<string, Field> = {
   baseUrl: {
     kind: "text",
@@ -560,13 +576,7 @@ export const service: Record<string, Field> = {
     least: { timeout: String(REPORT_TIMEOUT) },
     help: "Longest time that the service can work on a request, in seconds. If a response is lost, the nodes look up the outcome during this time. If it is too short, a report can be created twice. Blank or 0: a lost response is an error, except in “audit pages” nodes, which use 300.",
   },
-  tls: {
-    fold: true,
-    kind: "node",
-    node: "tls-config",
-    label: "TLS",
-    help: "Private certificate authorities or a client certificate. Blank: the certificate authorities included with Node.js.",
-  },
+  tls,
   proxy: {
     fold: true,
     kind: "node",
@@ -575,3 +585,65 @@ export const service: Record<string, Field> = {
     help: "Proxy server for all requests. Blank: the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
   },
 };
+
+/** A config node: how something is reached. */
+export interface ConfigNode extends Pick<NodeType, "title" | "help"> {
+  /** What its help says beside its fields. */
+  details: string;
+  /** The field whose host is its label if it has no name. */
+  main?: string;
+  settings: Record<string, Field>;
+  /** The one property that Node-RED keeps as a credential. */
+  credential: Record<string, Field>;
+  /** The settings that say where the credential is sent. A connection test needs only these. */
+  place: string[];
+}
+
+/** Every config node. */
+export const configNodes = {
+  "seo-service": {
+    title: "SEO service",
+    help: "Connects to the SEO reporting service.",
+    details: "All nodes that use this service share these limits.",
+    main: "baseUrl",
+    settings: service,
+    credential: {
+      apiKey: {
+        kind: "secret",
+        label: "API key",
+        required: true,
+        pattern: "[\\x21-\\x7e]+",
+        help: "API key of your account. Use ${NAME} for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
+      },
+    },
+    place: ["baseUrl", "tls", "proxy"],
+  },
+  "seo-queue": {
+    title: "SEO queue",
+    help: "Keeps the batches of “audit pages” nodes in Redis or PostgreSQL, so that several machines share them.",
+    details:
+      "Every machine with the same flow and the same prefix works on the same batches. In Node-RED's user directory, install `bullmq` and `ioredis` for Redis, or `bullmq` and `pg` for PostgreSQL.",
+    settings: {
+      prefix: {
+        kind: "text",
+        label: "Prefix",
+        default: "seo-reports",
+        pattern: "[\\w-]+",
+        example: "seo-reports",
+        help: "Beginning of all names on the server. Only machines with the same prefix share batches.",
+      },
+      tls,
+    },
+    credential: {
+      url: {
+        kind: "server",
+        label: "URL",
+        required: true,
+        help: "URL of the server, with the user name and the password: `redis://`, `rediss://` or `postgres://`. Use ${NAME} for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
+      },
+    },
+    place: ["tls"],
+  },
+} as const satisfies Record<string, ConfigNode>;
+
+export type ConfigType = keyof typeof configNodes;

@@ -1,192 +1,177 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { linkPackage, nodeRed, root } from "../../dev/nodered.js";
-import { startRelay } from "../../test/support/broker.js";
-import type { FlowNode } from "../../test/support/red.js";
+import { nodeRed, root } from "../../dev/nodered.js";
+import { type Group, type Round, startGroup } from "../../test/support/machines.js";
+import { type Engine, type Server, startServer } from "../../test/support/servers.js";
 import { figure, fillIn, table } from "../markdown.js";
-import { type Cluster, NODES, type Run, type Setup, startCluster } from "./cluster.js";
+import type { Seen } from "./service.js";
 
 /**
- * `npm run bench:scaling` runs the twelfth example with one, two and four Node-REDs and a real Mosquitto, and writes its
- * results to docs/scaling.md. With `-- --quick` it does less and only prints them.
+ * `npm run bench:scaling` has one, two and four instances work on one batch in Redis and in PostgreSQL, and one instance
+ * on a batch in files, and writes its results to docs/scaling.md. With `-- --quick` it does less and only prints them.
  */
 const quick = process.argv.includes("--quick");
 const SECOND = 1000;
-const BUSY = { jobs: quick ? 16 : 200, latency: 200 };
-const WARM = quick ? 1 : 16;
-const LIMITED = { jobs: quick ? 16 : 90, rateLimit: 60 };
-const RISKY = { jobs: quick ? 16 : 40, latency: 150, inFlight: 16, overdue: quick ? 3 : 6 };
+const PATIENCE = 180 * SECOND;
+const MACHINES = 4;
+const BUSY = { pages: quick ? 24 : 180, latency: 200 };
+const LIMITED = { pages: quick ? 10 : 40, rate: 120 };
+const KILLED = { pages: quick ? 24 : 40, latency: 500 };
 
 type Row = (string | number)[];
 
-async function withRun<T>(cluster: Cluster, setup: Setup, work: (run: Run) => Promise<T>): Promise<T> {
-  const run = await cluster.deploy(setup);
-  try {
-    return await work(run);
-  } finally {
-    run.stop();
-  }
-}
-
-/** How many seconds all jobs take. */
-async function timed(run: Run, jobs: number): Promise<number> {
-  const began = performance.now();
-  await run.press(NODES.start);
-  await run.untilResults(jobs);
-  return (performance.now() - began) / SECOND;
-}
-
-/** Stores per second if only the machines limit them. */
-function busy(cluster: Cluster, machines: number, concurrency: number, jobs = BUSY.jobs): Promise<Row> {
-  const { latency } = BUSY;
-  const setup = { jobs, service: { latency }, client: { concurrency: String(concurrency) }, tab: { IN_FLIGHT: 48 } };
-  return withRun(cluster, setup, async (run) => {
-    const rate = jobs / (await timed(run, jobs));
-    return [String(machines), String(concurrency), (machines * concurrency * SECOND) / latency, rate];
-  });
-}
-
-/** How long the jobs take if the service limits them, and how often it had to reject a request. */
-function limited(cluster: Cluster, machines: number, rate: string): Promise<Row> {
-  const { jobs, rateLimit } = LIMITED;
-  return withRun(cluster, { jobs, service: { rateLimit }, client: { rate } }, async (run) => {
-    const seconds = await timed(run, jobs);
-    const { rateLimited } = await run.seen();
-    return [String(machines), rate || "blank", seconds, String(rateLimited), String(await run.failed())];
-  });
-}
-
-/** QoS and whether the session is persistent. Such a session gets its share of the jobs until it expires, so it is last. */
-const deliveries = [
-  ["0", false],
-  ["1", false],
-  ["2", false],
-  ["1", true],
-] as const;
-type Delivery = (typeof deliveries)[number];
-
-const change =
-  ([qos, persistent]: Delivery) =>
-  (node: FlowNode, machine: string) => {
-    if (NODES.jobs.includes(node.name ?? "")) node.qos = qos;
-    const session = { cleansession: false, clientid: `${machine}-${qos}`, sessionExpiry: "600" };
-    if (persistent && node.type === "mqtt-broker") Object.assign(node, session);
-  };
-
-/** What becomes of the jobs if `harm` is done meanwhile. */
-function risky(
-  cluster: Cluster,
-  delivery: Delivery,
-  harm: (run: Run) => Promise<void>,
-  setup: Partial<Setup> = {},
-): Promise<Row> {
-  const { jobs, latency, inFlight, overdue } = RISKY;
-  const tab = { IN_FLIGHT: inFlight, OVERDUE_MINUTES: overdue / 60 };
-  return withRun(cluster, { jobs, service: { latency }, tab, change: change(delivery), ...setup }, async (run) => {
-    await harm(run);
-    while ((await run.results()).length < jobs) {
-      await sleep(overdue * SECOND);
-      await run.press(NODES.tick);
-      await sleep(4 * latency);
-    }
-    // Late results have come by then.
-    await sleep(SECOND);
-    const { lists, duplicates } = await run.seen();
-    const [qos, persistent] = delivery;
-    return [
-      `${qos}, ${persistent ? "persistent" : "clean"}`,
-      String(lists),
-      String(await run.failed()),
-      String(duplicates),
-    ];
-  });
-}
-
-/** `kill -9` of the last machine in the middle; it restarts when the others have taken some of its jobs. */
-const die = (cluster: Cluster, delivery: Delivery): Promise<Row> =>
-  risky(cluster, delivery, async ({ press, untilResults }) => {
-    await press(NODES.start);
-    await untilResults(RISKY.jobs / 4);
-    cluster.kill();
-    await sleep(RISKY.overdue * SECOND);
-    await press(NODES.tick);
-    await sleep(4 * RISKY.latency);
-    await cluster.restart();
-  });
-
-/** The first machine loses its connection when the broker has its jobs, but before the acknowledgment arrives. */
-async function part(cluster: Cluster, delivery: Delivery): Promise<Row> {
-  const relay = await startRelay(cluster.broker);
-  const harm = async ({ press }: Run) => {
-    relay.deafen();
-    await press(NODES.start);
-    await sleep(2 * RISKY.latency);
-    relay.cut();
-  };
-  return risky(cluster, delivery, harm, { broker: relay.url }).finally(relay.stop);
-}
-
-const folder = mkdtempSync(join(tmpdir(), "seo-scaling-"));
-const clusters: Cluster[] = [];
+const names: Record<Engine | "files", string> = { files: "files", redis: "Redis", postgres: "PostgreSQL" };
 const began = performance.now();
 const log = (row: Row): Row => {
   console.error(`${((performance.now() - began) / SECOND).toFixed(0)} s: ${row.map(figure).join(", ")}`);
   return row;
 };
 
-async function start(name: string, machines: number): Promise<Cluster> {
-  const cluster = await startCluster(folder, name, machines);
-  clusters.push(cluster);
-  log([`started ${name}`]);
-  return cluster;
+async function startService(options: { latency?: number; rateLimit?: number }) {
+  const child = fork(new URL("service.js", import.meta.url), { execArgv: [] });
+  child.send(options);
+  const [address] = (await once(child, "message")) as [{ url: string; apiKey: string }];
+  return {
+    ...address,
+    async seen(): Promise<Seen> {
+      child.send("seen");
+      return ((await once(child, "message")) as [Seen])[0];
+    },
+    stop: () => child.disconnect(),
+  };
+}
+
+type Service = Awaited<ReturnType<typeof startService>>;
+type Options = Parameters<typeof startService>[0];
+
+/** Deploys to `machines` instances, for a new service. */
+async function withService<T>(
+  group: Group,
+  machines: number,
+  { pages, settings = {} }: { pages: number; settings?: Round["settings"] },
+  options: Options,
+  work: (service: Service) => Promise<T>,
+): Promise<T> {
+  const service = await startService(options);
+  const urls = Array.from({ length: pages }, (_, index) => `https://example.com/${index}`);
+  await group.deploy({ service, pages: urls, settings }, machines);
+  try {
+    return await work(service);
+  } finally {
+    service.stop();
+  }
+}
+
+/** Seconds from the list to the final progress. */
+async function timed(group: Group, pages: number): Promise<number> {
+  const start = performance.now();
+  await group.machines[0]?.red().inject("start");
+  await group.finished(pages, PATIENCE);
+  return (performance.now() - start) / SECOND;
+}
+
+/** Pages per second if only the machines limit them. */
+function busy(group: Group, engine: Engine | "files", machines: number, { pages, latency } = BUSY): Promise<Row> {
+  return withService(group, machines, { pages }, { latency }, async () => {
+    const rate = pages / (await timed(group, pages));
+    // An audit uses one request less than the service's concurrency, which is 4.
+    return [names[engine], String(machines), (machines * 3 * SECOND) / latency, rate];
+  });
+}
+
+/** How long the pages take with a rate limit for all machines, and how often the service had to reject a request. */
+function limited(group: Group, engine: Engine | "files", machines: number): Promise<Row> {
+  const { pages, rate } = LIMITED;
+  return withService(
+    group,
+    machines,
+    { pages, settings: { rate: String(rate) } },
+    { rateLimit: rate },
+    async (service) => {
+      const seconds = await timed(group, pages);
+      return [names[engine], String(machines), seconds, String((await service.seen()).rateLimited)];
+    },
+  );
+}
+
+/** `kill -9` of the second of two machines: seconds until another one looks for its pages, and until all are reported. */
+function killed(group: Group, engine: Engine): Promise<Row> {
+  const { pages, latency } = KILLED;
+  // A request that was noted, but not sent, is sent again after this.
+  const settings = { reconcile: "20" };
+  return withService(group, 2, { pages, settings }, { latency }, async (service) => {
+    const [first, second] = group.machines;
+    await first?.red().inject("start");
+    while ((second?.results().length ?? 0) < 3) await sleep(20);
+    await sleep(latency / 2);
+    const killedAt = Date.now();
+    second?.kill("SIGKILL");
+    await group.finished(pages, PATIENCE);
+    const { lists, duplicates } = await service.seen();
+    const looked = lists.find((time) => time > killedAt) ?? Number.NaN;
+    const inSeconds = (time: number) => (time - killedAt) / SECOND;
+    return [names[engine], inSeconds(looked), inSeconds(Date.now()), String(duplicates)];
+  });
+}
+
+const groups: Group[] = [];
+const servers: Server[] = [];
+async function start(engine?: Engine): Promise<Group> {
+  const server = engine && (await startServer(engine));
+  if (engine && !server) throw new Error(`${engine} is not installed.`);
+  if (server) servers.push(server);
+  const group = await startGroup(engine ? MACHINES : 1, server);
+  groups.push(group);
+  // Loads the modules that the first message loads.
+  await busy(group, engine ?? "files", group.machines.length, { pages: 8, latency: 10 });
+  log([`started ${names[engine ?? "files"]}`]);
+  return group;
 }
 
 try {
-  linkPackage(folder);
-  const one = await start("one", 1);
-  const two = await start("two", 2);
-  const four = await start("four", 4);
-  const blank = await start("blank", 2);
-  // Loads the modules that the first message loads.
-  for (const cluster of clusters) await busy(cluster, 1, 4, WARM);
-  const rates: Row[] = [];
-  for (const [cluster, machines, concurrency] of [
-    [one, 1, 4],
-    [two, 2, 4],
-    [four, 4, 4],
-    [one, 1, 16],
-  ] as const)
-    rates.push(log(await busy(cluster, machines, concurrency)));
-  // Together, because most of it is waiting.
+  const files = await start();
+  const redis = await start("redis");
+  const postgres = await start("postgres");
+  const shared = [
+    ["redis", redis],
+    ["postgres", postgres],
+  ] as const;
+  const rates = [log(await busy(files, "files", 1))];
+  for (const [engine, group] of shared)
+    for (const machines of [1, 2, MACHINES]) rates.push(log(await busy(group, engine, machines)));
+  // Side by side, because most of it is waiting.
   const limits = await Promise.all([
-    limited(one, 1, "60"),
-    limited(two, 2, "30"),
-    limited(four, 4, "15"),
-    limited(blank, 2, ""),
+    limited(files, "files", 1).then(log),
+    ...shared.map(([engine, group]) => limited(group, engine, MACHINES).then(log)),
   ]);
-  const parted: Row[] = [];
-  const died: Row[] = [];
-  for (const delivery of deliveries.slice(0, quick ? 1 : undefined)) {
-    parted.push(log(await part(two, delivery)));
-    died.push(log(await die(two, delivery)));
-  }
-  const harmed = ["QoS, session", "handed out again", "failed", "created twice"];
-  const found = [
-    `${new Date().toISOString().slice(0, 10)}, Node-RED ${nodeRed().version}, Node ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model}.`,
-    `${BUSY.jobs} jobs; the service has no limit and takes ${BUSY.latency} ms per request:`,
-    table(["machines", "_Concurrency_ of each", "stores/s at most", "stores/s measured"], rates),
-    `${LIMITED.jobs} jobs; the service allows ${LIMITED.rateLimit} requests per minute:`,
-    table(["machines", "_Rate_ of each", "seconds", "rate limited (429)", "failed"], limits),
-    `${RISKY.jobs} jobs on two machines, one of which dies:`,
-    table(harmed, died),
-    `${RISKY.jobs} jobs on two machines; the connection of the one that hands out jobs breaks:`,
-    table(harmed, parted),
-  ].join("\n\n");
-  console.log(found);
-  if (!quick) fillIn(join(root, "docs/scaling.md"), found);
+  const kills = await Promise.all(shared.map(([engine, group]) => killed(group, engine).then(log)));
+
+  const tables: [sentence: string, head: string[], rows: Row[]][] = [
+    [
+      `${BUSY.pages} pages, ${BUSY.latency} ms each, no rate limit:`,
+      ["Batch in", "Machines", "Pages per second, limit", "Measured"],
+      rates,
+    ],
+    [
+      `${LIMITED.pages} pages, rate limit of ${LIMITED.rate} requests per minute for all machines together:`,
+      ["Batch in", "Machines", "Seconds", "429 responses"],
+      limits,
+    ],
+    [
+      `${KILLED.pages} pages on two machines, one of which is killed:`,
+      ["Batch in", "Seconds to the next request for its pages", "Seconds to the end", "Duplicates"],
+      kills,
+    ],
+  ];
+  const date = new Date().toISOString().slice(0, 10);
+  const machine = `${date}, Node-RED ${nodeRed().version}, Node ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model}.`;
+  const text = [machine, ...tables.map(([sentence, head, rows]) => `${sentence}\n\n${table(head, rows)}`)].join("\n\n");
+  console.log(text);
+  if (!quick) fillIn(join(root, "docs/scaling.md"), text);
 } finally {
-  for (const cluster of clusters) await cluster.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await Promise.all(groups.map((group) => group.stop()));
+  await Promise.all(servers.map((server) => server.close()));
 }

@@ -1,76 +1,153 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startFleet } from "../../test/support/fleet.js";
-import { queueServers } from "../../test/support/queues.js";
+import { nodeRed } from "../../dev/nodered.js";
+import { startSandbox } from "../../sandbox/server.js";
+import { type Group, startGroup } from "../../test/support/machines.js";
+import { type Engine, type Server, startServer } from "../../test/support/servers.js";
+import { figure, table } from "../markdown.js";
 
-/** Three machines share an audit, and are killed, frozen, or lose their server at random; then what happened is counted. */
-const [, , , runs = "20", only] = process.argv;
-const PAGES = 200;
+/**
+ * `npm run soak -- machines [runs]`: so many audits by three instances on each engine, during which instances are killed, and
+ * instances, their network and the server fail at random.
+ */
+const runs = Number(process.argv[3] ?? 20);
+const SECOND = 1000;
+const MACHINES = 3;
+const PAGES = 150;
+const LATENCY = 400;
+const MOST_FAULTS = 4;
+const PATIENCE = 180 * SECOND;
+/** Longer than any instance is frozen: what was noted, but not sent, is sent again only after this. Seconds. */
+const RECONCILE = "45";
+const LONGEST = 20 * SECOND;
+
 const random = (most: number) => Math.floor(Math.random() * most);
+const names: Record<Engine, string> = { redis: "Redis", postgres: "PostgreSQL" };
 
-for (const [name, start] of Object.entries(queueServers)) {
-  if (only && only !== name) continue;
-  const sum = {
-    runs: 0,
-    pages: 0,
-    kills: 0,
-    freezes: 0,
-    restarts: 0,
-    twice: 0,
-    lost: 0,
-    repeated: 0,
-    uncertain: 0,
-    failed: 0,
-  };
-  const server = await start();
-  for (let run = 0; run < Number(runs); run++) {
-    const fleet = await startFleet(server.url, { batch: `run ${run}`, latency: 80 });
-    const pages = Array.from({ length: PAGES }, (_, index) => `https://example.org/run-${run}/${index}`);
-    const machines = [0, 1, 2].map(() => fleet.spawn(pages));
-    let done = 0;
-    const faults = async () => {
-      while (fleet.finals() === 0) {
-        await sleep(300 + random(900));
-        const at = random(3);
-        const machine = machines[at] as (typeof machines)[number];
-        const kind = random(8);
-        if (fleet.finals() > 0) return;
-        if (kind === 0) {
-          sum.restarts++;
-          await server.kill();
-          await sleep(random(2000));
-          await server.start();
-        } else if (kind <= 2) {
-          sum.freezes++;
-          machine.kill("SIGSTOP");
-          setTimeout(() => machine.kill("SIGCONT"), 1000 + random(4000));
-        } else if (done < PAGES) {
-          sum.kills++;
-          await fleet.kill(machine);
-          // The same list after the end would be a new round.
-          machines[at] = fleet.spawn(done < PAGES / 2 && random(2) ? pages : undefined);
-        }
-        done = new Set(fleet.results().map(({ index }) => index)).size;
-      }
-    };
-    await Promise.all([faults(), fleet.until(() => fleet.finals() > 0, "the batch is finished", 180_000)]);
-    await sleep(5000);
-    const results = fleet.results();
-    const told = new Set(results.map(({ index }) => index));
-    sum.runs++;
-    sum.pages += PAGES;
-    sum.twice += fleet.twice().length;
-    sum.lost += PAGES - told.size;
-    sum.repeated += results.filter(({ repeated }) => repeated).length;
-    sum.uncertain += results.filter(({ outcome }) => outcome === "uncertain").length;
-    sum.failed += results.filter(({ outcome }) => outcome === "failed").length;
-    const doubled = [...told].filter(
-      (index) => results.filter((one) => one.index === index && !one.repeated).length > 1,
-    );
-    if (doubled.length > 0) console.log(`${doubled.length} rows were reported twice without "repeated"`);
-    if (fleet.twice().length > 0) console.log("twice:", fleet.twice().slice(0, 5).join(", "));
-    for (const error of new Set(fleet.errors())) if (!/cannot be reached/.test(error)) console.log(error);
-    await fleet.stop();
-    console.log(name, JSON.stringify(sum));
-  }
-  await server.stop();
+type Fault = (group: Group, index: number, server: Server) => Promise<void>;
+
+const kill: Fault = async ({ machines }, index) => {
+  machines[index]?.kill("SIGKILL");
+  await sleep(random(4 * SECOND));
+  await machines[index]?.start();
+};
+/** Killing is as frequent as all others together. */
+const faults: Record<string, Fault> = {
+  kill,
+  "kill at once again": async (...at) => {
+    await kill(...at);
+    await kill(...at);
+  },
+  "kill two": async (group, index, server) => {
+    await Promise.all([kill(group, index, server), kill(group, (index + 1) % MACHINES, server)]);
+  },
+  freeze: async ({ machines }, index) => {
+    machines[index]?.kill("SIGSTOP");
+    await sleep(random(LONGEST));
+    machines[index]?.kill("SIGCONT");
+  },
+  "cut network": async ({ relays }, index) => {
+    relays[index]?.cut();
+    await sleep(random(LONGEST));
+    relays[index]?.mend();
+  },
+  "restart server": async (_, __, server) => {
+    await server.stop(random(2) === 0 ? "SIGKILL" : "SIGINT");
+    await sleep(random(5 * SECOND));
+    await server.start();
+  },
+};
+
+interface Outcome {
+  seconds: number;
+  faults: string[];
+  missing: number;
+  /** Pages that were requested more than once. */
+  twice: number;
+  /** Results of a page beyond the first that do not say so. */
+  repeated: number;
+  ends: number;
 }
+
+async function runOnce(group: Group, server: Server): Promise<Outcome> {
+  const sandbox = await startSandbox({ reports: 0, latency: LATENCY });
+  const pages = Array.from({ length: PAGES }, (_, index) => `https://example.com/${index}`);
+  const began = performance.now();
+  const done: string[] = [];
+  try {
+    await group.deploy({ service: sandbox, pages, settings: { reconcile: RECONCILE } });
+    await group.machines[0]?.red().inject("start");
+    let hasEnded = false;
+    const end = group.finished(PAGES, PATIENCE).finally(() => {
+      hasEnded = true;
+    });
+    end.catch(() => {});
+    const most = 1 + random(MOST_FAULTS);
+    await sleep(SECOND);
+    while (!hasEnded && done.length < most) {
+      await sleep(random(3 * SECOND));
+      const [name, fault] = Object.entries(faults)[random(Object.keys(faults).length)] ?? ["kill", kill];
+      done.push(name);
+      await fault(group, random(MACHINES), server);
+    }
+    await end.catch((error) => console.error(String(error)));
+    // What comes late comes now.
+    await sleep(2 * SECOND);
+    const urls = sandbox.reports.list({}).map(({ url }) => url);
+    const results = group.results();
+    const counts = new Map<number, number>();
+    for (const { index, repeated } of results) counts.set(index, (counts.get(index) ?? 0) + (repeated ? 0 : 1));
+    return {
+      seconds: (performance.now() - began) / SECOND,
+      faults: done,
+      missing: PAGES - counts.size,
+      twice: urls.length - new Set(urls).size,
+      repeated: [...counts.values()].filter((count) => count > 1).length,
+      ends: group.machines.flatMap((machine) => machine.progress()).filter(({ finished }) => finished).length,
+    };
+  } finally {
+    await sandbox.close();
+  }
+}
+
+const isSound = ({ missing, twice, repeated, ends }: Outcome) => missing + twice + repeated === 0 && ends === 1;
+
+async function runAll(engine: Engine): Promise<Outcome[]> {
+  const server = await startServer(engine);
+  if (!server) throw new Error(`${engine} is not installed.`);
+  const group = await startGroup(MACHINES, server);
+  const outcomes: Outcome[] = [];
+  try {
+    for (let run = 1; run <= runs; run++) {
+      const outcome = await runOnce(group, server);
+      outcomes.push(outcome);
+      const { seconds, faults, ...rest } = outcome;
+      const verdict = isSound(outcome) ? "sound" : `NOT SOUND ${JSON.stringify(rest)}`;
+      console.log(`${names[engine]} ${run}: ${verdict}, ${figure(seconds)} s: ${faults.join(", ")}`);
+    }
+  } finally {
+    await group.stop();
+    await server.close();
+  }
+  return outcomes;
+}
+
+const engines: Engine[] = ["redis", "postgres"];
+const all = await Promise.all(engines.map(runAll));
+const sum = (outcomes: Outcome[], of: (outcome: Outcome) => number) =>
+  String(outcomes.reduce((total, one) => total + of(one), 0));
+const columns: [head: string, of: (outcome: Outcome) => number][] = [
+  ["Runs", () => 1],
+  ["Faults", ({ faults }) => faults.length],
+  ["Pages", () => PAGES],
+  ["Missing", ({ missing }) => missing],
+  ["Requested twice", ({ twice }) => twice],
+  ["Reported twice", ({ repeated }) => repeated],
+  ["Runs without one end", ({ ends }) => Number(ends !== 1)],
+];
+const rows = all.map((outcomes, index) => [
+  names[engines[index] ?? "redis"],
+  ...columns.map(([, of]) => sum(outcomes, of)),
+]);
+console.log(`\nNode-RED ${nodeRed().version}, Node ${process.versions.node}\n`);
+console.log(table(["", ...columns.map(([head]) => head)], rows));
+process.exit(all.flat().every(isSound) ? 0 : 1);

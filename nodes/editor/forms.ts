@@ -1,14 +1,24 @@
-import { codes, stages } from "../../src/errors.js";
-import { type Field, type NodeType, nodeTypes, type Operation, service } from "../../src/operations.js";
+import { codes } from "../../src/errors.js";
+import {
+  type ConfigNode,
+  type ConfigType,
+  configNodes,
+  type Field,
+  type NodeType,
+  nodeTypes,
+  type Operation,
+} from "../../src/operations.js";
 import type { Row } from "./browser/state.js";
-import { phrases } from "./phrases.js";
+import { phrases, stages } from "./phrases.js";
 
 export const PACKAGE = "@seo-reports/node-red";
 export const SET = "seo-reports";
 export const CATEGORY = "SEO reports";
 
 /** A node type and every field of its edit dialog, in order. */
-export type Form = Partial<Operation> & Pick<NodeType, "title" | "help"> & { rows: Record<string, Field & Row> };
+export type Form = Partial<Operation> &
+  Partial<Pick<ConfigNode, "details" | "place">> &
+  Pick<NodeType, "title" | "help"> & { rows: Record<string, Field & Row> };
 export interface Texts {
   [key: string]: string | Texts;
 }
@@ -21,16 +31,8 @@ const account: Field = {
   required: true,
   help: "The SEO service to use.",
 };
-const apiKey: Field = {
-  kind: "secret",
-  label: "API key",
-  required: true,
-  pattern: "[\\x21-\\x7e]+",
-  help: "API key of your account. Use ${NAME} for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
-};
-
 /** Builds the form of every node type and the English catalog from the table. */
-export function build(table: Record<string, NodeType> = nodeTypes, settings = service) {
+export function build(table: Record<string, NodeType> = nodeTypes) {
   const node: Record<string, Texts> = {};
   const shared: Record<string, Texts> = {};
   const status: Texts = { ...phrases.status };
@@ -57,6 +59,7 @@ export function build(table: Record<string, NodeType> = nodeTypes, settings = se
       help: row.help,
       ...(row.returns && { returns: row.returns }),
       ...(row.outputs && { outputs }),
+      ...(row.details && { details: row.details, stage: stages[type as ConfigType] }),
     };
     if (row.done) status[row.done] = row.done;
     const rows = Object.entries(Object.assign({}, ...parts) as (typeof parts)[number]).map(([name, field]) => [
@@ -69,9 +72,15 @@ export function build(table: Record<string, NodeType> = nodeTypes, settings = se
     Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...field, ...more(field, name) }]));
 
   const types = Object.fromEntries([
-    form("seo-service", { ...phrases.service, main: "baseUrl" }, { name }, settings, {
-      apiKey: { ...apiKey, credential: true },
-    }),
+    ...Object.entries<ConfigNode>(configNodes).map(([type, { settings, credential, ...row }]) =>
+      form(
+        type,
+        row,
+        { name },
+        settings,
+        mark(credential, () => ({ credential: true })),
+      ),
+    ),
     ...Object.entries(table).map(([type, row]) =>
       form(
         type,
@@ -86,9 +95,8 @@ export function build(table: Record<string, NodeType> = nodeTypes, settings = se
       ),
     ),
   ]);
-  const { service: _, ...rest } = phrases;
   const palette = { label: { [CATEGORY.replace(" ", "_")]: CATEGORY } };
   const error = Object.fromEntries(Object.entries(codes).map(([code, { status }]) => [code, { status }]));
-  const english: Texts = { [SET]: { ...rest, node, field: shared, status, error, stage: stages }, palette };
+  const english: Texts = { [SET]: { ...phrases, node, field: shared, status, error }, palette };
   return { types, english };
 }

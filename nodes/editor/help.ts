@@ -116,7 +116,7 @@ ${section("inputs", fields(true))}${palette ? section("outputs", outputs(type, f
   palette ? section("errors", paragraph(text("help.failure"))) : ""
 }${section(
   "details",
-  paragraph(palette ? text("help.sources") : text("help.service")),
+  paragraph(text(palette ? "help.sources" : `node.${type}.details`)),
   form.path ? paragraph(text("help.request", { request: `\`${form.method} ${form.path}\`` })) : "",
   form.outputs ? paragraph(text("help.control")) : "",
 )}${section("references", `<ul>${link("#readme", "readme")}${palette ? link("#errors", "codes") : ""}</ul>`)}</script>

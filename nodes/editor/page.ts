@@ -30,6 +30,7 @@ export const widgets: Record<Kind, { icon: string; type: string; html: typeof se
   count: { icon: "hashtag", type: "number", html: input("text") },
   node: { icon: "cog", type: "node", html: input("text") },
   property: { icon: "envelope-o", type: "string", html: input("text") },
+  server: { icon: "lock", type: "string", html: input("password") },
   store: { icon: "database", type: "string", html: select },
 };
 
@@ -123,9 +124,9 @@ export const bundle = () =>
 
 /** The HTML page of the node set: edit dialogs and definitions. Its texts are in the catalogs. */
 export function page(types = build().types, icons: ReadonlySet<string> = new Set(), script: string = bundle()): string {
-  const forms = Object.entries(types).map(([type, { main, effects, rows }]) => {
+  const forms = Object.entries(types).map(([type, { main, effects, place, rows }]) => {
     const data = Object.entries(rows).map(([name, { label, help, ...row }]) => [name, row]);
-    return [type, { main, effects, rows: Object.fromEntries(data) }];
+    return [type, { main, effects, place, rows: Object.fromEntries(data) }];
   });
   const icon = (type: string) => (icons.has(`${type}.svg`) ? `${type}.svg` : "file.svg");
   return `${STYLE}

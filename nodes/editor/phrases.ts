@@ -1,29 +1,56 @@
 import type { Stage } from "../../src/errors.js";
+import type { ConfigType } from "../../src/operations.js";
 
-/** The result of a connection test at each stage. The remedies are in src/errors.ts. */
-const reason: Record<Stage, string> = {
-  config: "The base URL, the API key or another setting is missing or not valid.",
-  variable: "The environment variable __name__ is not set.",
-  stored:
-    "No API key for this test. A deployed key is used only with the base URL, TLS configuration and proxy that were deployed with it.",
-  node: "The TLS configuration or the proxy is missing, disabled or not valid.",
-  name: "The host name could not be resolved.",
-  connect: "Could not connect to the service.",
-  tls: "The TLS certificate or protocol was not accepted.",
-  proxy: "The proxy URL is not valid, or the connection through the proxy failed.",
-  time: "The request timed out.",
-  redirect: "The service redirected the request to __target__ (__status__).",
-  key: "The service rejected the API key (__status__).",
-  path: "There is no API at this path (__status__).",
-  answer: "The response is not a list of reports.",
-  service: "The service returned an error (__status__).",
-  unknown: "The connection could not be tested.",
-  done: "Connected. Reports found: __count__.",
-};
+/** The result of a connection test at each stage that it can reach: what failed, and the remedy. */
+export const stages = {
+  "seo-service": {
+    config:
+      "The base URL, the API key or another setting is missing or not valid. Check the settings of the SEO service node.",
+    variable:
+      "The environment variable __name__ is not set. Set it in the environment of the Node-RED process, then restart Node-RED.",
+    stored:
+      "No API key for this test. A deployed key is used only with the base URL, TLS configuration and proxy that were deployed with it. Enter the API key again, or deploy first.",
+    node: "The TLS configuration or the proxy is missing, disabled or not valid. Check the TLS configuration and the proxy under Advanced.",
+    name: "The host name could not be resolved. Check the host name in the base URL.",
+    connect:
+      "Could not connect to the service. Check the host and port in the base URL, and whether the service is running.",
+    tls: "The TLS certificate or protocol was not accepted. Check whether the base URL should start with https or http, or choose a TLS configuration that trusts the certificate.",
+    proxy:
+      "The proxy URL is not valid, or the connection through the proxy failed. Check the proxy's address, user name and password.",
+    time: "The request timed out. Try again later, or increase the timeout.",
+    redirect:
+      "The service redirected the request to __target__ (__status__). Use the redirect target as the base URL. If it is a login page, check the API key.",
+    key: "The service rejected the API key (__status__). Check the API key, and whether your plan includes the API.",
+    path: "There is no API at this path (__status__). Check the path in the base URL: the part before /api/v1.",
+    answer: "The response is not a list of reports. Check the base URL: the server there is not the SEO service.",
+    service:
+      "The service returned an error (__status__). Try again later. The base URL and the API key are not the cause.",
+    unknown: "The connection could not be tested. Try again. If the problem persists, report a bug.",
+    done: "Connected. Reports found: __count__. The API key is valid.",
+  },
+  "seo-queue": {
+    config: "The URL or the prefix is missing or not valid. Check the settings of the SEO queue node.",
+    variable:
+      "The environment variable __name__ is not set. Set it in the environment of the Node-RED process, then restart Node-RED.",
+    stored:
+      "No URL for this test. A deployed URL is used only with the TLS configuration that was deployed with it. Enter the URL again, or deploy first.",
+    node: "The TLS configuration is missing, disabled or not valid. Check the TLS configuration under Advanced.",
+    name: "The host name could not be resolved. Check the host name in the URL.",
+    connect: "Could not connect to the server. Check the host and port in the URL, and whether the server is running.",
+    tls: "The TLS certificate or protocol was not accepted. Check whether the server uses TLS, or choose a TLS configuration that trusts the certificate.",
+    time: "The server did not respond in time. Check the host and port in the URL, and whether the server uses TLS.",
+    key: "The server rejected the login. Check the user name, the password and the database in the URL, and the user's rights.",
+    package:
+      "Packages of the queue are not installed. Run this in Node-RED's user directory, then restart Node-RED: __command__",
+    version:
+      "The server's version is not supported. Use Redis 6.2 or PostgreSQL 13, or newer, and the same version of bullmq on every machine.",
+    unknown: "The connection could not be tested. Try again. If the problem persists, report a bug.",
+    done: "Connected: __version__.",
+  },
+} satisfies Record<ConfigType, Partial<Record<Stage, string>>>;
 
 /** The English texts that belong to no row of the table. `__x__` is a placeholder. */
 export const phrases = {
-  service: { title: "SEO service", help: "Connects to the SEO reporting service." },
   dialog: {
     advanced: "Advanced",
     fixed: "fixed value",
@@ -38,13 +65,13 @@ export const phrases = {
     untested: "Could not run the test: __reason__",
     unanswered: "No response from Node-RED.",
   },
-  reason,
   invalid: {
     required: "__label__ is required.",
     long: "__label__ must be at most __max__ characters long.",
     control: "__label__ must not contain control characters.",
     segment: "__label__ must not be “.” or “..”, and must not contain a slash or backslash.",
     choice: "__label__ must be one of: __values__.",
+    server: "__label__ must begin with redis://, rediss:// or postgres://, followed by a host.",
     property: "__label__ must name a property of msg, such as report, but not _msgid, parts, req, res or seo.",
     count: "__label__ must be a whole number, __min__ or greater.",
     pattern: "__label__ must look like this: __example__.",
@@ -74,6 +101,7 @@ export const phrases = {
     disk: "not saved, check disk and folder",
     damaged: "batch damaged, repair or reset",
     locked: "folder in use by another Node-RED",
+    server: "queue's server unreachable, waiting",
     regenerated: "regenerated",
     fresh: "existing report returned",
     unchanged: "nothing to change",
@@ -112,7 +140,6 @@ export const phrases = {
     sources:
       "In a new node, inputs are read from the properties of `msg` listed here, or have fixed values. In the edit dialog, each input can be a fixed value, a property of `msg`, a flow or global variable, an environment variable (just the name, without `${}`) or a JSONata expression. Blank values are not sent.",
     request: "Sends __request__.",
-    service: "All nodes that use this service share these limits.",
     readme: "Documentation",
     codes: "Error codes",
   },

@@ -1,4 +1,4 @@
-import { SeoError } from "../errors.js";
+import { type Details, SeoError } from "../errors.js";
 
 /** Why the jobs cannot be kept: the disk, damage, another process that has the folder, or the queue's server. */
 export type Kind = "disk" | "damaged" | "locked" | "server";
@@ -8,8 +8,9 @@ export class Trouble extends SeoError {
   constructor(
     readonly kind: Kind,
     message: string,
+    details?: Details,
   ) {
-    super(kind === "server" ? "SEO_NETWORK" : "SEO_INPUT", message);
+    super(kind === "server" ? "SEO_NETWORK" : "SEO_INPUT", message, details);
   }
 
   /** A request that it held back has not failed. */

@@ -74,7 +74,7 @@ describe("npm start", function () {
     const { started } = run();
     await started();
     const { dependencies } = JSON.parse(readFileSync(join(userDir, "package.json"), "utf8"));
-    assert.deepEqual(Object.keys(dependencies).sort(), [PACKAGE, "user-module"]);
+    assert.deepEqual(Object.keys(dependencies).sort(), [PACKAGE, "bullmq", "ioredis", "user-module"]);
     for (const name of Object.keys(dependencies))
       assert.ok(existsSync(join(userDir, "node_modules", name, "package.json")), name);
   });

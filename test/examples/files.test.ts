@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
-import { nodeTypes, service } from "../../src/operations.js";
+import { type ConfigNode, configNodes, nodeTypes } from "../../src/operations.js";
 import { readExamples } from "../support/examples.js";
 import type { FlowNode } from "../support/red.js";
 
@@ -11,13 +11,14 @@ const SERVICE = "seo-examples-service";
 const GRID = 20;
 const WIDTH = 900;
 const own = nodeTypes;
+const configs: Record<string, ConfigNode> = configNodes;
 
 /** The core nodes that the examples may use. */
 const core = new Set(
   [
     "tab group comment inject debug catch function switch change template delay trigger csv xml split join file",
-    "http-in http-response http-request file-in link-in link-out mqtt-in mqtt-out mqtt-broker",
-  ].flatMap((line) => line.split(" ").map((type) => type.replace("-", type === "mqtt-broker" ? "-" : " "))),
+    "http-in http-response http-request file-in link-in link-out",
+  ].flatMap((line) => line.split(" ").map((type) => type.replace("-", " "))),
 );
 
 /** Properties that every node has. */
@@ -141,8 +142,9 @@ describe("the files of the examples", () => {
 
       it("gives this package's nodes exactly the properties that the table has", () => {
         for (const { id, ...node } of nodes) {
-          if (node.type === "seo-service") {
-            const wanted = [...Object.keys(service), "type", "name", "credentials"];
+          const config = configs[node.type];
+          if (config) {
+            const wanted = [...Object.keys(config.settings), "type", "name", "credentials"];
             assert.deepEqual(new Set(Object.keys(node)), new Set(wanted));
           } else if (Object.hasOwn(own, node.type)) {
             const given = Object.keys(node).filter((name) => !common.includes(name));
@@ -156,11 +158,12 @@ describe("the files of the examples", () => {
         const { credentials, baseUrl } = nodes.find(({ type }) => type === "seo-service") as FlowNode;
         assert.deepEqual(credentials, { apiKey: "${SEO_API_KEY}" });
         assert.equal(baseUrl, "${SEO_BASE_URL}");
-        assert.deepEqual(
-          nodes.filter((node) => node.credentials !== undefined && node.type !== "seo-service"),
-          [],
-        );
-        assert.doesNotMatch(JSON.stringify(nodes), /hooks\.slack\.com|Bearer |mqtts?:\/\/[^"]*@/);
+        for (const node of nodes.filter(({ credentials }) => credentials !== undefined)) {
+          assert.ok(configs[node.type], node.type);
+          for (const value of Object.values(Object(node.credentials)))
+            assert.match(String(value), /^\$\{SEO_[A-Z_]+\}$/);
+        }
+        assert.doesNotMatch(JSON.stringify(nodes), /hooks\.slack\.com|Bearer |(redis|rediss|postgres):\/\/[^"]*@/);
       });
 
       it("wires and links only nodes that exist", () => {

@@ -5,17 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installPackage, type Running, root, startNodeRed } from "../../dev/nodered.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
-import { nodeTypes, operations } from "../../src/operations.js";
+import { configNodes, nodeTypes, operations } from "../../src/operations.js";
 
 const SET = "@seo-reports/node-red/seo-reports";
 const KEY = "canary-key-5f0c1e";
 const PASSWORD = "canary-password";
-const types = ["seo-service", ...Object.keys(nodeTypes)];
+const types = [...Object.keys(configNodes), ...Object.keys(nodeTypes)];
 
 /** All files of the package, by folder and extension. */
 const allowed = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
-  /^dist\/(src|sandbox)\/([a-z]+\/)?[a-z]+\.js$/,
+  /^dist\/(src|sandbox)\/([a-z]+\/)*[a-z]+\.js$/,
   /^dist\/nodes\/[a-z-]+\.(js|html)$/,
   /^dist\/nodes\/icons\/seo-[a-z-]+\.svg$/,
   /^dist\/nodes\/locales\/[a-zA-Z-]+\/seo-reports\.(json|html)$/,
@@ -38,7 +38,7 @@ function flows(): object[] {
     },
     { id: "failed", type: "http response", ...place, statusCode: "500", wires: [] },
   ];
-  const each = types.slice(1).flatMap((type) => [
+  const each = Object.keys(nodeTypes).flatMap((type) => [
     { id: `in-${type}`, type: "http in", ...place, url: `/${type}`, method: "post", wires: [[type]] },
     { id: type, type, ...place, service: "service", first: "created", wires: [["ok"]] },
   ]);
@@ -167,6 +167,20 @@ describe("The packed package", function () {
     }
     const gone = await post("seo-report-show", { id: data.id });
     assert.deepEqual([gone.status, gone.body.code], [500, "SEO_NOT_FOUND"]);
+  });
+
+  it("names the command that installs what a queue needs", async () => {
+    for (const [url, driver] of [
+      ["redis://127.0.0.1:1", "ioredis"],
+      ["postgres://127.0.0.1:1", "pg"],
+    ]) {
+      const { status, body } = await post("seo-queue/test", { url });
+      const { stage, values } = body as unknown as { stage: string; values: object };
+      assert.deepEqual(
+        [status, stage, values],
+        [200, "package", { status: "", command: `npm install bullmq ${driver}` }],
+      );
+    }
   });
 
   it("reveals neither the API key nor a report's password, even at trace level", async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CallExpression, type Node, parse } from "acorn";
 import { root } from "../../dev/nodered.js";
+import { configNodes } from "../../src/operations.js";
 import { nodeRedModule } from "../support/red.js";
 
 interface Manifest {
@@ -106,7 +107,9 @@ describe("The flow library's scorecard", function () {
     assert.deepEqual(new Set(types.map(({ type }) => type.split("-")[0])), new Set(["seo"]));
     assert.equal(types.length, new Set(types.map(({ type }) => type)).size);
     for (const { type, properties } of types) {
-      const literals = type === "seo-service" ? ["category"] : ["category", "color", "icon", "inputs", "outputs"];
+      const literals = Object.hasOwn(configNodes, type)
+        ? ["category"]
+        : ["category", "color", "icon", "inputs", "outputs"];
       for (const name of literals) assert.equal(properties[name]?.type, "Literal", `${type}: ${name}`);
       assert.equal(properties.defaults?.type, "ObjectExpression", `${type}: defaults`);
     }

@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { freePort } from "../../dev/nodered.js";
 
 export interface Broker {
@@ -31,37 +30,6 @@ export async function startBroker(): Promise<Broker | undefined> {
     async stop() {
       child.kill("SIGTERM");
       await ended;
-    },
-  };
-}
-
-/** A relay between an instance and the broker that can lose the broker's packets and then the connection. */
-export async function startRelay(broker: string) {
-  const clients = new Set<Socket>();
-  let deaf = false;
-  const server = createServer((client) => {
-    const upstream = connect(Number(new URL(broker).port), "127.0.0.1");
-    clients.add(client);
-    client.on("close", () => clients.delete(client) && upstream.destroy()).on("error", () => {});
-    upstream.on("close", () => client.destroy()).on("error", () => {});
-    client.pipe(upstream);
-    upstream.on("data", (chunk) => deaf || client.write(chunk));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const cut = () => {
-    for (const client of clients) client.destroy();
-    deaf = false;
-  };
-  return {
-    url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Discards everything from the broker until `cut`. */
-    deafen: () => {
-      deaf = true;
-    },
-    cut,
-    stop() {
-      server.close();
-      cut();
     },
   };
 }

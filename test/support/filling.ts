@@ -1,11 +1,12 @@
 import { build } from "../../nodes/editor/forms.js";
 import { phrases } from "../../nodes/editor/phrases.js";
+import { configNodes } from "../../src/operations.js";
 import type { Held } from "./driver.js";
 
 /** The edit dialogs by node type, and their English texts. */
 export const { types, english } = build();
 export type Fields = (typeof types)[string]["rows"];
-export const nodeTypes = Object.keys(types).filter((type) => type !== "seo-service");
+export const nodeTypes = Object.keys(types).filter((type) => !Object.hasOwn(configNodes, type));
 export const fieldsOf = (type: string): Fields => types[type]?.rows ?? {};
 export type Row = Fields[string];
 

@@ -1,4 +1,4 @@
-import type { Any, State, Text } from "./state.js";
+import { type Any, STORED, type State, type Text } from "./state.js";
 
 const PAUSE = 250;
 const FRESH = 10_000;
@@ -7,14 +7,16 @@ const MOST = 20;
 type Reason = (node: Any, name: string) => string;
 
 /** The requests of an edit dialog to the runtime: connection tests and suggestions. */
-export function createRequests(RED: Any, $: Any, text: Text, { rows, current, chosen }: State, reason: Reason) {
+export function createRequests(RED: Any, $: Any, text: Text, { forms, rows, current, chosen }: State, reason: Reason) {
   const post = (path: string, data: unknown) =>
-    $.ajax({ url: `seo-service/${path}`, method: "POST", contentType: "application/json", data: JSON.stringify(data) });
-  /** The settings of a service in its edit dialog or the workspace, deployed or not. */
-  const draft = (service: Any) => {
-    const apiKey = current(service, "apiKey") ?? service.credentials?.apiKey ?? "__PWRD__";
-    const [baseUrl, tls, proxy] = ["baseUrl", "tls", "proxy"].map((name) => chosen(service, name));
-    return { id: service.id, baseUrl, apiKey, tls, proxy };
+    $.ajax({ url: path, method: "POST", contentType: "application/json", data: JSON.stringify(data) });
+
+  /** The settings of a config node in its edit dialog or the workspace, deployed or not. */
+  const draft = (config: Any) => {
+    const { place = [] } = forms[config.type] ?? {};
+    const [secret = ""] = Object.entries(rows(config)).flatMap(([name, row]) => (row.credential ? [name] : []));
+    const settings = Object.fromEntries(place.map((name) => [name, chosen(config, name)]));
+    return { id: config.id, ...settings, [secret]: current(config, secret) ?? config.credentials?.[secret] ?? STORED };
   };
 
   /** Tests the connection at each click. Returns a function that clears the result. */
@@ -31,9 +33,8 @@ export function createRequests(RED: Any, $: Any, text: Text, { rows, current, ch
       const end = (ok: boolean, message: string) => run === runs && show(ok, message);
       button.prop("disabled", true);
       result.text(text("dialog.testing")).attr("class", "");
-      post("test", draft(node)).then(
-        ({ ok, stage, values }: Any) =>
-          end(ok === true, `${text(`reason.${stage}`, values)} ${text(`stage.${stage}`)}`),
+      post(`${node.type}/test`, draft(node)).then(
+        ({ ok, stage, values }: Any) => end(ok === true, text(`node.${node.type}.stage.${stage}`, values)),
         (failed: Any) => {
           const why = failed.status ? `HTTP ${failed.status}` : text("dialog.unanswered");
           end(false, text("dialog.untested", { reason: why }));
@@ -62,7 +63,7 @@ export function createRequests(RED: Any, $: Any, text: Text, { rows, current, ch
       const question = { ...draft(service), operation, text: typed };
       const key = JSON.stringify(question);
       if (Date.now() - (answers.get(key)?.time ?? 0) > FRESH)
-        answers.set(key, { time: Date.now(), answer: post("suggest", question) });
+        answers.set(key, { time: Date.now(), answer: post("seo-service/suggest", question) });
       answers.get(key)?.answer.then(
         (found: Any) => {
           if (input.val() !== typed || !Array.isArray(found?.suggestions)) return;

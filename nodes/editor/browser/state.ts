@@ -31,12 +31,17 @@ export interface Row extends Partial<Pick<Param, Facts>> {
 export interface Form {
   main?: string | undefined;
   effects?: string[] | undefined;
+  /** For a config node, the settings that its connection test needs beside the credential. */
+  place?: string[] | undefined;
   rows: Record<string, Row>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the editor's globals and nodes have no types that fit Node-RED 4 and 5
 export type Any = any;
 export type Text = (key: string, values?: Record<string, string | number>) => string;
+
+/** What the editor shows instead of a stored credential. */
+export const STORED = "__PWRD__";
 
 /** Reads the fields of a node: from its edit dialog if that is open, else from the node. */
 export function createState($: Any, forms: Record<string, Form>) {
@@ -68,7 +73,7 @@ export function createState($: Any, forms: Record<string, Form>) {
   /** True if the edit dialog shows a field. What an option reads from elsewhere may be any value. */
   const visible = (node: Any, name: string) =>
     Object.entries(rows(node)[name]?.shown ?? {}).every(
-      ([option, values]) => source(node, option) !== "str" || values.includes(current(node, option) ?? ""),
+      ([option, values]) => source(node, option) !== "str" || values.includes(chosen(node, option)),
     );
 
   return { forms, opened, rows, id, current, chosen, source, fixed, fresh, visible };

@@ -1,5 +1,5 @@
 import { conflictOf, isBlank, isIdle, kindOf, named as nameOf, variableIn } from "../../../src/kinds.js";
-import type { Any, Row, State, Text } from "./state.js";
+import { type Any, type Row, STORED, type State, type Text } from "./state.js";
 
 /** Validates the fields of a node, with sentences in the editor's language. */
 export function createValidation(RED: Any, text: Text, { forms, rows, current, source, fixed }: State) {
@@ -15,7 +15,7 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
   /** Why a value by itself is invalid. */
   const wrong = (row: Row, given: unknown, from: string): string => {
     const value = String(given ?? "");
-    if (given === undefined || variableIn(value)) return "";
+    if (given === undefined || variableIn(value) || (row.credential && value === STORED)) return "";
     if (isBlank(row.kind, value) || value === "_ADD_")
       return row.required ? text("invalid.required", { label: label(row) }) : "";
     if (from !== "str") {

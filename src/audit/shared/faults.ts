@@ -1,4 +1,5 @@
-import { SeoError } from "../../errors.js";
+import { unescape as decode } from "node:querystring";
+import { SeoError, type Stage } from "../../errors.js";
 import { Trouble } from "../trouble.js";
 
 /** A package is not installed. `packages`: what to install. */
@@ -6,7 +7,7 @@ export function missing(name: string, packages: string, cause: unknown): unknown
   const { code } = Object(cause) as NodeJS.ErrnoException;
   if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") return cause;
   const sentence = `The package ${name} is not installed: run "npm install ${packages}" in the Node-RED user directory, and restart Node-RED.`;
-  return new SeoError("SEO_CONFIG", sentence);
+  return new SeoError("SEO_CONFIG", sentence, { stage: "package", values: { command: `npm install ${packages}` } });
 }
 
 const refused: Record<string, string> = {
@@ -17,23 +18,25 @@ const refused: Record<string, string> = {
   "42501": "the user must be allowed to create a schema in the database",
 };
 
-const unreachable: Record<string, string> = {
-  "57P01": "it is shutting down",
-  "57P02": "it is shutting down",
-  "57P03": "it is starting",
-  ECONNREFUSED: "connection refused",
-  ECONNRESET: "connection reset",
-  ENOTFOUND: "unknown host",
-  EAI_AGAIN: "unknown host",
-  ETIMEDOUT: "timed out",
-  EHOSTUNREACH: "host unreachable",
-  ENETUNREACH: "network unreachable",
+const timedOut: [string, Stage] = ["timed out", "time"];
+
+const unreachable: Record<string, [reason: string, stage?: Stage]> = {
+  "57P01": ["it is shutting down"],
+  "57P02": ["it is shutting down"],
+  "57P03": ["it is starting"],
+  ECONNREFUSED: ["connection refused"],
+  ECONNRESET: ["connection reset"],
+  ENOTFOUND: ["unknown host", "name"],
+  EAI_AGAIN: ["unknown host", "name"],
+  ETIMEDOUT: timedOut,
+  EHOSTUNREACH: ["host unreachable"],
+  ENETUNREACH: ["network unreachable"],
 };
 
-const words: [RegExp, string][] = [
-  [/time(d )?out/i, "timed out"],
-  [/clos|end|terminat|connect/i, "connection closed"],
-  [/LOADING/, "it is starting"],
+const words: [pattern: RegExp, reason: [string, Stage?]][] = [
+  [/time(d )?out/i, timedOut],
+  [/clos|end|terminat|connect/i, ["connection closed"]],
+  [/LOADING/, ["it is starting"]],
 ];
 
 /** What a driver threw, as an error that names the server, but neither user nor password. */
@@ -42,7 +45,8 @@ export function fromServer(cause: unknown, url: URL): SeoError {
   const { message = "", code = "", name = "" } = Object(cause) as NodeJS.ErrnoException;
   const isRedis = url.protocol.startsWith("redis");
   const server = `The queue's server ${url.host}`;
-  const config = (reason: string) => new SeoError("SEO_CONFIG", `${server} rejects the connection: ${reason}.`);
+  const config = (reason: string, stage: Stage = "key") =>
+    new SeoError("SEO_CONFIG", `${server} rejects the connection: ${reason}.`, { stage });
   if (/WRONGPASS|invalid (username-)?password/.test(message)) return config("the user name or password is wrong");
   if (/NOAUTH|Authentication required/.test(message)) return config("it requires a password");
   if (/NOPERM/.test(message)) return config("the user is not allowed to use the commands that the queue needs");
@@ -54,16 +58,18 @@ export function fromServer(cause: unknown, url: URL): SeoError {
       name.startsWith("Unsupported")
         ? "PostgreSQL 13 or later is required"
         : "its schema is of another version of BullMQ",
+      "version",
     );
   if (/CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
-    return config(`TLS failed (${code || message.slice(0, 80)})`);
-  const why = unreachable[code] ?? words.find(([pattern]) => pattern.test(message))?.[1];
-  if (why) return new Trouble("server", `${server} cannot be reached: ${why}.`);
-  const said = [url.password, url.username].reduce(
-    (text, secret) => (secret ? text.replaceAll(secret, "…") : text),
-    message,
-  );
-  return new Trouble("server", `${server} reports an error: ${said.slice(0, 200)} (${code || name}).`);
+    return config(`TLS failed (${code || message.slice(0, 80)})`, "tls");
+  const [why, stage = "connect"] = unreachable[code] ?? words.find(([pattern]) => pattern.test(message))?.[1] ?? [];
+  if (why) return new Trouble("server", `${server} cannot be reached: ${why}.`, { stage });
+  const said = [url.password, url.username]
+    .flatMap((text) => [text, decode(text)])
+    .reduce((text, secret) => (secret ? text.replaceAll(secret, "…") : text), message);
+  return new Trouble("server", `${server} reports an error: ${said.slice(0, 200)} (${code || name}).`, {
+    stage: "unknown",
+  });
 }
 
 /** Trying again is of no use. */

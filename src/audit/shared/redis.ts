@@ -34,6 +34,7 @@ export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Plac
       throw new SeoError(
         "SEO_CONFIG",
         `The queue needs Redis ${OLDEST_REDIS.join(".")} or later; the server is Redis ${version}.`,
+        { stage: "version" },
       );
     // BullMQ reports connections that fail to the queues as well, whose errors nobody needs twice.
     const connection = new bullmq.RedisConnection(client, { shared: true, blocking: false });

@@ -8,9 +8,18 @@ import { root } from "../../../dev/nodered.js";
 import { build, type Texts } from "../../../nodes/editor/forms.js";
 import { help } from "../../../nodes/editor/help.js";
 import { bundle, page } from "../../../nodes/editor/page.js";
-import { phrases } from "../../../nodes/editor/phrases.js";
-import { codes, stages } from "../../../src/errors.js";
-import { type NodeType, nodeTypes, operations, type Param, service } from "../../../src/operations.js";
+import { phrases, stages } from "../../../nodes/editor/phrases.js";
+import { codes } from "../../../src/errors.js";
+import {
+  type ConfigNode,
+  configNodes,
+  type Field,
+  type NodeType,
+  nodeTypes,
+  operations,
+  type Param,
+  service,
+} from "../../../src/operations.js";
 import { createValidator } from "../../../src/schema.js";
 import { type Any, createEditor, fillIn, MODULES, STORES } from "../../support/editor.js";
 
@@ -149,6 +158,8 @@ describe("The editor page", () => {
           ),
         );
         for (const [name, field] of Object.entries({ ...row.params, ...row.options })) {
+          // Node-RED itself validates the reference to a config node.
+          if (field.kind === "node") continue;
           // The editor adds what only it knows: the context stores.
           const values = Object.fromEntries(STORES.map((store) => [store, store]));
           const accepts = createValidator({ [name]: field.kind === "store" ? { ...field, values } : field });
@@ -174,32 +185,61 @@ describe("The editor page", () => {
     });
   }
 
-  it("has the settings and the API key in the edit dialog of the service node", () => {
-    const { definitions, template } = editor();
-    const { defaults, credentials, category } = definitions["seo-service"];
-    const ids = [...template("seo-service").matchAll(/<(?:input|select)[^>]* id="node-config-input-(\w+)"/g)].map(
-      ([, id]) => id,
-    );
-    assert.equal(category, "config");
-    assert.deepEqual(Object.keys(defaults), ["name", ...Object.keys(service)]);
-    assert.deepEqual(Object.keys(credentials), ["apiKey"]);
-    assert.equal(credentials.apiKey.type, "password");
-    assert.deepEqual(ids.sort(), ["name", "apiKey", ...Object.keys(service)].sort());
-    for (const id of ids)
-      assert.ok(
-        template("seo-service").includes(`<label for="node-config-input-${id}"`) ||
-          new RegExp(`<label\\s+for="node-config-input-${id}"`).test(template("seo-service")),
-      );
-    for (const [name, { unit }] of Object.entries(service))
-      if (unit) assert.ok(template("seo-service").includes(`.field.${name}.label" data-unit="${unit}"`), name);
-    assert.match(template("seo-service"), /type="password" id="node-config-input-apiKey"/);
-    for (const name of [...Object.keys(service), "apiKey"])
-      assert.match(helpOf(helps, "seo-service"), new RegExp(`<dt[^>]*>${name} <span`));
-    assert.deepEqual(
-      [defaults.tls.type, defaults.tls.required, defaults.proxy.type, defaults.proxy.required],
-      ["tls-config", false, "http proxy", false],
-    );
-  });
+  for (const [type, { settings, credential, place }] of Object.entries<ConfigNode>(configNodes)) {
+    describe(type, () => {
+      const { definitions, template, add } = editor();
+      const { defaults, credentials, category } = definitions[type];
+      const fields = { ...settings, ...credential };
+
+      it("has its settings and one credential in the edit dialog and in the help", () => {
+        const ids = [...template(type).matchAll(/<(?:input|select)[^>]* id="node-config-input-(\w+)"/g)].map(
+          ([, id]) => id,
+        );
+        assert.equal(category, "config");
+        assert.deepEqual(Object.keys(defaults), ["name", ...Object.keys(settings)]);
+        assert.deepEqual([Object.keys(credentials), Object.keys(credential).length], [Object.keys(credential), 1]);
+        assert.deepEqual(ids.sort(), ["name", ...Object.keys(fields)].sort());
+        for (const id of ids) assert.match(template(type), new RegExp(`<label\\s+for="node-config-input-${id}"`));
+        for (const [name, { kind, node, unit }] of Object.entries(fields)) {
+          assert.match(helpOf(helps, type), new RegExp(`<dt[^>]*>${name} <span`));
+          if (unit) assert.ok(template(type).includes(`.field.${name}.label" data-unit="${unit}"`), name);
+          if (kind === "node") assert.deepEqual([defaults[name].type, defaults[name].required], [node, false]);
+        }
+        for (const name of Object.keys(credential)) {
+          assert.equal(credentials[name].type, "password");
+          assert.match(template(type), new RegExp(`type="password" id="node-config-input-${name}"`));
+        }
+        assert.deepEqual(
+          place.filter((name) => !settings[name]),
+          [],
+        );
+      });
+
+      it("accepts the same credential as the schema, and the placeholder of a stored one", () => {
+        const [[name, field]] = Object.entries(credential) as [[string, Field]];
+        const accepts = createValidator({ [name]: field });
+        const node = add(type, "c");
+        const validate = (value: string) => node._def.credentials[name].validate.call(node, value, {}) === true;
+        assert.ok(validate("__PWRD__"));
+        const schemes = ["redis://", "rediss://", "POSTGRES://", "postgresql://", "http://", "mysql://", "redis:", ""];
+        const rest = fc.constantFrom("a", "u:p@a:6379/0", "[::1]", "", "/0", "a b", "\u0007", "a:99999", "${NAME}");
+        fc.assert(
+          fc.property(fc.constantFrom(...schemes), rest, (scheme, after) => {
+            const value = scheme + after;
+            if (/^\$[{(]/.test(value) || (field.pattern && !new RegExp(`^(${field.pattern})$`).test(value))) return;
+            let schema = true;
+            try {
+              accepts({ [name]: value });
+            } catch (error) {
+              schema = false;
+              assert.doesNotMatch(String(error), /u:p@/);
+            }
+            assert.equal(validate(value), schema, value);
+          }),
+        );
+      });
+    });
+  }
 
   it("has literal types, defaults and facts, which the flow library's parser needs", () => {
     const seen: Record<string, Record<string, unknown>> = {};
@@ -217,7 +257,7 @@ describe("The editor page", () => {
     };
     for (const [, script] of html.matchAll(/<script.+?type=['"]text\/javascript['"].*?>([\S\s]*?)<\/script>/gi))
       visit(parse(script ?? "", { ecmaVersion: "latest" }) as Node);
-    assert.deepEqual(Object.keys(seen).sort(), ["seo-service", ...Object.keys(table)].sort());
+    assert.deepEqual(Object.keys(seen).sort(), [...Object.keys(configNodes), ...Object.keys(table)].sort());
     for (const [type, { color, outputs }] of Object.entries(table)) {
       const { defaults, ...facts } = seen[type] ?? {};
       assert.ok(Array.isArray(defaults) && defaults.every((name) => typeof name === "string"));
@@ -521,6 +561,15 @@ describe("The editor page", () => {
       assert.equal(node._def.defaults.search.validate.call(node, undefined, {}), true);
     });
 
+    it("hides the folder of an audit that has a queue", () => {
+      const { add, open } = editor();
+      const shown = (queue: string) =>
+        open(add("seo-report-audit", "n", { queue }))("#node-input-folder")
+          .closest(".form-row")
+          .css("display") !== "none";
+      assert.deepEqual(["", "_ADD_", "q"].map(shown), [true, true, false]);
+    });
+
     it("keeps a fixed value that is not in the list, and accepts a value by its label", () => {
       const { add, open } = editor();
       const fixed = (result: string) =>
@@ -585,7 +634,7 @@ describe("The editor page", () => {
       assert.ok(button.prop("disabled"));
       requests[0]?.answer(true, { ok: true, stage: "done", values: { count: MARKUP } });
       await pause(1);
-      assert.equal(result.text(), `${fillIn(phrases.reason.done, { count: MARKUP })} ${stages.done}`);
+      assert.equal(result.text(), fillIn(stages["seo-service"].done, { count: MARKUP }));
       assert.equal(result.children().length, 0);
       assert.ok(result.hasClass("seo-good") && !button.prop("disabled"));
     });
@@ -595,7 +644,7 @@ describe("The editor page", () => {
         [
           true,
           { ok: false, stage: "key", values: { status: 401 } },
-          `${fillIn(phrases.reason.key, { status: "401" })} ${stages.key}`,
+          fillIn(stages["seo-service"].key, { status: "401" }),
         ],
         [false, { status: 403, responseText: "Forbidden" }, fillIn(phrases.dialog.untested, { reason: "HTTP 403" })],
         [
@@ -610,6 +659,20 @@ describe("The editor page", () => {
         assert.equal(result.text(), text);
         assert.ok(result.hasClass("seo-bad"));
       }
+    });
+
+    it("of a queue has its own route, settings and sentences", async () => {
+      const stand = editor();
+      const queue = { prefix: "mine", tls: "tls", credentials: { url: "__PWRD__" } };
+      const $ = stand.open(stand.add("seo-queue", "q", queue));
+      $(".seo-test").trigger("click");
+      assert.deepEqual(
+        [stand.requests[0]?.url, stand.requests[0]?.body],
+        ["seo-queue/test", { id: "q", tls: "tls", url: "__PWRD__" }],
+      );
+      stand.requests[0]?.answer(true, { ok: true, stage: "done", values: { version: "Redis 7.0.15" } });
+      await pause(1);
+      assert.equal($("output").text(), "Connected: Redis 7.0.15.");
     });
 
     it("sends no request if a field is invalid, and explains why", () => {

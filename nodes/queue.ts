@@ -1,0 +1,27 @@
+import type { Node, NodeAPI } from "node-red";
+import type { Owner, Place, Shared } from "../src/audit/shared/shared.js";
+import { configNodes } from "../src/operations.js";
+import { registerConfig } from "./config.js";
+
+/** The config node, as the nodes that use it see it: where jobs are kept, and never the URL. */
+export interface QueueNode extends Node {
+  /** Describes the jobs of an audit node. Rejects with SEO_CONFIG if this node is incomplete. */
+  jobs(owner: Owner): Promise<Shared>;
+}
+
+/** Validates what a queue node says. Throws SEO_CONFIG. */
+export async function readPlace({ tls, ...given }: Record<string, unknown>): Promise<Place> {
+  const { settings, credential } = configNodes["seo-queue"];
+  const { readSettings } = await import("../src/schema.js");
+  const { url = "", prefix } = readSettings({ ...settings, ...credential }, given, "SEO_CONFIG");
+  return { url, prefix, tls: tls as Place["tls"] };
+}
+
+export function registerQueue(RED: NodeAPI): void {
+  registerConfig<QueueNode>(RED, "seo-queue", (node, reads) => {
+    node.jobs = async (owner) => {
+      const { createShared } = await import("../src/audit/shared/shared.js");
+      return createShared(await readPlace(reads()), owner);
+    };
+  });
+}

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../../dev/nodered.js";
+import { nodeRedModule } from "../support/red.js";
+
+const yaml = nodeRedModule<{ load(text: string): unknown }>("js-yaml");
+
+interface Service {
+  build?: { dockerfile_inline: string };
+  environment?: Record<string, string>;
+  command?: string[];
+  depends_on?: string[];
+  ports?: string[];
+  volumes: string[];
+}
+
+describe("docs/compose.yaml", () => {
+  const { services, volumes } = yaml.load(readFileSync(join(root, "docs/compose.yaml"), "utf8")) as {
+    services: Record<string, Service>;
+    volumes: Record<string, null>;
+  };
+  const { peerDependencies, name } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const instances = Object.values(services).filter(({ build }) => build);
+
+  it("runs two Node-RED instances, one Redis server and nothing else", () => {
+    assert.deepEqual([Object.keys(services).length, instances.length], [3, 2]);
+    assert.deepEqual(services.redis?.command, [
+      ...["redis-server", "--appendonly", "yes", "--maxmemory-policy", "noeviction"],
+    ]);
+  });
+
+  it("installs the package with the optional packages for Redis", () => {
+    for (const { build, environment, depends_on } of instances) {
+      const [, installed = ""] = /^RUN npm install (.*)$/m.exec(build?.dockerfile_inline ?? "") ?? [];
+      const packages = installed.split(" ").filter((word) => !word.startsWith("--"));
+      assert.deepEqual(packages, [name, "bullmq", "ioredis"]);
+      for (const one of packages.slice(1)) assert.ok(peerDependencies[one], one);
+      const { hostname, port } = new URL(environment?.SEO_QUEUE_URL ?? "");
+      assert.ok(services[hostname] && depends_on?.includes(hostname));
+      assert.equal(port, "6379");
+    }
+  });
+
+  it("gives each its own volume, and listens only on this computer", () => {
+    const used = Object.values(services).flatMap((service) => service.volumes.map((one) => one.split(":")[0]));
+    assert.deepEqual(used.sort(), Object.keys(volumes).sort());
+    const ports = instances.flatMap((service) => service.ports ?? []);
+    assert.ok(ports.every((one) => one.startsWith("127.0.0.1:")));
+    assert.equal(new Set(ports).size, 2);
+  });
+});

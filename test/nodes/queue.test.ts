@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { inspect } from "node:util";
+import { freePort } from "../../dev/nodered.js";
+import { startSandbox } from "../../sandbox/server.js";
+import type { Stage } from "../../src/errors.js";
+import { type FaultyServer, listen } from "../support/faulty.js";
+import { type Flow, failure, node, service, startFlow, tlsConfig } from "../support/flow.js";
+import { helper } from "../support/red.js";
+import { type Engine, PASSWORD, type Server, startServer } from "../support/servers.js";
+
+const queue = (id: string, more: object = {}) => ({ id, type: "seo-queue", name: "", prefix: "", ...more });
+const audit = (id: string, settings: object) => node(id, "seo-report-audit", { wires: [[], []], ...settings });
+
+for (const engine of ["redis", "postgres"] satisfies Engine[])
+  describe(`The queue node with ${engine}`, () => {
+    let server: Server | undefined;
+    let http: FaultyServer;
+    let flow: Flow;
+    let closed: number;
+
+    before(async function () {
+      server = await startServer(engine);
+      if (!server) return this.skip();
+      closed = await freePort();
+      http = await listen((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
+      flow = await startFlow(
+        [
+          ...[tlsConfig("tls"), queue("stored"), queue("with-tls", { tls: "tls" }), queue("wrong")],
+          ...[service("service", http.url), audit("audit", { queue: "wrong" })],
+        ],
+        {
+          stored: { url: server.url },
+          "with-tls": { url: server.url },
+          wrong: { url: server.url.replace(PASSWORD, `${PASSWORD}-x`) },
+        },
+      );
+    });
+
+    after(async () => {
+      await flow?.stop();
+      await server?.close();
+      await http?.close();
+    });
+
+    async function tested(draft: object) {
+      const { body, text } = await helper.request().post("/seo-queue/test").send(draft);
+      assert.ok(!text.includes(PASSWORD), text);
+      return body as { ok: boolean; stage: Stage; values: { version?: string } };
+    }
+
+    const url = () => server?.url ?? "";
+    const at = (port: number) => url().replace(`:${server?.port}`, `:${port}`);
+    const rows: Record<string, () => [draft: object, stage: Stage]> = {
+      "an entered URL": () => [{ url: url() }, "done"],
+      "an entered URL for a deployed queue": () => [{ id: "stored", url: ` ${url()} ` }, "done"],
+      "the deployed URL": () => [{ id: "stored", url: "__PWRD__" }, "done"],
+      "the deployed URL with another TLS configuration": () => [
+        { id: "stored", url: "__PWRD__", tls: "tls" },
+        "stored",
+      ],
+      "the deployed URL without its TLS configuration": () => [{ id: "with-tls" }, "stored"],
+      "the deployed URL of no node": () => [{ id: "unknown" }, "stored"],
+      "a variable that is not set": () => [{ url: "${NOT_SET_HERE}" }, "variable"],
+      "no URL": () => [{ url: "" }, "config"],
+      "another scheme": () => [{ url: `http://:${PASSWORD}@127.0.0.1` }, "config"],
+      "a TLS configuration that is missing": () => [{ url: url(), tls: "gone" }, "node"],
+      "a wrong password": () => [{ url: url().replace(PASSWORD, `${PASSWORD}-x`) }, "key"],
+      "a port that is closed": () => [{ url: at(closed) }, "connect"],
+      "a host that does not exist": () => [{ url: url().replace("127.0.0.1", "queue.invalid") }, "name"],
+      // Redis does not respond to what it cannot read.
+      "TLS with a server that has none": () => [
+        { url: url().replace("redis:", "rediss:"), tls: "tls" },
+        engine === "redis" ? "time" : "tls",
+      ],
+    };
+
+    for (const [name, row] of Object.entries(rows))
+      it(`tests the connection: ${name}`, async () => {
+        const [draft, stage] = row();
+        const { ok, stage: reached, values } = await tested(draft);
+        assert.deepEqual([reached, ok], [stage, stage === "done"]);
+        if (ok) assert.match(values.version ?? "", /^(Redis|PostgreSQL) \d+\.\d+/);
+      });
+
+    it("recognizes a server that is neither Redis nor PostgreSQL", async () => {
+      const { ok } = await tested({ url: at(Number(new URL(http.url).port)) });
+      assert.equal(ok, false);
+    });
+
+    it("fails a message if the password is wrong, with a sentence that names the server", async () => {
+      const { error, seo } = failure(await flow.send("audit", { payload: "https://example.com" }));
+      assert.equal(seo.error.code, "SEO_CONFIG");
+      const reason = `The queue's server 127.0.0.1:${server?.port} rejects the connection: the user name or password is wrong.`;
+      assert.equal(error.message, reason);
+      assert.equal(flow.statuses("audit").at(-1)?.fill, "red");
+    });
+
+    it("keeps its URL out of its object, errors, statuses and the log", () => {
+      for (const id of ["stored", "with-tls"]) assert.doesNotMatch(inspect(helper.getNode(id), { depth: 6 }), /canary/);
+      assert.doesNotMatch(inspect([flow.log, flow.of("caught"), flow.statuses()], { depth: 20 }), /canary/);
+    });
+  });
+
+for (const engine of ["redis", "postgres"] satisfies Engine[])
+  describe(`An audit whose ${engine} server goes away`, () => {
+    const closing: (() => Promise<unknown>)[] = [];
+    after(async () => {
+      for (const close of closing.reverse()) await close();
+    });
+
+    it("waits, says so once, and continues by itself", async function () {
+      const server = await startServer(engine);
+      if (!server) return this.skip();
+      const sandbox = await startSandbox({ reports: 0, apiKey: "key-of-tests", latency: 200 });
+      closing.push(server.close, sandbox.close);
+      const wires = [["results"], ["progress"]];
+      const flow = await startFlow(
+        [service("service", sandbox.url), queue("here"), audit("audit", { queue: "here", wires })],
+        { here: { url: server.url } },
+      );
+      closing.push(flow.stop);
+      const pages = Array.from({ length: 40 }, (_, index) => `https://example.com/${index}`);
+      await flow.send("audit", { payload: pages });
+      await flow.until(() => flow.of("results").length > 3);
+      await server.stop("SIGKILL");
+      const away = "seo-reports.status.server";
+      await flow.until(() => flow.statuses("audit").some(({ text }) => text === away));
+      await flow.until(() => flow.of("caught").length > 0);
+      await server.start();
+      await flow.until(() => flow.of("progress").some(({ payload }) => (payload as { finished: boolean }).finished));
+      assert.equal(flow.of("results").length, pages.length);
+      assert.equal(new Set(sandbox.reports.list({}).map(({ url }) => url)).size, pages.length);
+      assert.equal(sandbox.reports.list({}).length, pages.length);
+      assert.equal(flow.statuses("audit").at(-1)?.fill, "green");
+      const [error, ...more] = flow.of("caught").map((msg) => failure({ caught: msg }));
+      assert.deepEqual([error?.seo.error.code, more], ["SEO_NETWORK", []]);
+      assert.match(error?.error.message ?? "", /^The queue's server 127\.0\.0\.1:\d+ cannot be reached: .+\.$/);
+    });
+  });
+
+describe("An audit whose queue cannot be used", () => {
+  let flow: Flow;
+  const rows: Record<string, [queue: string, code: string, message: RegExp]> = {
+    "missing node": ["gone", "SEO_CONFIG", /^The queue configuration node is missing or disabled\.$/],
+    "no URL": ["blank", "SEO_CONFIG", /^url is required; the node's url is blank\.$/],
+    "wrong scheme": ["http", "SEO_CONFIG", /^url must be the URL of a server: .*; the node's url is of type string\.$/],
+  };
+
+  before(async () => {
+    flow = await startFlow(
+      [
+        service("service", "http://127.0.0.1:1"),
+        queue("blank"),
+        queue("http"),
+        ...Object.values(rows).map(([id]) => audit(`audit-${id}`, { queue: id })),
+      ],
+      { http: { url: `http://:${PASSWORD}@127.0.0.1` } },
+    );
+  });
+  after(() => flow.stop());
+
+  for (const [name, [id, code, message]] of Object.entries(rows))
+    it(`fails every message with the reason: ${name}`, async () => {
+      const { error, seo } = failure(await flow.send(`audit-${id}`, { payload: "https://example.com" }));
+      assert.equal(seo.error.code, code);
+      assert.match(error.message, message);
+      assert.ok(!error.message.includes(PASSWORD));
+    });
+});
