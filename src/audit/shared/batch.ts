@@ -1,9 +1,10 @@
 import type { SeoError } from "../../errors.js";
 import { createDelivery } from "../delivery.js";
 import type { Settings } from "../list.js";
-import { type Row, urlOf } from "../rows.js";
+import type { Row } from "../rows.js";
 import type { Batch, Claim, Ended, Sent, Watcher } from "../store.js";
 import { taken } from "../trouble.js";
+import { createElsewhere } from "./elsewhere.js";
 import { createGroup, END, type GroupEntry, type Kind, machineOf, PLAN } from "./group.js";
 import type { Log } from "./log.js";
 import { createWriter, type Result } from "./writer.js";
@@ -45,8 +46,6 @@ export interface SharedBatch extends Batch {
   close(): Promise<void>;
 }
 
-const MOST_RECENT = 1000;
-
 /** The rows of a list as one text. */
 export function textOf(rows: Iterable<Row>): string {
   let text = "";
@@ -65,8 +64,6 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
   /** How pages ended whose claim was lost meanwhile. If they are taken again, this is known, and not looked for. */
   const known = new Map<number, Ended>();
   const plans: [number, string][] = [];
-  const elsewhere = new Map<number, () => void>();
-  let recent: string[] = [];
   let watcher: Watcher | undefined;
   let claims = 0;
   let notified = false;
@@ -77,6 +74,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
   group.apply({ list: settings, rows });
 
   const isOwn = (by: string) => machineOf(by) === machine();
+  const elsewhere = createElsewhere(group, isOwn);
   const claim = () => `${machine()}/${++claims}`;
 
   function notify(): void {
@@ -88,25 +86,11 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     });
   }
 
-  function watchRow(row: number): void {
-    const by = group.owners.get(row);
-    const sent = ledger.sent.get(row);
-    elsewhere.get(row)?.();
-    elsewhere.delete(row);
-    if (!watcher || !sent || by === undefined || isOwn(by) || pages.state(row) !== "sent") return;
-    elsewhere.set(row, watcher.sent(urlOf(JSON.parse(textOfRow(row)).input), sent));
-  }
-
   function apply(entry: GroupEntry): Result {
     const result = group.apply(entry);
-    if ("ended" in entry && result === true && entry.report !== undefined) {
-      if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
-      watcher?.got(entry.report);
-    }
     if ("told" in entry) told.delete(entry.row);
-    if ("row" in entry && !("told" in entry)) watchRow(entry.row);
     if ("sent" in entry && result === true) known.delete(entry.row);
-    if ("take" in entry && typeof result === "number" && isOwn(entry.by)) watchRow(result);
+    elsewhere.applied(entry, result);
     return result;
   }
 
@@ -169,12 +153,6 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
 
   const untold = (page: number) => ledger.untold(page).filter((row) => !told.has(row));
 
-  function textOfRow(row: number): string {
-    const { data } = group.listOf(row);
-    const start = pages.offset(row);
-    return data.toString("utf8", start, data.indexOf("\n", start));
-  }
-
   const number = (result: Result) => (typeof result === "number" ? result : 0);
 
   async function end(complete: boolean): Promise<void> {
@@ -187,7 +165,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     name,
     log: around.id,
     get recent() {
-      return recent;
+      return elsewhere.recent();
     },
     counts: pages.counts,
     get total() {
@@ -223,7 +201,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       const planned: Sent = report === undefined ? { sent: "create" } : { sent: "regenerate", report };
       const claim: Claim = {
         page,
-        url: urlOf(JSON.parse(textOfRow(page)).input),
+        url: group.urlOf(page),
         settings: group.listOf(page),
         request: ledger.sent.get(page) ?? planned,
         ended: ledger.ended.get(page),
@@ -250,7 +228,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       });
     },
     untold,
-    input: async (row) => JSON.parse(textOfRow(row)),
+    input: async (row) => group.rowOf(row),
     told(row) {
       told.add(row);
       delivery.add(row);
@@ -316,7 +294,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
 
     watch(given) {
       watcher = given;
-      for (const row of ledger.sent.keys()) watchRow(row);
+      elsewhere.watch(given);
     },
     read: writer.read,
     machines: () => new Set([...group.owners.values()].map(machineOf)),

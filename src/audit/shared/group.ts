@@ -1,7 +1,7 @@
 import { createLedger, type Entry, type Ledger } from "../ledger.js";
 import type { List, Settings } from "../list.js";
 import { createPages } from "../pages.js";
-import { keyOf } from "../rows.js";
+import { keyOf, urlOf } from "../rows.js";
 
 /** What a machine can take: a page, an invalid row, the plan of the next list, or the end of the batch. */
 export type Kind = "begun" | "new" | "invalid" | "plan" | "end";
@@ -59,6 +59,13 @@ export function createGroup() {
   /** Lists of pages that are created anyway need no plan. */
   function skipPlans(): void {
     while (lists[planned]?.existing === "create") planned++;
+  }
+
+  /** A row as JSON: its input, and why it is not valid. */
+  function rowOf(row: number): { input: unknown; error?: string } {
+    const { data } = listOf(row);
+    const start = pages.offset(row);
+    return JSON.parse(data.toString("utf8", start, data.indexOf(NEWLINE, start)));
   }
 
   function addList(settings: Settings, text: string): number | undefined {
@@ -142,6 +149,8 @@ export function createGroup() {
     planEnd,
     isOver,
     listOf,
+    rowOf,
+    urlOf: (row: number) => urlOf(rowOf(row).input),
     /** Undefined as long as it is worked on; true if nothing is left for msg.retry. */
     finished: () => finished,
     /** The next list that has no plan. */

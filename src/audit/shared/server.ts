@@ -1,17 +1,13 @@
 import { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BackendFactory, Queue as BullQueue, Worker as BullWorker, IQueueBackend } from "bullmq";
-import type { TlsOptions } from "../../config.js";
+import type { Queue as BullQueue, Worker as BullWorker, IQueueBackend } from "bullmq";
 import { SeoError } from "../../errors.js";
-import { fromServer, isHopeless, missing } from "./faults.js";
+import { BETWEEN, type Driver, GOODBYE, type Place } from "./driver.js";
+import { fromServer, isHopeless } from "./faults.js";
+import { openPostgres } from "./postgres.js";
+import { openRedis } from "./redis.js";
 
-/** Where the jobs are kept: `redis://`, `rediss://` or `postgres://`. */
-export interface Place {
-  url: string;
-  /** Begins the names of all keys in Redis; in PostgreSQL the name of the schema. */
-  prefix?: string | undefined;
-  tls?: TlsOptions | undefined;
-}
+export type { Place };
 
 export type Queue = BullQueue<unknown, unknown, string, unknown, unknown, string, IQueueBackend>;
 export type Worker = BullWorker<unknown, unknown, string, IQueueBackend>;
@@ -33,27 +29,8 @@ export interface Server {
   close(responds?: boolean): Promise<void>;
 }
 
-/** Milliseconds that a connection, or a command, can take. */
-const PATIENCE = 4000;
-const GOODBYE = 2000;
-const BETWEEN = 1000;
-const DEFAULT_PREFIX = "seo-reports";
-const OLDEST_REDIS = [6, 2];
-const CONNECTIONS = 3;
 /** An integer of PostgreSQL. */
 const MOST_STALLS = 2 ** 31 - 1;
-
-interface Driver {
-  version: string;
-  factory: BackendFactory;
-  close(): Promise<unknown>;
-  destroy(): void;
-}
-
-const load = <Module>(name: string, packages: string, module: Promise<Module>): Promise<Module> =>
-  module.catch((cause) => {
-    throw missing(name, packages, cause);
-  });
 
 function readUrl(text: string): URL {
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
@@ -62,125 +39,6 @@ function readUrl(text: string): URL {
     "SEO_CONFIG",
     "The queue's URL must begin with redis://, rediss:// or postgres://, and name a host.",
   );
-}
-
-async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
-  const packages = "bullmq ioredis";
-  const [bullmq, { Redis }] = await Promise.all([
-    load("bullmq", packages, import("bullmq")),
-    load("ioredis", packages, import("ioredis")),
-  ]);
-  const client = new Redis(url.href, {
-    lazyConnect: true,
-    maxRetriesPerRequest: null,
-    connectTimeout: PATIENCE,
-    commandTimeout: PATIENCE,
-    retryStrategy: () => BETWEEN,
-    ...(url.protocol === "rediss:" && { tls: { ...tls } }),
-  });
-  let error: unknown;
-  client.on("error", (cause) => {
-    error = cause;
-  });
-  try {
-    await client.connect().catch((cause) => {
-      throw error ?? cause;
-    });
-    const version = /redis_version:(\S+)/.exec(await client.info("server"))?.[1] ?? "";
-    const [major = 0, minor = 0] = version.split(".").map(Number);
-    const [oldest = 0, second = 0] = OLDEST_REDIS;
-    if (major < oldest || (major === oldest && minor < second))
-      throw new SeoError(
-        "SEO_CONFIG",
-        `The queue needs Redis ${OLDEST_REDIS.join(".")} or later; the server is Redis ${version}.`,
-        { stage: "version" },
-      );
-    // BullMQ reports connections that fail to the queues as well, whose errors nobody needs twice.
-    const connection = new bullmq.RedisConnection(client, { shared: true, blocking: false });
-    connection.on("error", () => {});
-    await connection.client;
-    const keys = new bullmq.QueueKeys(prefix);
-    const factory = (name: string, opts: object) =>
-      new bullmq.RedisQueueBackend(
-        connection,
-        name,
-        keys.getKeys(name),
-        (type) => keys.toKey(name, type),
-        { ...opts, connection: client, prefix } as never,
-        undefined,
-        false,
-      );
-    return {
-      version: `Redis ${version}`,
-      factory: factory as unknown as BackendFactory,
-      close: () => client.quit(),
-      destroy: () => client.disconnect(),
-    };
-  } catch (cause) {
-    client.disconnect();
-    throw cause;
-  }
-}
-
-/** A PostgreSQL identifier. */
-const schemaOf = (prefix: string) =>
-  prefix
-    .replace(/\W/g, "_")
-    .replace(/^(?=\d)/, "_")
-    .slice(0, 60) || "_";
-
-async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
-  const packages = "bullmq pg";
-  const [bullmq] = await Promise.all([load("bullmq", packages, import("bullmq")), load("pg", packages, import("pg"))]);
-  const { Socket } = await import("node:net");
-  const sockets = new Set<InstanceType<typeof Socket>>();
-  const connect = (migrate: boolean) => {
-    const connection = new bullmq.PostgresConnection({
-      connectionString: url.href,
-      schema: schemaOf(prefix),
-      migrate,
-      max: CONNECTIONS,
-      connectionTimeoutMillis: PATIENCE,
-      query_timeout: PATIENCE,
-      keepAlive: true,
-      ...(tls && { ssl: { ...tls } }),
-      stream() {
-        const socket = new Socket();
-        sockets.add(socket.on("close", () => sockets.delete(socket)));
-        return socket;
-      },
-    });
-    connection.on("error", () => {});
-    // BullMQ does not listen to a connection that it is using, whose end would end the process.
-    connection.pool.on("connect", (client) => client.on("error", () => {}));
-    return connection;
-  };
-  const destroy = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  let connection = connect(true);
-  try {
-    await connection.waitUntilReady().catch(async (cause) => {
-      // Who may not create a schema may use one that is there.
-      if (cause.code !== "42501") throw cause;
-      await connection.close();
-      connection = connect(false);
-      await connection.waitUntilReady();
-    });
-    const { rows } = await connection.pool.query("SELECT current_setting('server_version') AS version");
-    const factory = (name: string, opts: object) =>
-      new bullmq.PostgresQueueBackend(connection, name, { ...opts, connection: {} } as never, false);
-    return {
-      version: `PostgreSQL ${rows[0].version.split(" ")[0]}`,
-      factory: factory as unknown as BackendFactory,
-      close: () => connection.close(),
-      destroy,
-    };
-  } catch (cause) {
-    void connection.close().catch(() => {});
-    setTimeout(destroy, GOODBYE).unref();
-    throw cause;
-  }
 }
 
 /**

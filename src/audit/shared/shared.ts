@@ -14,7 +14,7 @@ export interface Owner {
   node: string;
   /** The SEO service node, by its ID. All audit nodes of it share its rate. */
   service: string;
-  /** Requests per minute of all machines together; blank for no limit. */
+  /** Requests per minute of all machines together; blank or Infinity for no limit. */
   rate?: unknown;
 }
 
@@ -43,7 +43,7 @@ export function createShared(
   let gate: Promise<Gate> = Promise.reject(cancelled);
   gate.catch(() => {});
   const toError = (cause: unknown) => fromServer(cause, new URL(place.url));
-  const limit = Number(rate) > 0 ? Number(rate) : undefined;
+  const limit = Number(rate) > 0 && Number.isFinite(Number(rate)) ? Number(rate) : undefined;
 
   return {
     async open(hooks) {

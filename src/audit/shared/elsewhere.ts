@@ -1,0 +1,40 @@
+import type { Watcher } from "../store.js";
+import type { Group, GroupEntry } from "./group.js";
+import type { Result } from "./writer.js";
+
+const MOST_RECENT = 1000;
+
+/** Follows what other machines send and get, because it explains reports that no request of this one created. */
+export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: (by: string) => boolean) {
+  const open = new Map<number, () => void>();
+  let recent: string[] = [];
+  let watcher: Watcher | undefined;
+
+  function follow(page: number): void {
+    const by = owners.get(page);
+    const sent = ledger.sent.get(page);
+    open.get(page)?.();
+    open.delete(page);
+    if (!watcher || !sent || by === undefined || isOwn(by) || pages.state(page) !== "sent") return;
+    open.set(page, watcher.sent(urlOf(page), sent));
+  }
+
+  return {
+    /** The reports that were got last. */
+    recent: () => recent,
+
+    watch(given: Watcher): void {
+      watcher = given;
+      for (const page of ledger.sent.keys()) follow(page);
+    },
+
+    applied(entry: GroupEntry, result: Result): void {
+      if ("ended" in entry && result === true && entry.report !== undefined) {
+        if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
+        watcher?.got(entry.report);
+      }
+      if ("row" in entry && !("told" in entry)) follow(entry.row);
+      if ("take" in entry && typeof result === "number" && isOwn(entry.by)) follow(result);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { Socket } from "node:net";
+import type { BackendFactory } from "bullmq";
+import { DEFAULT_PREFIX, type Driver, GOODBYE, load, PATIENCE, type Place } from "./driver.js";
+
+const CONNECTIONS = 3;
+
+/** A PostgreSQL identifier. */
+const schemaOf = (prefix: string) =>
+  prefix
+    .replace(/\W/g, "_")
+    .replace(/^(?=\d)/, "_")
+    .slice(0, 60) || "_";
+
+/** Connects to PostgreSQL. Rejects as its driver does. */
+export async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
+  const packages = "bullmq pg";
+  const [bullmq] = await Promise.all([load("bullmq", packages, import("bullmq")), load("pg", packages, import("pg"))]);
+  const sockets = new Set<Socket>();
+  const connect = (migrate: boolean) => {
+    const connection = new bullmq.PostgresConnection({
+      connectionString: url.href,
+      schema: schemaOf(prefix),
+      migrate,
+      max: CONNECTIONS,
+      connectionTimeoutMillis: PATIENCE,
+      query_timeout: PATIENCE,
+      keepAlive: true,
+      ...(tls && { ssl: { ...tls } }),
+      stream() {
+        const socket = new Socket();
+        sockets.add(socket.on("close", () => sockets.delete(socket)));
+        return socket;
+      },
+    });
+    connection.on("error", () => {});
+    // BullMQ does not listen to a connection that it is using, whose end would end the process.
+    connection.pool.on("connect", (client) => client.on("error", () => {}));
+    return connection;
+  };
+  const destroy = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  let connection = connect(true);
+  try {
+    await connection.waitUntilReady().catch(async (cause) => {
+      // Who may not create a schema may use one that is there.
+      if (cause.code !== "42501") throw cause;
+      await connection.close();
+      connection = connect(false);
+      await connection.waitUntilReady();
+    });
+    const { rows } = await connection.pool.query("SELECT current_setting('server_version') AS version");
+    const factory = (name: string, opts: object) =>
+      new bullmq.PostgresQueueBackend(connection, name, { ...opts, connection: {} } as never, false);
+    return {
+      version: `PostgreSQL ${rows[0].version.split(" ")[0]}`,
+      factory: factory as unknown as BackendFactory,
+      close: () => connection.close(),
+      destroy,
+    };
+  } catch (cause) {
+    void connection.close().catch(() => {});
+    setTimeout(destroy, GOODBYE).unref();
+    throw cause;
+  }
+}
