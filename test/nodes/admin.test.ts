@@ -158,7 +158,7 @@ describe("The admin routes", () => {
     assert.deepEqual(none.body, { suggestions: [] });
   });
 
-  it("need the permission to change a service", () => {
+  it("need the permission to change the node", () => {
     const routes: unknown[] = [];
     registerAdmin({
       auth: { needsPermission: (permission: string) => permission },
@@ -166,6 +166,7 @@ describe("The admin routes", () => {
     } as unknown as NodeAPI);
     assert.deepEqual(routes, [
       ["/seo-service/test", "seo-service.write"],
+      ["/seo-queue/test", "seo-queue.write"],
       ["/seo-service/suggest", "seo-service.write"],
     ]);
   });

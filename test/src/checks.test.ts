@@ -185,9 +185,6 @@ describe("Changes of checks", () => {
       const bytes = (process.memoryUsage().heapUsed - start) / REPORTS;
       assert.equal(Object.keys(state.reports).length, REPORTS);
       assert.ok(bytes < 120, `${bytes} bytes`);
-      console.log(
-        `      ${bytes.toFixed(1)} bytes of heap, ${JSON.stringify(state).length / REPORTS} of JSON per report`,
-      );
     });
 
     it("also if each report has checks of its own", () => {

@@ -305,7 +305,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     isOpen: () => !closed && group.finished() === undefined && !ledger.dropped() && !group.owners.has(END),
     vanish() {
       closed = true;
-      writer.close();
+      void writer.close();
       if (!wasFinished) watcher?.finished();
     },
     async close() {
