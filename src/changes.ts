@@ -19,7 +19,7 @@ export interface Change {
 }
 
 /** Compares a list with the state of the last run, record by record. */
-export interface Comparison<S> {
+interface Comparison<S> {
   /** The number of reports or checks in the list so far. */
   readonly found: number;
   /** The changes that a listed record shows. Throws SEO_RESPONSE for a record without an ID. */

@@ -19,7 +19,7 @@ const LIST = /^pages-(\d+)\.jsonl$/;
 export const listName = (number: number) => `pages-${number}.jsonl`;
 
 /** A new entry of a folder is on disk only when the folder is. Windows cannot sync folders, and does not need it. */
-export async function syncFolder(path: string): Promise<void> {
+async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path, "r");
   await folder.sync().finally(() => folder.close());

@@ -58,5 +58,3 @@ export function createSlots(count: number, freed: () => void) {
     },
   };
 }
-
-export type Slots = ReturnType<typeof createSlots>;

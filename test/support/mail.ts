@@ -6,7 +6,7 @@ import { tlsFile } from "./faulty.js";
 const require = createRequire(import.meta.url);
 
 /** A mail as its recipient reads it. */
-export interface Mail {
+interface Mail {
   subject: string;
   text: string;
   html: string;

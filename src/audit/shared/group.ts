@@ -25,7 +25,7 @@ export type GroupEntry =
   | (Entry & { by?: string });
 
 /** A list in memory. A page's offset is that of its row in `data`. */
-export interface SharedList extends List {
+interface SharedList extends List {
   data: Buffer;
 }
 

@@ -18,7 +18,7 @@ export interface Log {
 }
 
 /** The log was removed. */
-export const gone = new SeoError("SEO_CANCELLED", "The batch was removed.");
+const gone = new SeoError("SEO_CANCELLED", "The batch was removed.");
 
 /** The ID of the job that holds a segment of a log. */
 export const segmentOf = (log: string, number: number) => `${log}-${number}`;

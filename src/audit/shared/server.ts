@@ -10,7 +10,7 @@ import { openRedis } from "./redis.js";
 export type { Place };
 
 export type Queue = BullQueue<unknown, unknown, string, unknown, unknown, string, IQueueBackend>;
-export type Worker = BullWorker<unknown, unknown, string, IQueueBackend>;
+type Worker = BullWorker<unknown, unknown, string, IQueueBackend>;
 
 /** How long a machine that does not report keeps its pages, and how often that is checked. Milliseconds. */
 export interface Lease {

@@ -21,7 +21,7 @@ export interface Report {
  * How a request of a page goes. `lost`: it is carried out, and looking for it finds it. `resent`: it is not carried out,
  * and is sent again after that was found out.
  */
-export type Fate = "answered" | "lost" | "resent" | SeoError;
+type Fate = "answered" | "lost" | "resent" | SeoError;
 
 export interface Fake {
   /** How a page's requests go; by default all are answered. */
