@@ -50,7 +50,7 @@ export interface SendOptions {
   permit?: (() => Promise<void>) | undefined;
   /** Called when the service asks for a pause of so many milliseconds. */
   paused?: ((ms: number) => void) | undefined;
-  /** Called when the response was lost. Until `sending` is called again, the request is not in flight. */
+  /** Called when the response was lost. Until `permit` is called again, the request is not in flight. */
   lost?: () => void;
   /** A request that another process was sending: it is looked for first. */
   intent?: Intent | undefined;

@@ -6,6 +6,8 @@ import { Trouble } from "./trouble.js";
 
 /** What happens to a request on its way. */
 interface Hooks {
+  /** It waits to be sent, also once more after its response was lost. */
+  permit(): Promise<void>;
   /** It is about to be sent. If this rejects, it is not. */
   sending(sent: Sent): Promise<void>;
   /** Its response was lost. */
@@ -42,7 +44,7 @@ export async function sendRequest(requests: Requests, claim: Claim, hooks: Hooks
     });
   }
   try {
-    const options = { intent: request.intent, lost: hooks.lost, sending };
+    const options = { intent: request.intent, permit: hooks.permit, lost: hooks.lost, sending };
     const answer = await requests.send(creates ? STORE : UPDATE, { ...input, ...(privacy && { privacy }) }, options);
     const { body, attempts, reconciled } = answer;
     const record = reportOf(body);

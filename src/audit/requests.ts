@@ -20,9 +20,11 @@ export interface ListPage {
 export interface SendOptions {
   /** Of a request that an earlier process sent: its effect is looked for first, and it is sent only if it has none. */
   intent?: Intent | undefined;
+  /** Awaited before each attempt waits to be sent. */
+  permit?(): Promise<void>;
   /** Awaited before each attempt is sent. If it rejects, nothing is sent. */
   sending?(intent: Intent): Promise<void>;
-  /** The response was lost. Until `sending` is called again, the request is not in flight. */
+  /** The response was lost. Until `permit` is called again, the request is not in flight. */
   lost?(): void;
 }
 
@@ -56,7 +58,14 @@ export function requestsOf(client: Client, gate?: Gate): Requests {
   const lane = createLane();
   const horizon = client.horizon || HORIZON;
   return {
-    send: (type, input, options) => client.send(type, input, { ...gate, ...options, horizon, task: createTask(lane) }),
+    send: (type, input, { permit: own, ...options } = {}) => {
+      // In this order everywhere: the audit's slot, the gate, the client's slot. Otherwise two requests can wait for each other.
+      async function permit(): Promise<void> {
+        await own?.();
+        await gate?.permit();
+      }
+      return client.send(type, input, { ...gate, ...options, permit, horizon, task: createTask(lane) });
+    },
     pages: (type, input) => client.pages(type, input, { ...gate, task: createTask(lane) }),
     claim: client.claim,
     expect: (url, { sent, intent }) => (sent === "create" && intent ? client.expect(STORE, { url }, intent) : () => {}),

@@ -55,9 +55,9 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     // What is looked for is not in flight.
     if (claim.request.intent) hold.leave();
     return sendRequest(requests, claim, {
+      permit: hold.regain,
       lost: hold.leave,
       async sending(sent) {
-        await hold.regain();
         if (isClosed() || batch.dropped) throw cancelled;
         await batch.sent(claim.page, sent);
         disk.saved();

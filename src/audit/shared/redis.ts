@@ -16,8 +16,12 @@ export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Plac
     maxRetriesPerRequest: null,
     connectTimeout: PATIENCE,
     commandTimeout: PATIENCE,
+    // Without an end that closes it, a connection to a host that is gone would be kept for a quarter of an hour.
+    socketTimeout: 2 * PATIENCE,
     retryStrategy: () => BETWEEN,
-    ...(url.protocol === "rediss:" && { tls: { ...tls } }),
+    // After a failover the server may have become a replica.
+    reconnectOnError: ({ message }) => message.startsWith("READONLY"),
+    ...((tls || url.protocol === "rediss:") && { tls: { ...tls } }),
   });
   let error: unknown;
   client.on("error", (cause) => {

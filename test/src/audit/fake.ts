@@ -87,7 +87,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     input: Record<string, string>,
     options: SendOptions = {},
   ): Promise<Answer> {
-    const { intent, sending, lost } = options;
+    const { intent, permit, sending, lost } = options;
     if (type === "seo-report-show") {
       fake.beforeShow();
       const report = reports.find(({ id }) => String(id) === input.reportId);
@@ -122,6 +122,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       looking--;
     }
     async function fly(): Promise<void> {
+      await permit?.();
       await sending?.(
         known
           ? { generatedAt: known.generated_at }
