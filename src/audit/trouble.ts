@@ -19,8 +19,8 @@ export class Trouble extends SeoError {
   }
 }
 
-/** A page that this process worked on was given to another machine. */
-export const taken = new SeoError("SEO_CANCELLED", "Another machine works on the page.");
+/** What this process worked on was given to another machine, or finished there. */
+export const taken = new SeoError("SEO_CANCELLED", "Another machine has taken it over.");
 
 const reasons: Record<string, string> = {
   ENOSPC: "the disk is full",

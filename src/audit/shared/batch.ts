@@ -1,4 +1,4 @@
-import type { SeoError } from "../../errors.js";
+import { cancelled, type SeoError } from "../../errors.js";
 import { createDelivery } from "../delivery.js";
 import type { Settings } from "../list.js";
 import type { Row } from "../rows.js";
@@ -305,14 +305,14 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     isOpen: () => !closed && group.finished() === undefined && !ledger.dropped() && !group.owners.has(END),
     vanish() {
       closed = true;
-      void writer.close();
+      void writer.close(taken);
       if (!wasFinished) watcher?.finished();
     },
     async close() {
       delivery.close();
       if (mine.size > 0) await append({ gone: machine() }).catch(() => {});
       closed = true;
-      await writer.close();
+      await writer.close(cancelled);
     },
   };
   return batch;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled, SeoError } from "../../errors.js";
+import { taken } from "../trouble.js";
 import type { Queue } from "./server.js";
 
 /** A segment's rows. What is appended behind them does not count, and is appended to the next segment. */
@@ -11,14 +12,11 @@ const COLLISION = 4;
 
 /** A list of texts that all machines append to and read in the same order. */
 export interface Log {
-  /** Resolves when `take` got the text, and all before it. */
+  /** Resolves when `take` got the text, and all before it. Rejects with `taken` if the log was removed. */
   append(text: string): Promise<void>;
   /** Reads what was appended since, also by others. */
   read(): Promise<void>;
 }
-
-/** The log was removed. */
-const gone = new SeoError("SEO_CANCELLED", "The batch was removed.");
 
 /** The ID of the job that holds a segment of a log. */
 export const segmentOf = (log: string, number: number) => `${log}-${number}`;
@@ -74,7 +72,7 @@ export function createLog(
           continue;
         }
         if (code !== MISSING) throw cause;
-        if (!(await exists())) throw gone;
+        if (!(await exists())) throw taken;
         await queue.add("log", {}, { jobId: id });
       }
     }
@@ -92,4 +90,5 @@ export function createLog(
   };
 }
 
-export const isGone = (cause: unknown): boolean => cause === gone || cause === cancelled;
+/** What was to be written has no meaning any more: the log was removed, or this process has closed it. */
+export const isGone = (cause: unknown): boolean => cause === taken || cause === cancelled;

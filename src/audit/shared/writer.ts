@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { cancelled, SeoError } from "../../errors.js";
+import { SeoError } from "../../errors.js";
 import type { GroupEntry } from "./group.js";
 import { isGone, type Log } from "./log.js";
 
@@ -45,7 +45,8 @@ export function createWriter({ name, log, apply, late, applied, toError }: Hooks
   let writing: Promise<void> | undefined;
   let last = 0;
   let broken: SeoError | undefined;
-  let closed = false;
+  /** Why nothing is written any more. */
+  let over: SeoError | undefined;
 
   function take(text: string): void {
     if (broken) return;
@@ -87,7 +88,8 @@ export function createWriter({ name, log, apply, late, applied, toError }: Hooks
   /** Resolves when the entry was applied. Rejects if the server does not respond; it may be applied all the same. */
   function append(entry: GroupEntry): Promise<Result> {
     return new Promise((resolve, reject) => {
-      if (closed || broken) return reject(broken ?? cancelled);
+      const reason = broken ?? over;
+      if (reason) return reject(reason);
       waiting.push({ entry, resolve, reject });
       writing ??= writeAll();
     });
@@ -104,7 +106,7 @@ export function createWriter({ name, log, apply, late, applied, toError }: Hooks
 
     /** Appends an entry that does no harm if it is applied twice, again until the server has it. */
     async insist(entry: GroupEntry): Promise<void> {
-      while (!closed && !broken) {
+      while (!over && !broken) {
         try {
           await append(entry);
           return;
@@ -115,8 +117,9 @@ export function createWriter({ name, log, apply, late, applied, toError }: Hooks
       }
     },
 
-    close(): Promise<void> | undefined {
-      closed = true;
+    /** Later entries are rejected with `reason`. */
+    close(reason: SeoError): Promise<void> | undefined {
+      over = reason;
       return writing;
     },
   };

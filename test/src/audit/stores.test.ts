@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openFiles } from "../../../src/audit/files.js";
+import { readRows } from "../../../src/audit/rows.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import type { Hooks, Store } from "../../../src/audit/store.js";
+import { taken } from "../../../src/audit/trouble.js";
 import { SeoError } from "../../../src/errors.js";
 import { LEASE } from "../../support/fleet.js";
 import { type QueueServer, queueServers } from "../../support/queues.js";
@@ -230,4 +232,25 @@ for (const [name, start] of Object.entries(queueServers))
       `on ${name}`,
       onServer(() => server),
     );
+
+    it("leaves a page to others if they have finished and removed its batch", async () => {
+      const { open } = await onServer(() => server)();
+      const quiet: Hooks = { lost: assert.fail, stalled: assert.fail, found() {} };
+      const first = await open()(quiet);
+      const second = await open()(quiet);
+      try {
+        const settings = { existing: "create" as const, maxAge: undefined, privacy: undefined };
+        const batch = await first.create("default", settings, readRows(urls(2), undefined));
+        const claim = await batch.take("new");
+        await second.refresh?.();
+        await second.remove();
+        const end = { ended: "created" as const, attempts: 1 };
+        const write = () => batch.ended(Number(claim?.page), end);
+        await assert.rejects(write, (cause) => cause === taken);
+        await first.refresh?.();
+        await assert.rejects(write, (cause) => cause === taken);
+      } finally {
+        await Promise.all([first.close(), second.close()]);
+      }
+    });
   });
