@@ -10,6 +10,12 @@ const UNIQUE_VIOLATION = "23505";
 /** Milliseconds. */
 const COLLISION = 4;
 
+/** The server was emptied, or restarted without its last data. */
+export const lostData = new SeoError(
+  "SEO_NETWORK",
+  "The queue's server has lost data: send the unfinished lists again.",
+);
+
 /** A list of texts that all machines append to and read in the same order. */
 export interface Log {
   /** Resolves when `take` got the text, and all before it. Rejects with `taken` if the log was removed. */
@@ -33,6 +39,8 @@ export function createLog(
 ): Log {
   let segment = 0;
   let position = 0;
+  /** The text before the position. */
+  let before: string | undefined;
   let turn: Promise<unknown> = Promise.resolve();
 
   const inTurn = (work: () => Promise<void>): Promise<void> => {
@@ -43,18 +51,22 @@ export function createLog(
 
   function next(text: string): void {
     position++;
+    before = text;
     take(text);
     if (position < SIZE) return;
     segment++;
     position = 0;
+    before = undefined;
   }
 
   async function readAll(): Promise<void> {
     for (;;) {
       const from = segment;
-      const { logs, count } = await queue.getJobLogs(segmentOf(name, segment), position, SIZE - 1, true);
-      if (count < position) throw new SeoError("SEO_NETWORK", "The queue's server has lost data.");
-      for (const text of logs) next(text);
+      const known = before === undefined ? 0 : 1;
+      const { logs } = await queue.getJobLogs(segmentOf(name, segment), position - known, SIZE - 1, true);
+      // Also after a failover to a server that lacks the last texts, which has got others since.
+      if (known && logs[0] !== before) throw lostData;
+      for (const text of logs.slice(known)) next(text);
       if (segment === from) return;
     }
   }
@@ -83,8 +95,7 @@ export function createLog(
       inTurn(async () => {
         let count = await add(text);
         for (; count > SIZE; count = await add(text)) await readAll();
-        if (count === position + 1) next(text);
-        else await readAll();
+        await readAll();
       }),
     read: () => inTurn(readAll),
   };

@@ -28,7 +28,8 @@ export async function joinMachines(server: Server, name: string, lease: Lease): 
           id = own;
           return;
         }
-        await job.moveToCompleted(null, own, false);
+        // A machine that wakes up has its own again.
+        await job.moveToCompleted(null, own, false).catch(() => {});
         job = await worker.getNextJob(own, { block: false });
       }
     }

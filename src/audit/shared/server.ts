@@ -81,9 +81,10 @@ export async function connect(place: Place, patience = 0): Promise<Server> {
         ) as Worker,
       ),
     async close(responds = true) {
-      if (!responds) return destroy();
-      const ended = Promise.all(parts.map((part) => part.close())).then(close);
-      await Promise.race([ended.catch(() => {}), sleep(GOODBYE, undefined, { ref: false })]);
+      const ended = Promise.all(parts.map((part) => part.close()))
+        .then(close)
+        .catch(() => {});
+      if (responds) await Promise.race([ended, sleep(GOODBYE, undefined, { ref: false })]);
       destroy();
     },
   };

@@ -1,22 +1,29 @@
 import { hash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SeoError } from "../../errors.js";
+import { SeoError } from "../../errors.js";
 import type { Settings } from "../list.js";
 import type { Hooks, Store } from "../store.js";
 import { Trouble } from "../trouble.js";
 import { createSharedBatch, type SharedBatch, textOf } from "./batch.js";
-import { createLog, isGone, segmentOf } from "./log.js";
+import { createLog, isGone, lostData, segmentOf } from "./log.js";
 import { joinMachines } from "./machine.js";
 import type { Lease, Queue, Server } from "./server.js";
 
 /** The job that is a batch. No worker processes it. */
 interface Job {
+  /** `FORMAT`. */
+  format: number;
   name: string;
   /** Its log's, which no other batch has ever had. */
   log: string;
   settings: Settings;
   rows: string;
 }
+
+/** Of the job and its log. A machine with another version of the package must not misread them. */
+const FORMAT = 1;
+/** The ID of a job that is always there. */
+const MARK = "mark";
 
 /** Milliseconds: how often the logs are read, and how long the others have time to see that a batch is complete. */
 const BETWEEN_READS = 500;
@@ -53,6 +60,7 @@ export async function openStore(
   const logs: Queue = server.queue(`${node}-log`);
   const machine = await joinMachines(server, `${node}-machines`, lease);
   const batches = new Map<string, SharedBatch>();
+  const broken = new Map<string, { name: string; error: SeoError }>();
   const removals = new Map<string, NodeJS.Timeout>();
   let closed = false;
   let isOpen = false;
@@ -90,6 +98,12 @@ export async function openStore(
   async function load(id: string): Promise<SharedBatch | undefined> {
     const data = await jobOf(id);
     if (!data) return undefined;
+    const { name, format } = data;
+    if (format !== FORMAT) {
+      const sentence = `The batch ${JSON.stringify(name)} is of another version of this package: update it on all machines.`;
+      broken.set(id, { name, error: new SeoError("SEO_CONFIG", sentence) });
+      return undefined;
+    }
     const batch = createSharedBatch(data.settings, data.rows, {
       name: data.name,
       id: data.log,
@@ -113,7 +127,9 @@ export async function openStore(
 
   /** The batches of which the server knows, the oldest first. */
   async function ids(): Promise<string[]> {
-    return registry.getRanges(["wait"], 0, -1, true);
+    const all = await registry.getRanges(["wait"], 0, -1, true);
+    if (!all.includes(MARK)) throw lostData;
+    return all.filter((id) => id !== MARK);
   }
 
   /** One at a time, because a batch is loaded once. */
@@ -131,7 +147,7 @@ export async function openStore(
       batch.vanish();
     }
     for (const id of known) {
-      if (batches.has(id)) continue;
+      if (batches.has(id) || broken.has(id)) continue;
       const batch = await load(id);
       if (isOpen && batch?.finished() === undefined && batch) found(batch);
     }
@@ -159,6 +175,7 @@ export async function openStore(
   async function begin(name: string, settings: Settings, rows: string): Promise<SharedBatch> {
     for (;;) {
       await update();
+      for (const other of broken.values()) if (other.name === name) throw other.error;
       const same = [...batches].filter(([, batch]) => batch.name === name);
       const open = same.find(([, batch]) => batch.isOpen())?.[1];
       if (open) {
@@ -173,7 +190,7 @@ export async function openStore(
       const number = 1 + Math.max(0, ...same.map(([id]) => numberOf(id)));
       const id = idOf(name, number);
       const log = randomBytes(8).toString("hex");
-      await registry.add("batch", { name, log, settings, rows } satisfies Job, { jobId: id });
+      await registry.add("batch", { format: FORMAT, name, log, settings, rows } satisfies Job, { jobId: id });
       const job = await jobOf(id);
       // Another machine was faster: its batch is joined.
       if (job?.log !== log) continue;
@@ -220,13 +237,18 @@ export async function openStore(
       });
   }
 
-  await safely(update);
+  await safely(async () => {
+    await registry.add("mark", {}, { jobId: MARK });
+    await update();
+  });
   isOpen = true;
   const timer = setInterval(tick, Math.min(BETWEEN_READS, lease.lockDuration / 6, STEP * 2));
 
   return {
     batches: [...batches.values()].filter((batch) => batch.finished() === undefined),
-    broken: [],
+    get broken() {
+      return [...broken.values()];
+    },
     between: STEP * 8,
     refresh: () => safely(read),
     create: (name, settings, rows) => safely(() => begin(name, settings, textOf(rows))),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
 import { openFiles } from "../../../src/audit/files.js";
 import { readRows } from "../../../src/audit/rows.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
@@ -232,6 +233,25 @@ for (const [name, start] of Object.entries(queueServers))
       `on ${name}`,
       onServer(() => server),
     );
+
+    if (name === "Redis")
+      it("says that the server has lost its data, and accepts lists again", async () => {
+        const service = createFake({ latency: 50 });
+        const { open } = await onServer(() => server)();
+        const first = createBench("", service, { open: open() });
+        await first.add(urls(100));
+        const redis = new Redis(server.url);
+        await redis.flushall();
+        await redis.quit();
+        while (first.errors.length === 0) await sleep(5);
+        assert.match(String(first.errors[0]?.message), /has lost data: send the unfinished lists again\./);
+        await first.audit.close();
+        const second = createBench("", service, { open: open() });
+        await second.add(urls(3));
+        await second.finished();
+        assert.equal(second.results.length, 3);
+        await second.audit.close();
+      });
 
     it("leaves a page to others if they have finished and removed its batch", async () => {
       const { open } = await onServer(() => server)();
