@@ -74,6 +74,7 @@ export type Stage =
   | "service"
   | "package"
   | "version"
+  | "clock"
   | "unknown"
   | "done";
 

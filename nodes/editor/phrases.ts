@@ -44,6 +44,7 @@ export const stages = {
       "Packages of the queue are not installed. Run this in Node-RED's user directory, then restart Node-RED: __command__",
     version:
       "The server's version is not supported. Use Redis 6.2 or PostgreSQL 13, or newer, and the same version of bullmq on every machine.",
+    clock: "The clocks of this machine and of the server differ by __seconds__ s. Synchronize them.",
     unknown: "The connection could not be tested. Try again. If the problem persists, report a bug.",
     done: "Connected: __version__.",
   },

@@ -1,8 +1,11 @@
 import { Socket } from "node:net";
 import type { BackendFactory } from "bullmq";
+import { SeoError } from "../../errors.js";
 import { DEFAULT_PREFIX, type Driver, GOODBYE, load, PATIENCE, type Place } from "./driver.js";
 
 const CONNECTIONS = 3;
+/** Milliseconds. */
+const MOST_APART = 2000;
 
 /** A PostgreSQL identifier. */
 const schemaOf = (prefix: string) =>
@@ -10,6 +13,18 @@ const schemaOf = (prefix: string) =>
     .replace(/\W/g, "_")
     .replace(/^(?=\d)/, "_")
     .slice(0, 60) || "_";
+
+/**
+ * BullMQ compares the times of the machines, so that one whose clock is wrong would lose its pages, or stop the others.
+ * `server` is the server's time, asked at `asked`, both in milliseconds. Throws SEO_CONFIG.
+ */
+export function checkClock(server: number, asked: number, now = Date.now()): void {
+  const difference = Math.max(asked - server, server - now);
+  if (difference <= MOST_APART) return;
+  const seconds = Math.round(difference / 1000);
+  const sentence = `The clocks of this machine and of the queue's server differ by ${seconds} s. Synchronize them.`;
+  throw new SeoError("SEO_CONFIG", sentence, { stage: "clock", values: { seconds: String(seconds) } });
+}
 
 /** Connects to PostgreSQL. Rejects as its driver does. */
 export async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
@@ -49,7 +64,11 @@ export async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: P
       connection = connect(false);
       await connection.waitUntilReady();
     });
-    const { rows } = await connection.pool.query("SELECT current_setting('server_version') AS version");
+    const asked = Date.now();
+    const { rows } = await connection.pool.query(
+      "SELECT current_setting('server_version') AS version, extract(epoch FROM clock_timestamp()) * 1000 AS now",
+    );
+    checkClock(Number(rows[0].now), asked);
     const factory = (name: string, opts: object) =>
       new bullmq.PostgresQueueBackend(connection, name, { ...opts, connection: {} } as never, false);
     return {
