@@ -58,7 +58,7 @@ export function requestsOf(client: Client, gate?: Gate): Requests {
   return {
     send: (type, input, options) => client.send(type, input, { ...gate, ...options, horizon, task: createTask(lane) }),
     pages: (type, input) => client.pages(type, input, { ...gate, task: createTask(lane) }),
-    claim: client.claim,
+    claim: (ids) => client.claim(ids, horizon),
     expect: (url, { sent, intent }) => (sent === "create" && intent ? client.expect(STORE, { url }, intent) : () => {}),
     cancel: () => client.cancel(lane),
   };
