@@ -30,7 +30,7 @@ export interface Entry extends Intent {
   /** Resolves when the response of what is in flight arrived or was lost. */
   answered?: Promise<void>;
   /** From when the service does not work on it any more; known once its response was lost. */
-  until?: number | undefined;
+  until?: number;
   /** The addresses of the reports that may be its own although another message got them. */
   doubted?: Set<string> | undefined;
   /** The report's date at the first look. */

@@ -160,8 +160,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
           answer = answered.resolve;
           const watermark = lookup.list ? account.newest() : undefined;
           const generatedAt = lookup.list ? undefined : account.generatedAt(String(input.reportId));
-          const unknown = { until: undefined, doubted: undefined };
-          Object.assign(entry, { sentAt: now(), answered: answered.promise, watermark, generatedAt, ...unknown });
+          Object.assign(entry, { sentAt: now(), answered: answered.promise, watermark, generatedAt });
           return { watermark, generatedAt };
         },
         received(result) {
@@ -173,7 +172,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
           const rejected = statusCode === 500 && typeof body === "object";
           const last = rejected ? now() + AFTER_ANSWER : Math.max(now(), entry.sentAt + horizon);
           const due = LOOKS.map((delay) => now() + delay).filter((time) => !rejected && time < last);
-          entry.until = last;
+          Object.assign(entry, { until: last, doubted: undefined });
           return new Promise((resolve) => {
             const progress = { seen: undefined, looks: 0, failures: 0, looking: false };
             search = { entry, due: [...due, last], again: !rejected, ...progress, resolve };

@@ -118,6 +118,15 @@ describe("reconciling", () => {
       "another request got its report, and its own was not created yet",
       [at("a.example/old", 0, 76), at("a.example/new", 90, 67), at("a.example/new", 0, 145)],
     ],
+    [
+      "that is so for its second attempt, whose first was put off for another page",
+      [
+        at("a.example/old", 0, 76, "request lost"),
+        at("a.example/1", 5, 76),
+        at("a.example/new", 365, 100),
+        at("a.example/new", 0, 200),
+      ],
+    ],
   ];
   for (const [title, stores, more] of worlds)
     it(`sends no store again if ${title}`, async () => {
