@@ -67,7 +67,7 @@ export function requestsOf(client: Client, gate?: Gate): Requests {
       return client.send(type, input, { ...gate, ...options, permit, horizon, task: createTask(lane) });
     },
     pages: (type, input) => client.pages(type, input, { ...gate, task: createTask(lane) }),
-    claim: client.claim,
+    claim: (ids) => client.claim(ids, horizon),
     expect: (url, { sent, intent }) => (sent === "create" && intent ? client.expect(STORE, { url }, intent) : () => {}),
     cancel: () => client.cancel(lane),
   };

@@ -27,7 +27,7 @@ interface ListPage {
 }
 
 export type Json = Record<string, unknown>;
-export type Reading = { records: Json[]; response: Response | undefined };
+export type Reading = { records: Json[]; response: Response | undefined; startedAt: number };
 
 const MOST_REMEMBERED = 10_000;
 const NEWEST = { sort_by: "id", sort: "desc" };
@@ -76,7 +76,8 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
   let knownAt: number | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
   let finding: Promise<void> | undefined;
-  const claimed = createMemory<string, true>();
+  /** Until when each may still be another request's: a look can match a report by its page only. */
+  const claimed = createMemory<string, number>();
   /** Where a page redirected the last time, or its own key. */
   const redirects = createMemory<string, string>();
   /** By ID as the service sends it: a number need not become a text for each record of each list. */
@@ -130,23 +131,28 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
       return finding;
     },
 
-    /** A message got this report, which is new, for its page. */
-    claim(record: Json, page: Address): void {
-      claimed.set(idOf(record), true);
+    /** A message got this report, which is new, for its page: from its response, or from a look, which can be wrong. */
+    claim(record: Json, page: Address, doubtedUntil = 0): void {
+      claimed.set(idOf(record), doubtedUntil);
       if (typeof record.url === "string") redirects.set(page.key, readAddress(record.url).key);
       if (highest) knownAt = now();
     },
-    /** Reports that somebody got in an earlier process. */
-    claimAll(ids: readonly string[]): void {
-      for (const id of ids) claimed.set(id, true);
+    /** Reports that somebody got in another process, from a response or a look. */
+    claimAll(ids: readonly string[], doubtedUntil: number): void {
+      for (const id of ids) claimed.set(id, claimed.get(id) ?? doubtedUntil);
     },
-    isClaimed: (record: Json) => claimed.get(idOf(record)) === true,
+    /** Until when a claim is in doubt; undefined if nobody got the report. */
+    claimOf: (record: Json) => claimed.get(idOf(record)),
 
     /** The names under which a page's report can be listed: its own, and where it redirected the last time. */
     namesOf: ({ key }: Address) => [...new Set([key, redirects.get(key) ?? key])],
 
-    /** All reports after a watermark, newest first. Rejects if the list is not sorted, or a report may have been missed. */
+    /**
+     * All reports after a watermark, and those of its rank, newest first. Rejects if the list is not sorted, or a report may
+     * have been missed.
+     */
     async readAfter(list: string, watermark: Watermark): Promise<Reading> {
+      const startedAt = now();
       const records: Json[] = [];
       let last = Number.POSITIVE_INFINITY;
       let most = 0;
@@ -160,11 +166,11 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
           const rank = rankOf(record, watermark.of);
           if (!(rank <= last)) throw new SeoError("SEO_RESPONSE", "The list of reports is not sorted by date.");
           last = rank;
-          if (isAfter(record, watermark)) records.push(record);
+          if (rank >= watermark.rank) records.push(record);
         }
         if (last < watermark.rank) break;
       }
-      return { records, response };
+      return { records, response, startedAt };
     },
   };
 }

@@ -29,6 +29,10 @@ export interface Entry extends Intent {
   sentAt: number;
   /** Resolves when the response of what is in flight arrived or was lost. */
   answered?: Promise<void>;
+  /** From when the service does not work on it any more; known once its response was lost. */
+  until?: number;
+  /** The addresses of the reports that may be its own although another message got them. */
+  doubted?: Set<string> | undefined;
   /** The report's date at the first look. */
   seenAt?: string;
 }
@@ -36,14 +40,17 @@ export interface Entry extends Intent {
 /** The reports that may be the one that was requested. */
 export type Candidates = NonNullable<Details["candidates"]>;
 
-/** What a look found out; undefined if it is too early to say. */
+/** What a look found out; undefined if it is too early to say. A look that decides can be put off. */
 export type Finding =
   | { was: "carried out"; response: Response }
   | { was: "not carried out" }
   | { was: "undecided"; candidates: Candidates }
+  | { was: "put off"; until: number }
   | undefined;
 
 const MOST_CANDIDATES = 10;
+/** Milliseconds after which a deciding look that proved nothing is repeated. */
+export const REPEAT = 30_000;
 /** A `Date` header has whole seconds. */
 const SECOND = 1000;
 /** Two clocks that differ by more prove nothing. */
@@ -70,44 +77,50 @@ async function present({ request }: Requests, { lookup, input }: Entry, record: 
 
 /**
  * Finds a page's report among those after the watermark. If there is none and the look `decides`, the report was not created
- * if each of the others is of another open request's page: nobody knows where a page redirects.
+ * if messages got all the others, and none of them can be this one: nobody knows where a page redirects.
  */
 export async function lookInList(
   account: Account,
   requests: Requests,
   open: Set<Entry>,
   entry: Entry,
-  { records, response }: Reading,
+  { records, response, startedAt }: Reading,
   decides: boolean,
 ): Promise<Finding> {
-  const unclaimed = ({ watermark }: Entry) =>
-    records.filter((record) => watermark && isAfter(record, watermark) && !account.isClaimed(record));
   const isOf = (record: Json, { address, watermark }: Entry) =>
     watermark !== undefined &&
     isAfter(record, watermark) &&
     account.namesOf(address).includes(readAddress(String(record.url)).key);
-  const mine = () => unclaimed(entry).findLast((record) => isOf(record, entry));
-  if (unclaimed(entry).length > 0 && (decides || mine())) {
+  const later = records.filter((record) => entry.watermark && isAfter(record, entry.watermark));
+  const unclaimed = () => later.filter((record) => account.claimOf(record) === undefined);
+  const mine = () => unclaimed().findLast((record) => isOf(record, entry));
+  if (unclaimed().length > 0 && (decides || mine())) {
     // A page that is in flight may redirect to this one: its response says whose report it is.
     await Promise.all([...open].map(({ answered }) => answered));
     if (!open.has(entry)) return undefined;
   }
   const found = mine();
   if (found) {
-    account.claim(found, entry.address);
+    account.claim(found, entry.address, entry.until);
     return present(requests, entry, found, response).then(
       (response) => ({ was: "carried out", response }),
       () => undecided([found]),
     );
   }
   if (!decides) return undefined;
-  // Each of the other requests explains one report.
-  const unexplained = new Set(unclaimed(entry));
-  for (const other of open) {
-    const own = [...unexplained].find((record) => isOf(record, other));
-    if (own) unexplained.delete(own);
-  }
-  return unexplained.size > 0 ? undecided([...unexplained]) : { was: "not carried out" };
+  const others = [...open];
+  const unexplained = unclaimed().filter((record) => !others.some((other) => isOf(record, other)));
+  if (unexplained.length > 0) return undecided(unexplained);
+  // Another request of that page may have got this one's report, as long as its own can still be created.
+  const doubtedUntil = (record: Json) =>
+    account.claimOf(record) ??
+    Math.max(startedAt + REPEAT, ...others.flatMap((other) => (isOf(record, other) && other.until) || []));
+  const doubted = later.filter(
+    (record) => doubtedUntil(record) > startedAt && (entry.doubted?.has(String(record.url)) ?? true),
+  );
+  if (doubted.length === 0) return { was: "not carried out" };
+  entry.doubted ??= new Set(doubted.map(({ url }) => String(url)));
+  return { was: "put off", until: Math.max(...doubted.map(doubtedUntil)) };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import { createTurns, deferred } from "../turns.js";
 import { createAccount, type Reading, type Requests, reportsIn, type Watermark } from "./account.js";
-import { type Candidates, type Entry, type Intent, lookAtReport, lookInList, undecided } from "./look.js";
+import { type Candidates, type Entry, type Intent, lookAtReport, lookInList, REPEAT, undecided } from "./look.js";
 
 /** What became of a request whose response was lost. `after`: milliseconds since it was sent. */
 export type Outcome =
@@ -58,9 +58,8 @@ const SECOND = 1000;
 const LOOKS = [5, 15, 30, 60, 120].map((seconds) => seconds * SECOND);
 /** An application that has answered no longer works on the request. */
 const AFTER_ANSWER = 2 * SECOND;
-/** How often, and how much later, a deciding look that failed is repeated. */
+/** How often a deciding look that failed or was put off is repeated. */
 const MOST_FAILURES = 5;
-const REPEAT = 30 * SECOND;
 /** Many that search share their looks. */
 const MOST_SECONDS_BETWEEN = 5;
 
@@ -94,6 +93,10 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
       searches.delete(search);
       search.resolve(outcome);
     };
+    const repeat = (at: number) => {
+      if (++search.failures < MOST_FAILURES) search.due = [at];
+      else resolve({ was: "undecided", candidates: [] });
+    };
     search.looking = true;
     try {
       const finding = await findOut(search, read);
@@ -101,12 +104,13 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
       search.due.shift();
       const reconciled = { looks: search.looks, after: Math.round(now() - entry.sentAt) };
       if (finding?.was === "carried out") resolve({ ...finding, reconciled });
-      else if (finding) resolve(finding.was === "undecided" ? finding : { ...finding, again });
+      // What was rejected is not sent again: its error need not wait.
+      else if (finding?.was === "put off" && again) repeat(finding.until);
+      else if (finding) resolve(finding.was === "undecided" ? finding : { was: "not carried out", again });
     } catch {
       // A look that failed proves nothing.
-      if (!decides(search)) search.due.shift();
-      else if (++search.failures < MOST_FAILURES) search.due = [now() + REPEAT];
-      else resolve({ was: "undecided", candidates: [] });
+      if (decides(search)) repeat(now() + REPEAT);
+      else search.due.shift();
     } finally {
       search.looking = false;
     }
@@ -133,7 +137,8 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
 
   return {
     observe: account.observe,
-    claim: account.claimAll,
+    /** Reports that somebody got in another process, at most `horizon` milliseconds after the request was sent. */
+    claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
 
     /** Opens a request for a page or a report. Restored from its `intent`, it counts as sent now. */
     open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {
@@ -167,6 +172,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
           const rejected = statusCode === 500 && typeof body === "object";
           const last = rejected ? now() + AFTER_ANSWER : Math.max(now(), entry.sentAt + horizon);
           const due = LOOKS.map((delay) => now() + delay).filter((time) => !rejected && time < last);
+          Object.assign(entry, { until: last, doubted: undefined });
           return new Promise((resolve) => {
             const progress = { seen: undefined, looks: 0, failures: 0, looking: false };
             search = { entry, due: [...due, last], again: !rejected, ...progress, resolve };

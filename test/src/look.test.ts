@@ -120,7 +120,7 @@ describe("A store whose response was lost", () => {
         requests,
         entries,
         entry,
-        { records: records as never, response: response ?? undefined },
+        { records: records as never, response: response ?? undefined, startedAt: 0 },
         decides,
       );
     return { account, asked, enter, entries, look };
@@ -141,7 +141,10 @@ describe("A store whose response was lost", () => {
       response: { ...listed, body: "shown" },
     });
     assert.deepEqual(asked, [["seo-report-show", { reportId: "7" }]]);
-    assert.deepEqual(records.map(account.isClaimed), [false, true, false]);
+    assert.deepEqual(
+      records.map((record) => account.claimOf(record) !== undefined),
+      [false, true, false],
+    );
   });
 
   it("has the listed record if it cannot be shown, or else stays undecided", async () => {
@@ -170,29 +173,43 @@ describe("A store whose response was lost", () => {
       assert.deepEqual(asked, [request]);
     });
 
-  it("is undecided if another new report is unexplained, of which each open request explains one", async () => {
-    const { enter, look, account, entries } = open();
-    const entry = enter(PAGE);
-    const [newer, older] = [report(8, "example.com/b"), report(7, "example.com/b")];
-    const candidate = ({ id, url, created_at }: typeof older) => ({ id, url, created_at });
-    assert.deepEqual(await look(entry, [newer, older]), {
-      was: "undecided",
-      candidates: [newer, older].map(candidate),
-    });
+  it("is undecided if another new report is unexplained", async () => {
+    const { enter, look } = open();
+    const records = [report(8, "example.com/b"), report(7, "example.com/b")];
+    const candidates = records.map(({ id, url, created_at }) => ({ id, url, created_at }));
+    assert.deepEqual(await look(enter(PAGE), records), { was: "undecided", candidates });
+  });
+
+  it("is put off while another open request may have created the new report", async () => {
+    const { enter, look } = open();
+    const entry = () => enter(PAGE);
+    const records = [report(8, "example.com/b")];
     const other = enter("example.com/b");
-    assert.deepEqual(await look(entry, [newer, older]), { was: "undecided", candidates: [candidate(older)] });
-    assert.deepEqual(await look(entry, [newer]), { was: "not carried out" });
+    assert.deepEqual(await look(entry(), records), { was: "put off", until: 30_000 });
+    other.until = 40_000;
+    assert.deepEqual(await look(entry(), records), { was: "put off", until: 40_000 });
+    other.until = 20_000;
+    assert.deepEqual(await look(entry(), records), { was: "put off", until: 30_000 });
     other.watermark = undefined;
-    assert.equal((await look(entry, [newer]))?.was, "undecided", "a request that was not sent explains none");
-    entries.delete(other);
-    account.claimAll(["8"]);
-    assert.deepEqual(await look(entry, [newer]), { was: "not carried out" });
+    assert.equal((await look(entry(), records))?.was, "undecided", "it was not sent");
+  });
+
+  it("is put off while another request's report can be its own", async () => {
+    const { account, enter, look } = open();
+    const entry = enter(PAGE);
+    const [first, sameAddress, unrelated] = [report(6, "b.example"), report(7, "b.example"), report(8, "c.example")];
+    account.claim({ id: 6 }, readAddress("b.example"), 10);
+    assert.deepEqual(await look(entry, [first]), { was: "put off", until: 10 });
+    account.claimAll(["7", "8"], 20);
+    assert.deepEqual(await look(entry, [unrelated, sameAddress, first]), { was: "put off", until: 20 });
+    account.claim({ id: 6 }, readAddress("b.example"));
+    assert.deepEqual(await look(entry, [unrelated, first]), { was: "not carried out" }, "it was created later");
   });
 
   it("waits for requests in flight, whose response can claim its report", async () => {
     const { enter, look, account, entries } = open();
     const entry = enter(PAGE);
-    const answered = Promise.resolve().then(() => account.claimAll(["6"]));
+    const answered = Promise.resolve().then(() => account.claimAll(["6"], 0));
     enter("example.com/old", { answered });
     assert.deepEqual(await look(entry, [report(6, PAGE)]), { was: "not carried out" });
     const ended = enter(PAGE);

@@ -50,6 +50,16 @@ const world = fc.record<World>({
       minLength: 2,
       maxLength: 6,
     }),
+    // A page that redirects, and the one where it ends.
+    fc.array(
+      fc.record({
+        ...anyStoreFields,
+        page: fc.constantFrom("a.example/old", "a.example/new"),
+        after: fc.integer({ min: 0, max: 150 }),
+        takes: fc.oneof(anyStoreFields.takes, fc.integer({ min: 60, max: 150 })),
+      }),
+      { minLength: 2, maxLength: 6 },
+    ),
   ),
   foreign: fc.array(fc.tuple(fc.integer({ min: 0, max: 600 }), fc.constantFrom(...pages, "z.example/other")), {
     maxLength: 4,
@@ -82,18 +92,53 @@ describe("reconciling", () => {
     assert.deepEqual([ends, gets], [[{ id: 1 }], 5]);
   });
 
-  it("explains only one of two reports by another request that is open", async () => {
-    const at = (page: string, after: number, takes: number, fate: Store["fate"]): Store => ({
-      ...{ page, after, takes, fate, responds: 0 },
+  const at = (page: string, after: number, takes: number, fate: Store["fate"] = "answered"): Store => ({
+    ...{ page, after, takes, fate, responds: 0 },
+  });
+  const worlds: [title: string, stores: Store[], more?: Partial<World>][] = [
+    [
+      "another request explains only one of two reports",
+      [
+        ...[0, 11, 11, 1].map((after, i) =>
+          at("a.example/1", after, 0, i === 0 ? "rate limited at first" : "answered"),
+        ),
+        at("a.example/new", 19, 30, "response lost"),
+        at("a.example/old", 19, 0, "response lost"),
+        at("a.example/1", 0, 0),
+      ],
+      { ids: "mixed" },
+    ],
+    [
+      "a request that was rejected, and will be sent again, explains no report",
+      [at("a.example/old", 0, 7, "response lost"), at("a.example/new", 12, 0, "rate limited at first")],
+      { horizon: 70 * SECOND },
+    ],
+    // The second gets the first one's report, and the third the second one's; its own is created after the first one's horizon.
+    [
+      "another request got its report, and its own was not created yet",
+      [at("a.example/old", 0, 76), at("a.example/new", 90, 67), at("a.example/new", 0, 145)],
+    ],
+    [
+      "that is so for its second attempt, whose first was put off for another page",
+      [
+        at("a.example/old", 0, 76, "request lost"),
+        at("a.example/1", 5, 76),
+        at("a.example/new", 365, 100),
+        at("a.example/new", 0, 200),
+      ],
+    ],
+  ];
+  for (const [title, stores, more] of worlds)
+    it(`sends no store again if ${title}`, async () => {
+      const world: World = { ...quiet, stores, redirects, ids: "numbers", ...more };
+      check(world, await simulate(world));
     });
-    const stores = [
-      ...[0, 11, 11, 1].map((after, i) => at("a.example/1", after, 0, i === 0 ? "rate limited at first" : "answered")),
-      at("a.example/new", 19, 30, "response lost"),
-      at("a.example/old", 19, 0, "response lost"),
-      at("a.example/1", 0, 0, "answered"),
-    ];
-    const world: World = { ...quiet, stores, redirects, ids: "mixed" };
-    check(world, await simulate(world));
+
+  it("lets the error of a rejected page not wait for another request's report", async () => {
+    const stores = [at("a.example/1", 0, 76), at("a.example/2", 70, 9, "page rejected")];
+    const { ends, gets } = await simulate({ ...quiet, stores, ids: "numbers" });
+    // The short list, looks of the first after 5, 15 and 30 seconds, the report that they found, and one look of the second.
+    assert.deepEqual([ends, gets], [[{ id: 1 }, { certain: true }], 6]);
   });
 
   it("tells reports of the same second apart if the IDs are not numbers", async () => {
