@@ -15,6 +15,8 @@ const schemaOf = (prefix: string) =>
 export async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
   const packages = "bullmq pg";
   const [bullmq] = await Promise.all([load("bullmq", packages, import("bullmq")), load("pg", packages, import("pg"))]);
+  // A mode in the URL would replace the TLS options.
+  if (tls) url.searchParams.delete("sslmode");
   const sockets = new Set<Socket>();
   const connect = (migrate: boolean) => {
     const connection = new bullmq.PostgresConnection({
