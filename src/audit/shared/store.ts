@@ -5,7 +5,7 @@ import type { Settings } from "../list.js";
 import type { Hooks, Store } from "../store.js";
 import { Trouble } from "../trouble.js";
 import { createSharedBatch, type SharedBatch, textOf } from "./batch.js";
-import { createLog, isGone, segmentOf } from "./log.js";
+import { createLog, isGone, logOf, segmentOf } from "./log.js";
 import { joinMachines } from "./machine.js";
 import type { Lease, Queue, Server } from "./server.js";
 
@@ -220,7 +220,15 @@ export async function openStore(
       });
   }
 
-  await safely(update);
+  /** A machine that died while it removed a batch has left segments. A batch is there before its segments. */
+  async function loadAll(): Promise<void> {
+    const segments = await logs.getRanges(["wait"], 0, -1);
+    await update();
+    const used = new Set(Array.from(batches.values(), ({ log }) => log));
+    for (const id of segments) if (!used.has(logOf(id))) await (await logs.getJob(id))?.remove();
+  }
+
+  await safely(loadAll);
   isOpen = true;
   const timer = setInterval(tick, Math.min(BETWEEN_READS, lease.lockDuration / 6, STEP * 2));
 

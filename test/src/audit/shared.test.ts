@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { root } from "../../../dev/nodered.js";
@@ -226,6 +227,21 @@ describe("The queue that several machines share", function () {
     assert.equal(await second.add(urls(2)), 2);
     await second.finished();
     await second.audit.close();
+  });
+
+  it("removes what is left of a batch whose removal did not end", async () => {
+    const place = { url: serverOf("Redis").url, prefix: "left" };
+    const connection = new Redis(place.url, { maxRetriesPerRequest: null });
+    const logs = new Queue("node-log", { connection, prefix: place.prefix, skipVersionCheck: true });
+    for (const jobId of ["gone-0", "gone-1"]) await logs.add("log", {}, { jobId });
+    const { open } = createShared(place, { node: "node", service: "service" }, LEASE);
+    const { audit, add } = createBench("", createFake({ latency: 50 }), { open });
+    await add(urls(20));
+    const ids = (await logs.getWaiting()).map(({ id }) => id);
+    assert.ok(!ids.some((id) => id?.startsWith("gone")), String(ids));
+    await audit.close();
+    await logs.close();
+    connection.disconnect();
   });
 
   it("never permits more than the rate in a minute", () => {
