@@ -72,7 +72,7 @@ linkPackage(userDir);
 installStandIns(userDir);
 mkdirSync(out, { recursive: true });
 const sandbox = await startSandbox();
-const redis = await startServer("redis");
+const redis = await startServer("Redis");
 const nodeRed = await startNodeRed(userDir, {
   env: {
     SEO_BASE_URL: sandbox.url,

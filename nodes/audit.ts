@@ -97,7 +97,8 @@ export function registerAudit(RED: NodeAPI): void {
       ]);
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
       const rate = Number.isFinite(client.rate) ? client.rate : undefined;
-      const shared = await queue?.jobs({ node: node.id, service: String(config.service), rate });
+      const warn = (sentence: string) => node.warn(sentence);
+      const shared = await queue?.jobs({ node: node.id, service: String(config.service), rate, warn });
       const audit = createAudit({
         open: shared?.open ?? (({ lost }) => openFiles(folder, node.id, lost)),
         requests: requestsOf(client, shared?.gate),

@@ -23,7 +23,6 @@ const KILLED = { pages: quick ? 24 : 40, latency: 500 };
 
 type Row = (string | number)[];
 
-const names: Record<Engine | "files", string> = { files: "files", redis: "Redis", postgres: "PostgreSQL" };
 const began = performance.now();
 const log = (row: Row): Row => {
   console.error(`${((performance.now() - began) / SECOND).toFixed(0)} s: ${row.map(figure).join(", ")}`);
@@ -78,7 +77,7 @@ function busy(group: Group, engine: Engine | "files", machines: number, { pages,
   return withService(group, machines, { pages }, { latency }, async () => {
     const rate = pages / (await timed(group, pages));
     // An audit uses one request less than the service's concurrency, which is 4.
-    return [names[engine], String(machines), (machines * 3 * SECOND) / latency, rate];
+    return [engine, String(machines), (machines * 3 * SECOND) / latency, rate];
   });
 }
 
@@ -92,7 +91,7 @@ function limited(group: Group, engine: Engine | "files", machines: number): Prom
     { rateLimit: rate },
     async (service) => {
       const seconds = await timed(group, pages);
-      return [names[engine], String(machines), seconds, String((await service.seen()).rateLimited)];
+      return [engine, String(machines), seconds, String((await service.seen()).rateLimited)];
     },
   );
 }
@@ -113,7 +112,7 @@ function killed(group: Group, engine: Engine): Promise<Row> {
     const { lists, duplicates } = await service.seen();
     const looked = lists.find((time) => time > killedAt) ?? Number.NaN;
     const inSeconds = (time: number) => (time - killedAt) / SECOND;
-    return [names[engine], inSeconds(looked), inSeconds(Date.now()), String(duplicates)];
+    return [engine, inSeconds(looked), inSeconds(Date.now()), String(duplicates)];
   });
 }
 
@@ -127,17 +126,17 @@ async function start(engine?: Engine): Promise<Group> {
   groups.push(group);
   // Loads the modules that the first message loads.
   await busy(group, engine ?? "files", group.machines.length, { pages: 8, latency: 10 });
-  log([`started ${names[engine ?? "files"]}`]);
+  log([`started ${engine ?? "files"}`]);
   return group;
 }
 
 try {
   const files = await start();
-  const redis = await start("redis");
-  const postgres = await start("postgres");
+  const redis = await start("Redis");
+  const postgres = await start("PostgreSQL");
   const shared = [
-    ["redis", redis],
-    ["postgres", postgres],
+    ["Redis", redis],
+    ["PostgreSQL", postgres],
   ] as const;
   const rates = [log(await busy(files, "files", 1))];
   for (const [engine, group] of shared)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { nodeRed } from "../../dev/nodered.js";
 import { startSandbox } from "../../sandbox/server.js";
 import { type Group, startGroup } from "../../test/support/machines.js";
-import { type Engine, type Server, startServer } from "../../test/support/servers.js";
+import { type Engine, engines, type Server, startServer } from "../../test/support/servers.js";
 import { figure, table } from "../markdown.js";
 
 /**
@@ -21,7 +21,6 @@ const RECONCILE = "45";
 const LONGEST = 20 * SECOND;
 
 const random = (most: number) => Math.floor(Math.random() * most);
-const names: Record<Engine, string> = { redis: "Redis", postgres: "PostgreSQL" };
 
 type Fault = (group: Group, index: number, server: Server) => Promise<void>;
 
@@ -122,7 +121,7 @@ async function runAll(engine: Engine): Promise<Outcome[]> {
       outcomes.push(outcome);
       const { seconds, faults, ...rest } = outcome;
       const verdict = isSound(outcome) ? "sound" : `NOT SOUND ${JSON.stringify(rest)}`;
-      console.log(`${names[engine]} ${run}: ${verdict}, ${figure(seconds)} s: ${faults.join(", ")}`);
+      console.log(`${engine} ${run}: ${verdict}, ${figure(seconds)} s: ${faults.join(", ")}`);
     }
   } finally {
     await group.stop();
@@ -131,7 +130,6 @@ async function runAll(engine: Engine): Promise<Outcome[]> {
   return outcomes;
 }
 
-const engines: Engine[] = ["redis", "postgres"];
 const all = await Promise.all(engines.map(runAll));
 const sum = (outcomes: Outcome[], of: (outcome: Outcome) => number) =>
   String(outcomes.reduce((total, one) => total + of(one), 0));
@@ -144,10 +142,7 @@ const columns: [head: string, of: (outcome: Outcome) => number][] = [
   ["Reported twice", ({ repeated }) => repeated],
   ["Runs without one end", ({ ends }) => Number(ends !== 1)],
 ];
-const rows = all.map((outcomes, index) => [
-  names[engines[index] ?? "redis"],
-  ...columns.map(([, of]) => sum(outcomes, of)),
-]);
+const rows = all.map((outcomes, index) => [String(engines[index]), ...columns.map(([, of]) => sum(outcomes, of))]);
 console.log(`\nNode-RED ${nodeRed().version}, Node ${process.versions.node}\n`);
 console.log(table(["", ...columns.map(([head]) => head)], rows));
 process.exit(all.flat().every(isSound) ? 0 : 1);

@@ -13,7 +13,7 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
   const other = () => (second as Machine).red();
 
   before(async function () {
-    redis = await startServer("redis");
+    redis = await startServer("Redis");
     if (!redis) return this.skip();
     second = await startMachine(file("."), "second");
   });

@@ -9,7 +9,7 @@ import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, node, service, startFlow } from "../support/flow.js";
 import { helper } from "../support/red.js";
 import { startRelay } from "../support/relay.js";
-import { startServer } from "../support/servers.js";
+import { engines, startServer } from "../support/servers.js";
 
 /** JSON that has such properties itself; a literal would set the prototype. */
 const POLLUTING = '"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}';
@@ -135,10 +135,9 @@ describe("The neighbors on a queue's server", function () {
   this.timeout(120_000);
   const KEY = "canary-key-of-the-account";
   const SECRET = "canary-password-of-a-page";
-  for (const engine of ["redis", "postgres"] as const)
+  for (const engine of engines)
     it(`find the pages there, but neither the API key nor a page's password nor a response: ${engine}`, async function () {
-      const server = await startServer(engine);
-      if (!server) return this.skip();
+      const server = (await startServer(engine)) ?? this.skip();
       const sandbox = await startSandbox({ apiKey: KEY, reports: 0 });
       let sent = "";
       const relay = await startRelay(server.port, (chunk) => {

@@ -6,12 +6,12 @@ import type { Stage } from "../../src/errors.js";
 import { type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, node, service, startFlow, tlsConfig } from "../support/flow.js";
 import { helper } from "../support/red.js";
-import { type Engine, PASSWORD, type Server, startServer } from "../support/servers.js";
+import { engines, PASSWORD, type Server, startServer } from "../support/servers.js";
 
 const queue = (id: string, more: object = {}) => ({ id, type: "seo-queue", name: "", prefix: "", ...more });
 const audit = (id: string, settings: object) => node(id, "seo-report-audit", { wires: [[], []], ...settings });
 
-for (const engine of ["redis", "postgres"] satisfies Engine[])
+for (const engine of engines)
   describe(`The queue node with ${engine}`, () => {
     let server: Server | undefined;
     let http: FaultyServer;
@@ -70,7 +70,7 @@ for (const engine of ["redis", "postgres"] satisfies Engine[])
       // Redis does not respond to what it cannot read.
       "TLS with a server that has none": () => [
         { url: url().replace("redis:", "rediss:"), tls: "tls" },
-        engine === "redis" ? "time" : "tls",
+        engine === "Redis" ? "time" : "tls",
       ],
     };
 
@@ -101,7 +101,7 @@ for (const engine of ["redis", "postgres"] satisfies Engine[])
     });
   });
 
-for (const engine of ["redis", "postgres"] satisfies Engine[])
+for (const engine of engines)
   describe(`An audit whose ${engine} server goes away`, () => {
     const closing: (() => Promise<unknown>)[] = [];
     after(async () => {

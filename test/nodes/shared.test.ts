@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { type Group, startGroup } from "../support/machines.js";
-import { type Engine, PASSWORD, type Server, startServer } from "../support/servers.js";
+import { engines, PASSWORD, type Server, startServer } from "../support/servers.js";
 
 const SECOND = 1000;
 /** Longer than a machine keeps its pages without a sign of life. */
 const ASLEEP = 15 * SECOND;
 const PATIENCE = 90 * SECOND;
 
-for (const engine of ["redis", "postgres"] satisfies Engine[])
+for (const engine of engines)
   describe(`Three instances with one queue in ${engine}`, function () {
     this.timeout(180_000);
     let server: Server;
@@ -17,9 +17,7 @@ for (const engine of ["redis", "postgres"] satisfies Engine[])
     let sandbox: Sandbox | undefined;
 
     before(async function () {
-      const started = await startServer(engine);
-      if (!started) return this.skip();
-      server = started;
+      server = (await startServer(engine)) ?? this.skip();
       group = await startGroup(3, server);
     });
     afterEach(async () => {

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -7,6 +7,7 @@ import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { freePort } from "../../dev/nodered.js";
+import { tlsFile } from "./faulty.js";
 
 /** A server of a shared queue, on a free port and in a folder of its own. */
 export interface Server {
@@ -14,12 +15,15 @@ export interface Server {
   port: number;
   /** A server that was stopped starts again with its data. */
   start(): Promise<void>;
+  /** Sends it to all processes of the server. */
+  signal(signal: NodeJS.Signals): void;
   stop(signal?: NodeJS.Signals): Promise<void>;
   /** Stops it, and removes its data. */
   close(): Promise<void>;
 }
 
-export type Engine = "redis" | "postgres";
+export const engines = ["Redis", "PostgreSQL"] as const;
+export type Engine = (typeof engines)[number];
 
 export const PASSWORD = "canary-password-9b3e";
 
@@ -54,20 +58,27 @@ interface Recipe {
   user?: { uid?: number; gid?: number };
   prepare(folder: string): Promise<void>;
   command(folder: string, port: number): string[];
+  /** Accepts TLS only; the files of the certificate and its key are in the folder. */
+  tls(folder: string, port: number): string[];
   isReady(port: number): Promise<boolean>;
 }
 
 const recipes: Record<Engine, () => Recipe> = {
-  redis: () => ({
+  Redis: () => ({
     url: (port) => `redis://:${PASSWORD}@127.0.0.1:${port}`,
     async prepare(folder) {
       const lines = ["bind 127.0.0.1", `dir ${folder}`, `requirepass ${PASSWORD}`, 'save ""', "appendonly yes"];
       writeFileSync(join(folder, "redis.conf"), [...lines, "maxmemory-policy noeviction", ""].join("\n"));
     },
     command: (folder, port) => ["redis-server", join(folder, "redis.conf"), "--port", String(port)],
+    tls: (folder, port) => [
+      ...["--port", "0", "--tls-port", String(port), "--tls-auth-clients", "no"],
+      ...["--tls-cert-file", join(folder, "cert.pem"), "--tls-key-file", join(folder, "key.pem")],
+      ...["--tls-ca-cert-file", join(folder, "cert.pem")],
+    ],
     isReady: accepts,
   }),
-  postgres: () => {
+  PostgreSQL: () => {
     const user = notAsRoot();
     return {
       user,
@@ -82,6 +93,12 @@ const recipes: Record<Engine, () => Recipe> = {
         ...["postgres", "-D", join(folder, "data"), "-p", String(port), "-k", folder],
         ...["-c", "listen_addresses=127.0.0.1"],
       ],
+      tls(folder) {
+        writeFileSync(join(folder, "hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n");
+        const files = { hba: "hba.conf", ssl_cert: "cert.pem", ssl_key: "key.pem" };
+        const settings = Object.entries(files).map(([name, file]) => `${name}_file=${join(folder, file)}`);
+        return ["ssl=on", ...settings].flatMap((setting) => ["-c", setting]);
+      },
       // It accepts connections, and rejects them, before it is ready.
       isReady: (port) =>
         run("pg_isready", ["-h", "127.0.0.1", "-p", String(port)], { env: environment() }).then(
@@ -92,17 +109,19 @@ const recipes: Record<Engine, () => Recipe> = {
   },
 };
 
-/** Starts a server. Without its program: an error in CI, elsewhere one line and undefined. */
-export async function startServer(engine: Engine): Promise<Server | undefined> {
-  const { url, user = {}, prepare, command, isReady } = recipes[engine]();
+/** Starts a server; with `tls`, it accepts nothing else. Without its program: an error in CI, elsewhere one line and undefined. */
+export async function startServer(engine: Engine, { tls = false } = {}): Promise<Server | undefined> {
+  const recipe = recipes[engine]();
+  const { url, user = {}, prepare, isReady } = recipe;
   const folder = mkdtempSync(join(tmpdir(), `seo-${engine}-`));
-  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid ?? 0);
+  const own = (path: string) => user.uid !== undefined && chownSync(path, user.uid, user.gid ?? 0);
+  own(folder);
   const port = await freePort();
   let child: ChildProcess | undefined;
 
   /** Whether the process could be started, and did not end before it was ready. */
   async function startOnce(): Promise<boolean> {
-    const [program = "", ...args] = command(folder, port);
+    const [program = "", ...args] = [...recipe.command(folder, port), ...(tls ? recipe.tls(folder, port) : [])];
     const started = spawn(program, args, { cwd: folder, env: environment(), stdio: "ignore", ...user });
     child = started;
     await once(started, "spawn");
@@ -131,11 +150,16 @@ export async function startServer(engine: Engine): Promise<Server | undefined> {
 
   try {
     await prepare(folder);
+    for (const name of tls ? ["cert", "key"] : []) {
+      const file = join(folder, `${name}.pem`);
+      writeFileSync(file, tlsFile(name), { mode: 0o600 });
+      own(file);
+    }
     await start();
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
-    const hint = `There is no ${engine} server, so audits on several machines are not tested with it.`;
-    if (process.env.CI) throw new Error(`${hint} ${error}`);
+    const hint = `${engine} cannot be started, so audits on several machines are not tested with it.`;
+    if (process.env.CI) throw new Error(`${hint} ${error}`, { cause: error });
     console.log(`      ${hint}`);
     return undefined;
   }
@@ -143,6 +167,11 @@ export async function startServer(engine: Engine): Promise<Server | undefined> {
     url: url(port),
     port,
     start,
+    signal(signal) {
+      child?.kill(signal);
+      // Those of PostgreSQL's connections.
+      spawnSync("pkill", [`-${signal}`, "-P", String(child?.pid)]);
+    },
     stop,
     async close() {
       await stop("SIGKILL");

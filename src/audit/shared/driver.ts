@@ -13,6 +13,8 @@ export interface Place {
 /** A connection to a server of one kind. */
 export interface Driver {
   version: string;
+  /** What a user should change, although it works. */
+  warning?: string | undefined;
   factory: BackendFactory;
   close(): Promise<unknown>;
   destroy(): void;

@@ -48,8 +48,9 @@ export function fromServer(cause: unknown, url: URL): SeoError {
   const config = (reason: string, stage: Stage = "key") =>
     new SeoError("SEO_CONFIG", `${server} rejects the connection: ${reason}.`, { stage });
   if (/WRONGPASS|invalid (username-)?password/.test(message)) return config("the user name or password is wrong");
-  if (/NOAUTH|Authentication required/.test(message)) return config("it requires a password");
+  if (/NOAUTH|Authentication required|password must be a string/.test(message)) return config("it requires a password");
   if (/NOPERM/.test(message)) return config("the user is not allowed to use the commands that the queue needs");
+  if (/no pg_hba.conf entry .*no encryption/.test(message)) return config("it requires TLS", "tls");
   const reason = isRedis ? undefined : refused[code];
   if (reason) return config(reason);
   if (name === "SchemaMigrationRequiredError") return config(String(refused["42501"]));

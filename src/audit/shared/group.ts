@@ -122,6 +122,7 @@ export function createGroup() {
       const page = "told" in entry ? pages.pageOf(row) : row;
       if (by === undefined || ownerOf(page) !== by) return false;
       if ("sent" in entry && ledger.ended.has(page)) return false;
+      if ("told" in entry && !ledger.ended.has(page)) return false;
       if ("ended" in entry) {
         if (ledger.ended.has(page)) return false;
         owners.set(page, by);

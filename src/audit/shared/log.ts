@@ -26,6 +26,7 @@ export interface Log {
 
 /** The ID of the job that holds a segment of a log. */
 export const segmentOf = (log: string, number: number) => `${log}-${number}`;
+export const logOf = (segment: string) => segment.slice(0, segment.lastIndexOf("-"));
 
 /**
  * A log that is kept as the logs of jobs, which BullMQ appends to and never changes; the first is there as long as the log.

@@ -30,6 +30,8 @@ export function checkClock(server: number, asked: number, now = Date.now()): voi
 export async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
   const packages = "bullmq pg";
   const [bullmq] = await Promise.all([load("bullmq", packages, import("bullmq")), load("pg", packages, import("pg"))]);
+  // A mode in the URL would replace the TLS options.
+  if (tls) url.searchParams.delete("sslmode");
   const sockets = new Set<Socket>();
   const connect = (migrate: boolean) => {
     const connection = new bullmq.PostgresConnection({

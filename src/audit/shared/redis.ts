@@ -3,6 +3,8 @@ import { SeoError } from "../../errors.js";
 import { BETWEEN, DEFAULT_PREFIX, type Driver, load, PATIENCE, type Place } from "./driver.js";
 
 const OLDEST_REDIS = [6, 2];
+/** Any other policy removes jobs. */
+const SAFE = "noeviction";
 
 /** Connects to Redis. Rejects as its driver does. */
 export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
@@ -31,7 +33,10 @@ export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Plac
     await client.connect().catch((cause) => {
       throw error ?? cause;
     });
-    const version = /redis_version:(\S+)/.exec(await client.info("server"))?.[1] ?? "";
+    const info = await client.info();
+    const fieldOf = (name: string) => new RegExp(`^${name}:(\\S+)`, "m").exec(info)?.[1];
+    const version = fieldOf("redis_version") ?? "";
+    const policy = fieldOf("maxmemory_policy") ?? SAFE;
     const [major = 0, minor = 0] = version.split(".").map(Number);
     const [oldest = 0, second = 0] = OLDEST_REDIS;
     if (major < oldest || (major === oldest && minor < second))
@@ -40,8 +45,8 @@ export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Plac
         `The queue needs Redis ${OLDEST_REDIS.join(".")} or later; the server is Redis ${version}.`,
         { stage: "version" },
       );
-    // BullMQ reports connections that fail to the queues as well, whose errors nobody needs twice.
-    const connection = new bullmq.RedisConnection(client, { shared: true, blocking: false });
+    // BullMQ writes what it finds to the console, and reports connections that fail to the queues as well.
+    const connection = new bullmq.RedisConnection(client, { shared: true, blocking: false, skipVersionCheck: true });
     connection.on("error", () => {});
     await connection.client;
     const keys = new bullmq.QueueKeys(prefix);
@@ -57,6 +62,10 @@ export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Plac
       );
     return {
       version: `Redis ${version}`,
+      warning:
+        policy === SAFE
+          ? undefined
+          : `If its memory is full, the queue's server ${url.host} removes jobs, because its maxmemory-policy is ${policy}: set it to ${SAFE}.`,
       factory: factory as unknown as BackendFactory,
       close: () => client.quit(),
       destroy: () => client.disconnect(),

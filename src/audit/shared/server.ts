@@ -22,6 +22,8 @@ export interface Lease {
 export interface Server {
   /** Such as `Redis 7.0.15`. */
   readonly version: string;
+  /** What a user should change, although it works. */
+  readonly warning?: string | undefined;
   queue(name: string): Queue;
   /** Fetches nothing by itself. */
   worker(name: string, lease: Lease): Worker;
@@ -59,7 +61,7 @@ export async function connect(place: Place, patience = 0): Promise<Server> {
       await sleep(BETWEEN);
     }
   }
-  const { version, factory, close, destroy } = driver;
+  const { version, warning, factory, close, destroy } = driver;
   const bullmq = await import("bullmq");
   const parts: { close(): Promise<unknown> }[] = [];
   /** A part's errors are those of its calls. */
@@ -70,6 +72,7 @@ export async function connect(place: Place, patience = 0): Promise<Server> {
   };
   return {
     version,
+    warning,
     queue: (name) => quiet(new bullmq.Queue(name, { connection: {} }, factory) as Queue),
     worker: (name, lease) =>
       quiet(

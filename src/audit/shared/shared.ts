@@ -16,6 +16,8 @@ export interface Owner {
   service: string;
   /** Requests per minute of all machines together; blank or Infinity for no limit. */
   rate?: unknown;
+  /** Gets a sentence if the server should be set otherwise. */
+  warn?(sentence: string): void;
 }
 
 /** Jobs that several machines share. Nothing is loaded or connected before `open`. */
@@ -36,7 +38,7 @@ const named = (id: string, what: string) => `${id.replace(/[^\w-]/g, "_")}${what
 /** Describes the jobs of an audit node in a queue that several machines share. */
 export function createShared(
   place: Place,
-  { node, service, rate }: Owner,
+  { node, service, rate, warn }: Owner,
   lease: Lease = LEASE,
   patience = PATIENCE,
 ): Shared {
@@ -51,6 +53,7 @@ export function createShared(
       try {
         gate = openGate(server, named(service, "-rate"), limit, lease);
         await gate;
+        if (server.warning) warn?.(server.warning);
         return await openStore(server, named(node, ""), lease, toError, hooks);
       } catch (cause) {
         await server.close();

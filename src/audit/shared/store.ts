@@ -5,7 +5,7 @@ import type { Settings } from "../list.js";
 import type { Hooks, Store } from "../store.js";
 import { Trouble } from "../trouble.js";
 import { createSharedBatch, type SharedBatch, textOf } from "./batch.js";
-import { createLog, isGone, lostData, segmentOf } from "./log.js";
+import { createLog, isGone, logOf, lostData, segmentOf } from "./log.js";
 import { joinMachines } from "./machine.js";
 import type { Lease, Queue, Server } from "./server.js";
 
@@ -60,7 +60,7 @@ export async function openStore(
   const logs: Queue = server.queue(`${node}-log`);
   const machine = await joinMachines(server, `${node}-machines`, lease);
   const batches = new Map<string, SharedBatch>();
-  const broken = new Map<string, { name: string; error: SeoError }>();
+  const broken = new Map<string, { name: string; log: string; error: SeoError }>();
   const removals = new Map<string, NodeJS.Timeout>();
   let closed = false;
   let isOpen = false;
@@ -98,10 +98,10 @@ export async function openStore(
   async function load(id: string): Promise<SharedBatch | undefined> {
     const data = await jobOf(id);
     if (!data) return undefined;
-    const { name, format } = data;
+    const { name, log, format } = data;
     if (format !== FORMAT) {
       const sentence = `The batch ${JSON.stringify(name)} is of another version of this package: update it on all machines.`;
-      broken.set(id, { name, error: new SeoError("SEO_CONFIG", sentence) });
+      broken.set(id, { name, log, error: new SeoError("SEO_CONFIG", sentence) });
       return undefined;
     }
     const batch = createSharedBatch(data.settings, data.rows, {
@@ -237,10 +237,16 @@ export async function openStore(
       });
   }
 
-  await safely(async () => {
+  /** A machine that died while it removed a batch has left segments. A batch is there before its segments. */
+  async function loadAll(): Promise<void> {
     await registry.add("mark", {}, { jobId: MARK });
+    const segments = await logs.getRanges(["wait"], 0, -1);
     await update();
-  });
+    const used = new Set(Array.from([...batches.values(), ...broken.values()], ({ log }) => log));
+    for (const id of segments) if (!used.has(logOf(id))) await (await logs.getJob(id))?.remove();
+  }
+
+  await safely(loadAll);
   isOpen = true;
   const timer = setInterval(tick, Math.min(BETWEEN_READS, lease.lockDuration / 6, STEP * 2));
 

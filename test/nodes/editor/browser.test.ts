@@ -255,8 +255,7 @@ describe("The editor in Chromium", function () {
   });
 
   it("tests the connection of a queue", async function () {
-    const redis = await startServer("redis");
-    if (!redis) return this.skip();
+    const redis = (await startServer("Redis")) ?? this.skip();
     try {
       const operation = await editor.edit(idOf("seo-report-audit"));
       await operation.unfold();

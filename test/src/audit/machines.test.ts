@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Fleet, startFleet } from "../../support/fleet.js";
-import { type QueueServer, queueServers, startCable } from "../../support/queues.js";
+import { startRelay } from "../../support/relay.js";
+import { engines, type Server, startServer } from "../../support/servers.js";
 import { urls } from "./fake.js";
 
 /** Every row is reported, none is requested twice, and only what was on its way when a machine died comes again. */
@@ -17,17 +18,17 @@ function check(fleet: Fleet, rows: number): void {
   for (const { outcome, error } of results) assert.equal(outcome, "created", error);
 }
 
-for (const [name, start] of Object.entries(queueServers))
-  describe(`Machines that share an audit on ${name}`, function () {
+for (const engine of engines)
+  describe(`Machines that share an audit on ${engine}`, function () {
     this.timeout(120_000);
-    let server: QueueServer;
+    let server: Server;
     let fleet: Fleet;
     let number = 0;
 
-    before(async () => {
-      server = await start();
+    before(async function () {
+      server = (await startServer(engine)) ?? this.skip();
     });
-    after(() => server.stop());
+    after(() => server?.close());
     afterEach(() => fleet.stop());
     const open = (options: Parameters<typeof startFleet>[1] = {}) =>
       startFleet(options.queue ?? server.url, { batch: `batch ${++number}`, ...options });
@@ -66,7 +67,7 @@ for (const [name, start] of Object.entries(queueServers))
       const pages = urls(60);
       for (let machine = 0; machine < 2; machine++) fleet.spawn(pages);
       await fleet.until(() => fleet.results().length > 15, "pages are reported");
-      await server.kill();
+      await server.stop("SIGKILL");
       await sleep(1500);
       await server.start();
       await fleet.until(() => fleet.finals() > 0, "the batch is finished");
@@ -76,19 +77,19 @@ for (const [name, start] of Object.entries(queueServers))
     });
 
     it("go on without a machine that is cut off, which joins them again", async () => {
-      const cable = await startCable(server.port);
+      const relay = await startRelay(server.port);
       fleet = await open({ latency: 100 });
       const pages = urls(60);
       fleet.spawn(pages);
-      const far = Object.assign(new URL(server.url), { port: cable.port }).href;
+      const far = Object.assign(new URL(server.url), { port: relay.port }).href;
       fleet.spawn(undefined, { queue: far });
       await fleet.until(() => fleet.results().length > 15, "pages are reported");
-      cable.cut();
+      relay.cut();
       await sleep(3000);
-      cable.mend();
+      relay.mend();
       await fleet.until(() => fleet.finals() > 0, "the batch is finished");
       check(fleet, 60);
-      cable.close();
+      relay.stop();
     });
 
     it("keep to one rate", async () => {

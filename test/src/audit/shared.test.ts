@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { root } from "../../../dev/nodered.js";
@@ -13,7 +14,7 @@ import { createShared, testQueue } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { listen, tlsFile } from "../../support/faulty.js";
 import { LEASE } from "../../support/fleet.js";
-import { type QueueServer, queueServers } from "../../support/queues.js";
+import { type Engine, engines, PASSWORD, type Server, startServer } from "../../support/servers.js";
 import { type Bench, createBench, createFake, urls } from "./fake.js";
 
 /** What testing a queue says. */
@@ -28,13 +29,13 @@ async function said(...[place]: Parameters<typeof testQueue>): Promise<string> {
 
 describe("The queue that several machines share", function () {
   this.timeout(60_000);
-  const servers: Record<string, QueueServer> = {};
+  const servers = new Map<Engine, Server>();
 
-  before(async () => {
-    for (const [name, start] of Object.entries(queueServers)) servers[name] = await start();
+  before(async function () {
+    for (const engine of engines) servers.set(engine, (await startServer(engine)) ?? this.skip());
   });
-  after(() => Promise.all(Object.values(servers).map((server) => server.stop())));
-  const serverOf = (name: string) => servers[name] as QueueServer;
+  after(() => Promise.all(Array.from(servers.values(), (server) => server.close())));
+  const serverOf = (engine: Engine) => servers.get(engine) as Server;
 
   it("names its server", async () => {
     assert.match(await said({ url: serverOf("Redis").url }), /^Redis \d+\.\d+/);
@@ -52,39 +53,59 @@ describe("The queue that several machines share", function () {
       assert.equal(await said({ url: `${scheme}://user:secret-word@127.0.0.1:1/0` }), sentence);
     }
     const silent = await listen(() => {});
-    for (const scheme of ["redis", "postgres"])
-      assert.match(
-        await said({ url: `${scheme}://user:secret-word@127.0.0.1:${silent.port}/0` }),
-        /^SEO_NETWORK: The queue's server 127.0.0.1:\d+ cannot be reached: timed out\.$/,
-      );
+    const places = ["redis", "postgres"].map((scheme) => `${scheme}://user:secret-word@127.0.0.1:${silent.port}/0`);
+    for (const text of await Promise.all(places.map((url) => said({ url }))))
+      assert.match(text, /^SEO_NETWORK: The queue's server 127.0.0.1:\d+ cannot be reached: timed out\.$/);
     await silent.close();
   });
 
   it("says that a password is wrong, and does not repeat it", async () => {
-    const { port, url } = serverOf("Redis");
-    const client = new Redis(url);
-    await client.config("SET", "requirepass", "secret-word");
-    const begin = `SEO_CONFIG: The queue's server 127.0.0.1:${port} rejects the connection:`;
-    assert.equal(await said({ url }), `${begin} it requires a password.`);
-    const wrong = await said({ url: `redis://:other-word@127.0.0.1:${port}` });
-    assert.equal(wrong, `${begin} the user name or password is wrong.`);
-    assert.match(await said({ url: `redis://:secret-word@127.0.0.1:${port}` }), /^Redis/);
-    await client.config("SET", "requirepass", "");
-    client.disconnect();
+    for (const engine of engines) {
+      const { port, url } = serverOf(engine);
+      const begin = `SEO_CONFIG: The queue's server 127.0.0.1:${port} rejects the connection:`;
+      const wrong = `${begin} the user name or password is wrong.`;
+      assert.equal(await said({ url: url.replace(PASSWORD, "other-word") }), wrong);
+      assert.equal(await said({ url: url.replace(`:${PASSWORD}`, "") }), `${begin} it requires a password.`);
+    }
   });
 
   it("says what a PostgreSQL user may not do", async () => {
     const { port, url } = serverOf("PostgreSQL");
     const client = new pg.Client(url);
     await client.connect();
-    for (const sql of ["CREATE ROLE poor LOGIN", "CREATE ROLE nobody NOLOGIN"]) await client.query(sql);
+    for (const role of ["poor LOGIN", "nobody NOLOGIN"])
+      await client.query(`CREATE ROLE ${role} PASSWORD '${PASSWORD}'`);
     await client.end();
     const begin = `SEO_CONFIG: The queue's server 127.0.0.1:${port} rejects the connection:`;
-    const at = `@127.0.0.1:${port}`;
+    const at = `:${PASSWORD}@127.0.0.1:${port}`;
     const own = "the user must be allowed to create a schema in the database";
     assert.equal(await said({ url: `postgres://poor${at}/postgres`, prefix: "new" }), `${begin} ${own}.`);
     assert.equal(await said({ url: `postgres://nobody${at}/postgres` }), `${begin} the user is not allowed to log in.`);
-    assert.equal(await said({ url: `postgres://seo${at}/none` }), `${begin} the database does not exist.`);
+    assert.equal(await said({ url: `postgres://postgres${at}/none` }), `${begin} the database does not exist.`);
+  });
+
+  it("warns of a Redis that removes jobs, and keeps BullMQ's warnings from the console", async () => {
+    const { port, url } = serverOf("Redis");
+    const client = new Redis(url);
+    const { warn } = console;
+    const printed: unknown[] = [];
+    const warnings: string[] = [];
+    console.warn = (text) => printed.push(text);
+    for (const policy of ["allkeys-lru", "noeviction"]) {
+      await client.config("SET", "maxmemory-policy", policy);
+      const owner = { node: "policy", service: "policy", warn: (sentence: string) => warnings.push(sentence) };
+      const { audit, add, finished } = createBench("", createFake(), {
+        open: createShared({ url }, owner, LEASE).open,
+      });
+      await add(urls(1));
+      await finished();
+      await audit.close();
+    }
+    console.warn = warn;
+    client.disconnect();
+    const why = `If its memory is full, the queue's server 127.0.0.1:${port} removes jobs`;
+    assert.deepEqual(warnings, [`${why}, because its maxmemory-policy is allkeys-lru: set it to noeviction.`]);
+    assert.deepEqual(printed, []);
   });
 
   it("needs Redis 6.2", async () => {
@@ -124,23 +145,30 @@ describe("The queue that several machines share", function () {
     rmSync(folder, { recursive: true });
   });
 
-  it("checks the certificate of a server with TLS", async () => {
-    const tls = await listen((socket) => socket.destroy(), { certificate: "cert" });
-    for (const [scheme, options] of [
-      ["rediss", {}],
-      ["rediss", { ca: tlsFile("ca") }],
-    ] as const) {
-      const text = await said({ url: `${scheme}://127.0.0.1:${tls.port}`, tls: options });
-      assert.equal(/TLS failed/.test(text), !("ca" in options), text);
-    }
-    await tls.close();
-  });
+  for (const engine of engines)
+    it(`checks the certificate of ${engine} with TLS`, async function () {
+      const server = (await startServer(engine, { tls: true })) ?? this.skip();
+      const { port } = server;
+      const url = server.url.replace("redis:", "rediss:");
+      const tls = { ca: tlsFile("ca") };
+      const begin = `SEO_CONFIG: The queue's server 127.0.0.1:${port} rejects the connection:`;
+      const unknown = `${begin} TLS failed (UNABLE_TO_VERIFY_LEAF_SIGNATURE).`;
+      assert.match(await said({ url, tls }), new RegExp(`^${engine} `));
+      assert.equal(await said({ url, tls: {} }), unknown);
+      if (engine === "Redis") assert.equal(await said({ url }), unknown);
+      else {
+        assert.equal(await said({ url }), `${begin} it requires TLS.`);
+        assert.equal(await said({ url: `${url}?sslmode=verify-full` }), unknown);
+        assert.match(await said({ url: `${url}?sslmode=verify-full`, tls }), /^PostgreSQL /);
+      }
+      await server.close();
+    });
 
-  for (const name of Object.keys(queueServers)) {
+  for (const engine of engines) {
     let bench: Bench;
     const open = (more: object = {}, patience = 30_000) => {
       const shared = createShared(
-        { url: serverOf(name).url, prefix: "x y" },
+        { url: serverOf(engine).url, prefix: "x y" },
         { node: "a:b", service: "c.d" },
         LEASE,
         patience,
@@ -149,29 +177,29 @@ describe("The queue that several machines share", function () {
       return bench;
     };
 
-    it(`closes within seconds while ${name} does not respond, and goes on afterwards`, async () => {
+    it(`closes within seconds while ${engine} does not respond, and goes on afterwards`, async () => {
       const { add, audit } = open();
       await add(urls(60));
-      serverOf(name).signal("SIGSTOP");
+      serverOf(engine).signal("SIGSTOP");
       const began = performance.now();
       await audit.close();
       assert.ok(performance.now() - began < 8000);
-      serverOf(name).signal("SIGCONT");
+      serverOf(engine).signal("SIGCONT");
       const again = open();
       const { done } = await again.finished();
       assert.equal(done, 60);
       await again.audit.close();
     });
 
-    it(`lets a list wait for ${name}, and then fail`, async () => {
-      await serverOf(name).kill();
+    it(`lets a list wait for ${engine}, and then fail`, async () => {
+      await serverOf(engine).stop("SIGKILL");
       const { add, audit, errors } = open({}, 1500);
       await assert.rejects(add(urls(3)), { code: "SEO_NETWORK" });
       assert.equal(errors.length, 1);
       await audit.close();
       const later = open();
       const added = later.add(urls(3));
-      await serverOf(name).start();
+      await serverOf(engine).start();
       assert.equal(await added, 3);
       await later.finished();
       await later.audit.close();
@@ -199,6 +227,21 @@ describe("The queue that several machines share", function () {
     assert.equal(await second.add(urls(2)), 2);
     await second.finished();
     await second.audit.close();
+  });
+
+  it("removes what is left of a batch whose removal did not end", async () => {
+    const place = { url: serverOf("Redis").url, prefix: "left" };
+    const connection = new Redis(place.url, { maxRetriesPerRequest: null });
+    const logs = new Queue("node-log", { connection, prefix: place.prefix, skipVersionCheck: true });
+    for (const jobId of ["gone-0", "gone-1"]) await logs.add("log", {}, { jobId });
+    const { open } = createShared(place, { node: "node", service: "service" }, LEASE);
+    const { audit, add } = createBench("", createFake({ latency: 50 }), { open });
+    await add(urls(20));
+    const ids = (await logs.getWaiting()).map(({ id }) => id);
+    assert.ok(!ids.some((id) => id?.startsWith("gone")), String(ids));
+    await audit.close();
+    await logs.close();
+    connection.disconnect();
   });
 
   it("never permits more than the rate in a minute", () => {

@@ -9,7 +9,7 @@ import type { Hooks, Store } from "../../../src/audit/store.js";
 import { taken } from "../../../src/audit/trouble.js";
 import { SeoError } from "../../../src/errors.js";
 import { LEASE } from "../../support/fleet.js";
-import { type QueueServer, queueServers } from "../../support/queues.js";
+import { engines, type Server, startServer } from "../../support/servers.js";
 import {
   type Bench,
   createBench,
@@ -39,7 +39,7 @@ async function inFiles(): Promise<Kept> {
   };
 }
 
-const onServer = (server: () => QueueServer) => async (): Promise<Kept> => {
+const onServer = (server: () => Server) => async (): Promise<Kept> => {
   const place = { url: server().url, prefix: `p${randomBytes(4).toString("hex")}` };
   return {
     machines: 2,
@@ -222,15 +222,15 @@ function contract(name: string, keep: () => Promise<Kept>): void {
 }
 
 contract("in files", inFiles);
-for (const [name, start] of Object.entries(queueServers))
-  describe(`on ${name}`, () => {
-    let server: QueueServer;
-    before(async () => {
-      server = await start();
+for (const engine of engines)
+  describe(`on ${engine}`, () => {
+    let server: Server;
+    before(async function () {
+      server = (await startServer(engine)) ?? this.skip();
     });
-    after(() => server.stop());
+    after(() => server?.close());
     contract(
-      `on ${name}`,
+      `on ${engine}`,
       onServer(() => server),
     );
 
