@@ -10,6 +10,7 @@ import { Redis } from "ioredis";
 import pg from "pg";
 import { root } from "../../../dev/nodered.js";
 import { limitOf } from "../../../src/audit/shared/gate.js";
+import { checkClock } from "../../../src/audit/shared/postgres.js";
 import { createShared, testQueue } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { listen, tlsFile } from "../../support/faulty.js";
@@ -242,6 +243,13 @@ describe("The queue that several machines share", function () {
     await audit.close();
     await logs.close();
     connection.disconnect();
+  });
+
+  it("rejects clocks that differ from the server's by more than 2 s, but no slow response", () => {
+    checkClock(9000, 1000, 10_000);
+    checkClock(12_000, 9000, 10_000);
+    for (const server of [6000, 15_000])
+      assert.throws(() => checkClock(server, 9000, 10_000), { code: "SEO_CONFIG", message: /differ by [35] s\./ });
   });
 
   it("never permits more than the rate in a minute", () => {

@@ -234,7 +234,7 @@ for (const engine of engines)
       onServer(() => server),
     );
 
-    if (name === "Redis")
+    if (engine === "Redis")
       it("says that the server has lost its data, and accepts lists again", async () => {
         const service = createFake({ latency: 50 });
         const { open } = await onServer(() => server)();
