@@ -1,4 +1,4 @@
-/** What to do if the account has a report of the page: a new one all the same, a new analysis of it, or that report. */
+/** What to do if the account has a report of the page: a new one anyway, a new analysis of it, or that report. */
 export type Existing = "create" | "regenerate" | "return";
 
 export type Decision = "create" | "regenerate" | "fresh";

@@ -125,7 +125,7 @@ export async function openStore(
     return batch;
   }
 
-  /** The batches of which the server knows, the oldest first. */
+  /** The batches on the server, the oldest first. */
   async function ids(): Promise<string[]> {
     const all = await registry.getRanges(["wait"], 0, -1, true);
     if (!all.includes(MARK)) throw lostData;

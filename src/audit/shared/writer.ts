@@ -85,7 +85,7 @@ export function createWriter({ name, log, apply, late, applied, toError }: Hooks
     writing = undefined;
   }
 
-  /** Resolves when the entry was applied. Rejects if the server does not respond; it may be applied all the same. */
+  /** Resolves when the entry was applied. Rejects if the server does not respond; it can still be applied later. */
   function append(entry: GroupEntry): Promise<Result> {
     return new Promise((resolve, reject) => {
       const reason = broken ?? over;
