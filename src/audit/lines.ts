@@ -1,4 +1,5 @@
 import { open } from "node:fs/promises";
+import { isObject, type Json } from "../json.js";
 import { damaged } from "./trouble.js";
 
 /** A line of a file. */
@@ -10,8 +11,6 @@ export interface Line {
   /** Where it begins, in bytes. */
   offset: number;
 }
-
-export type Json = Record<string, unknown>;
 
 const CHUNK = 256 * 1024;
 const NEWLINE = 10;
@@ -52,6 +51,6 @@ export function parseLine({ path, text, number }: Line): Json {
   } catch {
     // What is no JSON is no object either.
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  if (isObject(value)) return value;
   throw damaged(path, number, "the line is damaged");
 }

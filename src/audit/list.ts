@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises";
 import type { Existing } from "../existing.js";
-import { type Json, parseLine, readLines } from "./lines.js";
+import type { Json } from "../json.js";
+import { parseLine, readLines } from "./lines.js";
 import { keyOf, type Row } from "./rows.js";
 import { damaged } from "./trouble.js";
 

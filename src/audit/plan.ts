@@ -1,11 +1,10 @@
 import { readAddress } from "../address.js";
 import { dateOf, decide, isNewer } from "../existing.js";
+import type { Json } from "../json.js";
 import { reportsIn } from "../reconcile/account.js";
 import type { List } from "./list.js";
 import type { Requests } from "./requests.js";
 import type { Batch } from "./store.js";
-
-type Json = Record<string, unknown>;
 
 const LIST = "seo-report-list";
 const NEWEST = { sort_by: "generated_at", sort: "desc", per_page: "100" };

@@ -1,6 +1,7 @@
 import { readAddress } from "../address.js";
 import { SeoError } from "../errors.js";
 import { validateInput } from "../input.js";
+import { isObject, type Json } from "../json.js";
 import { type Operation, operations } from "../operations.js";
 
 /** One row of a list of pages. */
@@ -11,14 +12,9 @@ export interface Row {
   text: string;
 }
 
-type Json = Record<string, unknown>;
-
 /** A row that is not valid is kept only if it is short. */
 const LONGEST_INVALID = 2000;
 const STORE = operations["seo-report-store"] as Operation;
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const withoutPassword = (row: Json): Json =>
   Object.fromEntries(Object.entries(row).filter(([name]) => name.toLowerCase() !== "password"));
