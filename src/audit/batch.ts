@@ -239,7 +239,6 @@ export async function openBatch(
       return before - ledger.failed();
     },
     reset: () => write({ reset: true }),
-    last: async () => true,
     async finish() {
       await delivery.settled();
       await log.close();

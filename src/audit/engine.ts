@@ -108,7 +108,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
 
   async function finish(run: Run): Promise<void> {
     const { batch } = run;
-    if (!(await disk.keep(batch.last)) || closed) return;
+    if ((batch.last && !(await disk.keep(batch.last))) || closed) return;
     const { failed, uncertain } = batch.counts;
     runs.delete(run);
     run.end();

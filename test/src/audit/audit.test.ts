@@ -122,6 +122,24 @@ describe("an audit", () => {
     assert.equal(service.carriedOut.length, 6);
   });
 
+  it("requests pages that are added at the moment at which their batch ends", async () => {
+    async function addLate(ticks: number): Promise<void> {
+      const inputs: unknown[] = [];
+      const { add } = open(folder, createFake(), {
+        node: `node${ticks}`,
+        result: ({ input }) => inputs.push(input) === 1 && void addOnce(),
+      });
+      async function addOnce(): Promise<void> {
+        for (let tick = 0; tick < ticks; tick++) await null;
+        await add(["late.example"]);
+      }
+      await add(["early.example"]);
+      await Promise.race([until(() => inputs.length > 1), sleep(2000)]);
+      assert.deepEqual(inputs, ["early.example", "late.example"], `after ${ticks} ticks`);
+    }
+    await Promise.all(Array.from({ length: 40 }, (_, ticks) => addLate(ticks)));
+  });
+
   it("begins a new round once a batch has finished", async () => {
     const service = createFake();
     const { add, finished, progress } = open(folder, service);
