@@ -11,12 +11,20 @@ export interface Hold {
 export function createSlots(count: number, freed: () => void) {
   let free = count;
   let aside = 0;
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
+
+  function serve(): void {
+    for (const enter of waiting) {
+      if (free === 0) return;
+      free--;
+      waiting.delete(enter);
+      enter();
+    }
+  }
 
   function give(): void {
-    const next = waiting.shift();
-    if (next) next();
-    else free++;
+    free++;
+    serve();
   }
 
   return {
@@ -27,6 +35,7 @@ export function createSlots(count: number, freed: () => void) {
       if (free === 0) return undefined;
       free--;
       let inFlight = true;
+      let enter = () => {};
       return {
         leave() {
           if (!inFlight) return;
@@ -39,13 +48,19 @@ export function createSlots(count: number, freed: () => void) {
         /** Those that go on come before those that begin. */
         async regain() {
           if (inFlight) return;
-          if (free > 0) free--;
-          else await new Promise<void>((resolve) => waiting.push(resolve));
-          inFlight = true;
-          aside--;
+          await new Promise<void>((resolve) => {
+            enter = () => {
+              inFlight = true;
+              aside--;
+              resolve();
+            };
+            waiting.add(enter);
+            serve();
+          });
         },
 
         end() {
+          waiting.delete(enter);
           if (inFlight) give();
           else aside--;
         },
@@ -54,7 +69,8 @@ export function createSlots(count: number, freed: () => void) {
 
     /** Lets those that wait go on, because nothing is sent any more. */
     close(): void {
-      for (const next of waiting.splice(0)) next();
+      free = Number.POSITIVE_INFINITY;
+      serve();
     },
   };
 }

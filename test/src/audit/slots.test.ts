@@ -1,19 +1,26 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAudit } from "../../../src/audit/audit.js";
 import { openFiles } from "../../../src/audit/files.js";
 import { requestsOf } from "../../../src/audit/requests.js";
+import type { Result } from "../../../src/audit/work.js";
 import { createClient } from "../../../src/client.js";
 import { answer, listen } from "../../support/faulty.js";
 import { createFolder, urls } from "./fake.js";
 
 const json = (value: unknown) => answer(200, JSON.stringify(value));
+const throttle = (socket: Socket, seconds: number) =>
+  socket.write(answer(429, "{}", { "Retry-After": String(seconds) }));
 
 describe("an audit's slots and the client's", () => {
-  it("do not wait for each other when a request is resent while the service asks for a pause", async () => {
+  /**
+   * Audits eight pages. The first request is lost; the next `share` requests wait until it is to be resent, and then get a 429
+   * that asks for a pause of so many seconds. Returns the results, and the number of reports.
+   */
+  async function auditThrottled(seconds: number, share: number): Promise<{ results: Result[]; created: number }> {
     const { folder, remove } = await createFolder();
     const reports: { id: number; url: string }[] = [];
-    /** Requests that wait for their 429 until the lost one is to be resent. */
     const throttled: (() => void)[] = [];
     let stores = 0;
     const service = await listen((socket, { method, body }) => {
@@ -23,39 +30,50 @@ describe("an audit's slots and the client's", () => {
       }
       const nth = ++stores;
       if (nth === 1) socket.destroy();
-      else if (nth <= 4) throttled.push(() => socket.write(answer(429, "{}", { "Retry-After": "1" })));
+      else if (nth <= share + 1) throttled.push(() => throttle(socket, seconds));
       else {
         const report = { id: reports.length + 1, url: String(new URLSearchParams(body).get("url")) };
         reports.push(report);
         socket.write(json({ data: report }));
       }
     });
-    const client = createClient({ baseUrl: service.url, apiKey: "key", concurrency: 4, reconcile: 1 });
-    const results: number[] = [];
+    const client = createClient({ baseUrl: service.url, apiKey: "key", concurrency: share + 1, reconcile: 1 });
+    const results: Result[] = [];
     const audit = createAudit({
       open: ({ lost }) => openFiles(folder, "node", lost),
       requests: requestsOf(client),
-      share: 3,
-      result: ({ index }) => results.push(index),
+      share,
+      result: (result) => results.push(result),
       progress() {},
       failed: assert.fail,
     });
     try {
       const settings = { existing: "create" as const, maxAge: undefined, privacy: undefined };
       await audit.add({ batch: "default", settings, pages: urls(8) });
-      while (throttled.length < 3) await sleep(5);
+      while (throttled.length < share) await sleep(5);
       const looks = () => service.requests.filter(({ method }) => method === "GET").length;
       const before = looks();
       while (looks() === before) await sleep(5);
-      await sleep(200);
+      // It backs off for up to half a second.
+      await sleep(700);
       for (const respond of throttled) respond();
-      while (results.length < 8) await sleep(5);
-      assert.equal(reports.length, 8);
+      for (let waited = 0; results.length < 8 && waited < 10_000; waited += 5) await sleep(5);
+      return { results, created: reports.length };
     } finally {
       await audit.close();
       await client.close();
       await service.close();
       await remove();
     }
+  }
+
+  it("do not wait for each other when a request is resent while the service asks for a pause", async () => {
+    const { results, created } = await auditThrottled(1, 3);
+    assert.deepEqual([results.length, created], [8, 8]);
+  });
+
+  it("are free again if a request waits to be resent when the service asks for too long a pause", async () => {
+    const { results, created } = await auditThrottled(3600, 1);
+    assert.deepEqual([results.length, created], [8, 6]);
   });
 });
