@@ -101,7 +101,7 @@ export function registerAudit(RED: NodeAPI): void {
       const shared = await queue?.jobs({ node: node.id, service: String(config.service), rate, warn });
       const audit = createAudit({
         open: shared?.open ?? (({ lost }) => openFiles(folder, node.id, lost)),
-        requests: requestsOf(client, shared?.gate),
+        connect: () => requestsOf(client, shared?.gate),
         share: share === undefined ? Math.max(1, client.concurrency - 1) : Number(share),
         result: tell,
         progress(progress, elsewhere) {

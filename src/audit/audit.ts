@@ -3,12 +3,15 @@ import { type Clock, clock as realClock } from "./clock.js";
 import { createEngine, type Engine, type Surroundings } from "./engine.js";
 import type { Settings } from "./list.js";
 import type { Progress } from "./progress.js";
+import type { Requests } from "./requests.js";
 import { type Row, readRows } from "./rows.js";
 import type { Run } from "./run.js";
 import type { Hooks, Store } from "./store.js";
 import { Trouble } from "./trouble.js";
 
-export interface AuditOptions extends Omit<Surroundings, "store" | "clock"> {
+export interface AuditOptions extends Omit<Surroundings, "store" | "clock" | "requests"> {
+  /** Makes the requests of one engine, which cancels them at its end. */
+  connect(): Requests;
   /** Opens the place where the jobs are kept. */
   open(hooks: Hooks): Promise<Store>;
   clock?: Clock;
@@ -33,7 +36,7 @@ const MINUTE = 60_000;
 const SOON = 1000;
 
 /** The batches of one node. If the place where they are kept cannot be opened, that is tried again, every minute for files. */
-export function createAudit({ open, clock = realClock, ...surroundings }: AuditOptions) {
+export function createAudit({ open, connect, clock = realClock, ...surroundings }: AuditOptions) {
   const { failed } = surroundings;
   let closed = false;
   let cancel = () => {};
@@ -43,19 +46,25 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
   let turn: Promise<unknown> = Promise.resolve();
 
   async function load(): Promise<Parts> {
+    let gone: Trouble | undefined;
     const store = await open({
       lost(error) {
+        if (gone) return;
+        gone = error;
+        if (!parts) return;
         if (!closed) failed(error);
+        opened = Promise.reject(error);
+        opened.catch(() => {});
         void end().finally(() => later());
       },
       stalled: (error) => parts?.engine.disk.stall(error),
       found: (batch) => parts?.engine.add(batch),
     });
-    if (closed) {
+    if (closed || gone) {
       await store.close();
-      throw cancelled;
+      throw gone ?? cancelled;
     }
-    const engine = createEngine({ ...surroundings, store, clock });
+    const engine = createEngine({ ...surroundings, requests: connect(), store, clock });
     for (const { name, error } of store.broken) failed(error, name);
     for (const batch of store.batches) engine.add(batch);
     told = false;

@@ -36,7 +36,7 @@ const owner = { node: orders.node, service: orders.node, rate: orders.rate };
 const shared = createShared({ url: orders.queue }, owner, orders.lease);
 const audit = createAudit({
   open: shared.open,
-  requests: requestsOf(client, shared.gate),
+  connect: () => requestsOf(client, shared.gate),
   share: orders.share,
   result({ index, outcome, repeated = false, error }) {
     say({ result: { index, outcome, repeated, ...(error && { error: error.message }) } });

@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openFiles, removeFiles } from "../../../src/audit/files.js";
+import type { Hooks } from "../../../src/audit/store.js";
 import { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { createBench, createFake, createFolder, createManualClock, urls } from "./fake.js";
@@ -563,6 +564,36 @@ describe("an audit", () => {
     const known = first.results.map(({ record }) => String((record as { id: unknown }).id));
     assert.ok(known.every((id) => service.claimed.includes(id)));
     assert.equal(service.carriedOut.length, 6);
+  });
+
+  it("saves nothing in a folder that was taken over, and opens it again after a minute", async () => {
+    const taken = new Trouble("locked", "Another process has taken over the folder.");
+    const clock = createManualClock();
+    const stores: Hooks[] = [];
+    const service = createFake();
+    const { audit, add, errors, finished } = open(folder, service, {
+      clock,
+      async open(hooks) {
+        stores.push(hooks);
+        const store = await openFiles(folder, "node", hooks.lost);
+        if (stores.length === 2) hooks.lost(taken);
+        return store;
+      },
+    });
+    await audit.progress();
+    stores[0]?.lost(taken);
+    stores[0]?.lost(taken);
+    await assert.rejects(add(urls(1)), taken);
+    assert.deepEqual(readdirSync(join(folder, "node")), []);
+    // The second time, it is taken over again while it is opened.
+    for (const times of [2, 3]) {
+      await sleep(50);
+      clock.pass(60_000);
+      assert.equal(stores.length, times);
+      await (times === 2 ? assert.rejects(add(urls(1)), taken) : add(urls(1)));
+    }
+    await finished();
+    assert.deepEqual(errors, [taken, taken]);
   });
 
   it("goes on after a deploy, and is removed with its node", async () => {

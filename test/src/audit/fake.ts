@@ -225,7 +225,7 @@ export function createBench(folder: string, service: FakeService, options: Bench
   const waiting = new Set<() => void>();
   const audit = createAudit({
     open: ({ lost }) => openFiles(folder, node, lost),
-    requests: service.connect(),
+    connect: service.connect,
     share,
     result: (result) => results.push(result),
     progress(now) {

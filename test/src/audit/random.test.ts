@@ -101,7 +101,7 @@ async function play(steps: Step[], share: number): Promise<void> {
     const bench: Bench = createBench(join(folder, String(where)), service, {
       clock,
       share,
-      requests,
+      connect: () => requests,
       result(result) {
         if (!dead) bench.results.push(result);
       },

@@ -41,7 +41,7 @@ describe("an audit's slots and the client's", () => {
     const results: Result[] = [];
     const audit = createAudit({
       open: ({ lost }) => openFiles(folder, "node", lost),
-      requests: requestsOf(client),
+      connect: () => requestsOf(client),
       share,
       result: (result) => results.push(result),
       progress() {},
