@@ -168,12 +168,13 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         const runs = runsOf(parts, name);
         for (const run of runs) await parts.engine.change(run, run.batch.retry);
         await Promise.all(parts.engine.endings);
-        const batches = await parts.store.reopen(name);
-        for (const batch of batches) {
-          await batch.retry();
-          parts.engine.add(batch);
+        let count = runs.length;
+        for await (const batch of parts.store.reopen(name)) {
+          count++;
+          // If that fails, the engine closes the batch again.
+          await batch.retry().finally(() => parts.engine.add(batch));
         }
-        return runs.length + batches.length;
+        return count;
       }),
 
     /** Drops what waits. What is in flight is told. */

@@ -189,16 +189,14 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
       return batch;
     },
 
-    async reopen(name) {
-      const opened: Batch[] = [];
-      for (const [path, batch] of finished) {
+    async *reopen(name) {
+      for (const [path, batch] of [...finished]) {
         if (name !== undefined && batch !== name) continue;
         const open = path.slice(0, -FINISHED.length);
         await moveFolder(path, open);
         finished.delete(path);
-        opened.push(await openOne(open));
+        yield await openOne(open);
       }
-      return opened;
     },
 
     forget: async (name) => (await forget(name, finished)) + (await forget(name, broken)),

@@ -131,8 +131,8 @@ export interface Store {
   refresh?(): Promise<void>;
   /** Adds a batch. One of the same name that has finished is removed. */
   create(name: string, settings: Settings, rows: Iterable<Row>): Promise<Batch>;
-  /** Opens finished batches again: one, or all. */
-  reopen(name?: string): Promise<Batch[]>;
+  /** Opens finished batches again: one, or all. Throws at the first that cannot be opened. */
+  reopen(name?: string): AsyncIterable<Batch>;
   /** Removes finished batches, and those that cannot be read. Returns how many. */
   forget(name?: string): Promise<number>;
   /** Rejects if nothing can be saved. */

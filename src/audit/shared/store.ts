@@ -258,11 +258,10 @@ export async function openStore(
     between: STEP * 8,
     refresh: () => safely(read),
     create: (name, settings, rows) => safely(() => begin(name, settings, textOf(rows))),
-    reopen: (name) =>
-      safely(async () => {
-        await read();
-        return [...batches.values()].filter(isKept).filter(isName(name));
-      }),
+    async *reopen(name) {
+      await safely(read);
+      yield* [...batches.values()].filter(isKept).filter(isName(name));
+    },
     forget: (name) =>
       safely(async () => {
         const some = [...batches].filter(([, batch]) => isKept(batch) && isName(name)(batch));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cpSync, existsSync, readdirSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -388,6 +388,30 @@ describe("an audit", () => {
         [undefined, undefined, undefined, undefined],
       );
     });
+  });
+
+  it("retries the other batches if one is damaged", async () => {
+    let refuses = true;
+    const service = createFake({ fate: () => (refuses ? new SeoError("SEO_REJECTED", "No.") : "answered") });
+    const { add, audit, finished, results } = open(folder, service);
+    const left = (name: string) => join(folder, `node/${name}.finished`);
+    for (const [index, batch] of ["one", "two", "three"].entries()) {
+      await add(urls(1, index), { batch });
+      await finished(batch);
+      await until(() => existsSync(left(`${index + 1}-${batch}`)));
+    }
+    refuses = false;
+    writeFileSync(join(left("2-two"), "log.jsonl"), "x\n");
+    await assert.rejects(audit.retry(), { kind: "damaged" });
+    await audit.retry();
+    await until(() => results.length === 5);
+    assert.deepEqual(
+      results.slice(3).map(({ batch, outcome }) => [batch, outcome]),
+      [
+        ["one", "created"],
+        ["three", "created"],
+      ],
+    );
   });
 
   it("pauses, also across processes, and resumes", async () => {
