@@ -573,11 +573,17 @@ describe("an audit", () => {
 
   it("tells a result again whose delivery nobody saw, and remembers the reports that it got", async () => {
     const service = createFake({ latency: 20 });
-    const first = open(folder, service, { share: 1 });
+    let closed: Promise<void> | undefined;
+    const first = open(folder, service, {
+      share: 1,
+      result(result) {
+        // The second result is on its way to the next node.
+        if (first.results.push(result) === 2) closed = first.audit.close();
+      },
+    });
     await first.add(urls(6));
-    await until(() => first.results.length === 2);
-    // The second result is on its way to the next node.
-    await first.audit.close();
+    await until(() => closed !== undefined);
+    await closed;
     const second = open(folder, service);
     await second.finished();
     const again = second.results.filter(({ index }) => index === 1);
