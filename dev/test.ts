@@ -5,7 +5,9 @@ import { root } from "./nodered.js";
 /** `npm run test:one -- test/src/pages.test.ts`: runs test files by the paths of their sources. Other arguments are mocha's. */
 const args = process.argv.slice(2).map((arg) => arg.replace(/^(test\/.*)\.ts$/, "dist/$1.js"));
 const mocha = join(root, "node_modules/mocha/bin/mocha.js");
-const { status } = spawnSync(process.execPath, [mocha, "--no-config", "--timeout", "60000", ...args], {
+const hooks = join(root, "dist/test/support/unhandled.js");
+const options = ["--no-config", "--require", hooks, "--timeout", "60000"];
+const { status } = spawnSync(process.execPath, [mocha, ...options, ...args], {
   cwd: root,
   stdio: "inherit",
 });
