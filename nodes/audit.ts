@@ -110,6 +110,9 @@ export function registerAudit(RED: NodeAPI): void {
           if (!elsewhere) node.send([null, { topic: progress.batch, payload: progress }]);
         },
         failed: fail,
+        recovered() {
+          if (!closed) status.succeeded();
+        },
       });
       return { client, audit };
     }

@@ -59,8 +59,8 @@ export function createProgress(RED: NodeAPI, node: Node) {
       errors.set(batch, error);
       show();
     },
-    /** A message was processed. `reset`: it dropped a batch, or all. */
-    succeeded({ reset, batch }: { reset: boolean; batch: string | undefined }): void {
+    /** A message was processed, or the jobs can be kept again. `reset`: a batch was dropped, or all. */
+    succeeded({ reset = false, batch }: { reset?: boolean; batch?: string | undefined } = {}): void {
       errors.delete("");
       if (reset && batch === undefined) errors.clear();
       else if (reset && batch !== undefined) errors.delete(batch);

@@ -37,7 +37,7 @@ const SOON = 1000;
 
 /** The batches of one node. If the place where they are kept cannot be opened, that is tried again, every minute for files. */
 export function createAudit({ open, connect, clock = realClock, ...surroundings }: AuditOptions) {
-  const { failed } = surroundings;
+  const { failed, recovered } = surroundings;
   let closed = false;
   let cancel = () => {};
   let told = false;
@@ -55,7 +55,9 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         if (!closed) failed(error);
         opened = Promise.reject(error);
         opened.catch(() => {});
-        void end().finally(() => later());
+        void end()
+          .catch(() => {})
+          .finally(() => later());
       },
       stalled: (error) => parts?.engine.disk.stall(error),
       found: (batch) => parts?.engine.add(batch),
@@ -64,6 +66,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
       await store.close();
       throw gone ?? cancelled;
     }
+    recovered?.();
     const engine = createEngine({ ...surroundings, requests: connect(), store, clock });
     for (const { name, error } of store.broken) failed(error, name);
     for (const batch of store.batches) engine.add(batch);

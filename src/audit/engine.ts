@@ -18,6 +18,8 @@ export interface Surroundings extends Omit<Tools, "disk" | "isClosed"> {
   progress(progress: Progress, elsewhere: boolean): void;
   /** Something that a person has to see; it is told once. */
   failed(error: SeoError, batch?: string): void;
+  /** The jobs can be kept again. */
+  recovered?(): void;
 }
 
 type Job = (hold: Hold) => Promise<void>;
@@ -39,6 +41,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
   const disk = createDisk(clock, store, {
     failed: surroundings.failed,
     recovered() {
+      surroundings.recovered?.();
       for (const run of runs) run.changed();
       fill();
     },

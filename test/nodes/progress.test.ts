@@ -81,7 +81,7 @@ describe("The status of an audit", () => {
     const error = (code: string) => red(`seo-reports.error.${code}.status`);
     failed(new SeoError("SEO_INPUT", "No."));
     is(error("SEO_INPUT"));
-    succeeded({ reset: false, batch: undefined });
+    succeeded();
     is({});
     failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
     failed(new SeoError("SEO_SERVER", "No."), "b");

@@ -600,14 +600,16 @@ describe("an audit", () => {
     const taken = new Trouble("locked", "Another process has taken over the folder.");
     const clock = createManualClock();
     const stores: Hooks[] = [];
-    const service = createFake();
-    const { audit, add, errors, finished } = open(folder, service, {
+    let recovered = 0;
+    const { audit, add, errors, finished } = open(folder, createFake(), {
       clock,
+      recovered: () => recovered++,
       async open(hooks) {
         stores.push(hooks);
         const store = await openFiles(folder, "node", hooks.lost);
         if (stores.length === 2) hooks.lost(taken);
-        return store;
+        const close = () => store.close().then(() => Promise.reject(taken));
+        return stores.length === 1 ? { ...store, close } : store;
       },
     });
     await audit.progress();
@@ -624,6 +626,28 @@ describe("an audit", () => {
     }
     await finished();
     assert.deepEqual(errors, [taken, taken]);
+    assert.equal(recovered, 2);
+  });
+
+  it("says that its server can be reached again, also without a batch", async () => {
+    const clock = createManualClock();
+    const down = new Trouble("server", "It cannot be reached.");
+    const told: string[] = [];
+    let hooks: Hooks | undefined;
+    const { audit } = open(folder, createFake(), {
+      clock,
+      async open(given) {
+        hooks = given;
+        return openFiles(folder, "node", given.lost);
+      },
+      failed: ({ message }) => told.push(message),
+      recovered: () => told.push("recovered"),
+    });
+    await audit.progress();
+    hooks?.stalled(down);
+    clock.pass(60_000);
+    await until(() => told.length === 3);
+    assert.deepEqual(told, ["recovered", down.message, "recovered"]);
   });
 
   it("goes on after a deploy, and is removed with its node", async () => {
