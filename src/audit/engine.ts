@@ -111,7 +111,9 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
 
   async function finish(run: Run): Promise<void> {
     const { batch } = run;
-    if ((batch.last && !(await disk.keep(batch.last))) || closed) return;
+    // Meanwhile, a message can change the batch.
+    if (batch.last && (!(await disk.keep(batch.last)) || run.active > 0)) return;
+    if (closed) return;
     const { failed, uncertain } = batch.counts;
     runs.delete(run);
     run.end();

@@ -5,9 +5,10 @@ import { Redis } from "ioredis";
 import { openFiles } from "../../../src/audit/files.js";
 import { readRows } from "../../../src/audit/rows.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
-import type { Hooks, Store } from "../../../src/audit/store.js";
+import type { Batch, Hooks, Store } from "../../../src/audit/store.js";
 import { taken } from "../../../src/audit/trouble.js";
 import { SeoError } from "../../../src/errors.js";
+import { deferred } from "../../../src/turns.js";
 import { LEASE } from "../../support/fleet.js";
 import { engines, type Server, startServer } from "../../support/servers.js";
 import {
@@ -252,6 +253,41 @@ for (const engine of engines)
         assert.equal(second.results.length, 3);
         await second.audit.close();
       });
+
+    it("retries failed pages at the moment at which their batch ends", async () => {
+      const service = createFake({ fate: () => (again ? "answered" : refused) });
+      const { open } = await onServer(() => server)();
+      let again: Promise<number> | undefined;
+      const begun = deferred();
+      const one = createBench("", service, {
+        async open(hooks) {
+          const store = await open()(hooks);
+          async function create(...list: Parameters<Store["create"]>): Promise<Batch> {
+            const batch = await store.create(...list);
+            const { last, retry } = batch;
+            const retried = () => {
+              begun.resolve();
+              return retry();
+            };
+            const asked = async () => {
+              const isLast = await last?.();
+              again ??= one.audit.retry();
+              await begun.promise;
+              return isLast === true;
+            };
+            return Object.assign(batch, { last: asked, retry: retried });
+          }
+          return { ...store, create };
+        },
+      });
+      await one.add(urls(1));
+      while (one.results.length < 2) await sleep(5);
+      assert.deepEqual(
+        one.results.map(({ outcome }) => outcome),
+        ["failed", "created"],
+      );
+      await one.audit.close();
+    });
 
     it("leaves a page to others if they have finished and removed its batch", async () => {
       const { open } = await onServer(() => server)();
