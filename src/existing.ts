@@ -1,9 +1,9 @@
+import type { Json } from "./json.js";
+
 /** What to do if the account has a report of the page: a new one anyway, a new analysis of it, or that report. */
 export type Existing = "create" | "regenerate" | "return";
 
 export type Decision = "create" | "regenerate" | "fresh";
-
-type Json = Record<string, unknown>;
 
 const DAY = 86_400_000;
 

@@ -1,4 +1,5 @@
 import { SeoError } from "./errors.js";
+import type { Json } from "./json.js";
 
 /** What a response says about its place in a list, whichever paginator made it. */
 interface Shape {
@@ -25,7 +26,6 @@ export interface Page<A = unknown> {
   answer: A;
 }
 
-type Json = Record<string, unknown>;
 type Answered = { body: unknown };
 
 const count = (value: unknown) =>

@@ -2,13 +2,13 @@ import { readAddress } from "./address.js";
 import type { Answer, Client, SendOptions } from "./client.js";
 import type { SeoError } from "./errors.js";
 import { type Decision, decide, type Existing, isNewer } from "./existing.js";
+import type { Json } from "./json.js";
 import { rowOf } from "./operations.js";
 import { readPages } from "./pages.js";
 
 /** What became of a page; `fresh`: its report is recent enough, and nothing was created or regenerated. */
 export type Outcome = "created" | "regenerated" | "fresh";
 
-type Json = Record<string, unknown>;
 type Send = Client["send"];
 
 const outcomes: Record<Decision, Outcome> = { create: "created", regenerate: "regenerated", fresh: "fresh" };

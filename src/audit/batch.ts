@@ -11,9 +11,9 @@ import type { Batch } from "./store.js";
 import { damaged, fromDisk } from "./trouble.js";
 
 const LOG = "log.jsonl";
-/** Ends the name of the folder of a batch that has finished. */
 /** How many reports of an earlier process are remembered: those that can be newer than a watermark. */
 const MOST_RECENT = 1000;
+/** Ends the name of the folder of a batch that has finished. */
 export const FINISHED = ".finished";
 const LIST = /^pages-(\d+)\.jsonl$/;
 export const listName = (number: number) => `pages-${number}.jsonl`;

@@ -1,6 +1,7 @@
 import { type Address, readAddress } from "../address.js";
 import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
+import type { Json } from "../json.js";
 
 /**
  * The newest report before a request was sent. `rank` is its ID, or its creation date in milliseconds if the IDs are not
@@ -26,7 +27,6 @@ interface ListPage {
   response: Response;
 }
 
-export type Json = Record<string, unknown>;
 export type Reading = { records: Json[]; response: Response | undefined; startedAt: number };
 
 const MOST_REMEMBERED = 10_000;

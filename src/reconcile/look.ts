@@ -1,17 +1,9 @@
 import { type Address, readAddress } from "../address.js";
 import type { Details } from "../errors.js";
 import type { Response } from "../http/transport.js";
+import type { Json } from "../json.js";
 import type { Lookup } from "../operations.js";
-import {
-  type Account,
-  idOf,
-  isAfter,
-  type Json,
-  type Reading,
-  type Requests,
-  reportsIn,
-  type Watermark,
-} from "./account.js";
+import { type Account, idOf, isAfter, type Reading, type Requests, reportsIn, type Watermark } from "./account.js";
 
 /** What identifies the effect of a request, known before it is sent. Plain JSON, so that it can outlive the process. */
 export interface Intent {

@@ -7,8 +7,8 @@ import { createLane, createTask } from "../../src/queue.js";
 import { cases } from "../support/cases.js";
 import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 import { fine, ok } from "../support/scenarios.js";
+import { required, returned } from "../support/sentences.js";
 import { stopBackOff } from "../support/time.js";
-import { required, returned } from "./sentences.js";
 
 const KEY = "key/of-tests";
 const SHOW = ["seo-report-show", { reportId: "7" }] as const;

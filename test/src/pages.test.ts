@@ -5,7 +5,7 @@ import type { Answer } from "../../src/client.js";
 import { type Page, readPages, readShape } from "../../src/pages.js";
 import { type Lists, latch, listed, reports, type Shape, shapes, startLists } from "../support/lists.js";
 import { closeClients, readAll } from "../support/reading.js";
-import { mustBe, wholeNumber } from "./sentences.js";
+import { mustBe, wholeNumber } from "../support/sentences.js";
 
 const REPORTS = "seo-report-list";
 const table = Object.entries(shapes);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { SeoError } from "../../src/errors.js";
 import { changes, type Field, operations, rowOf, service } from "../../src/operations.js";
 import { createValidator, readSettings } from "../../src/schema.js";
-import { mustBe, required, wholeNumber } from "./sentences.js";
+import { mustBe, required, wholeNumber } from "../support/sentences.js";
 
 const FROM = "msg.payload.x";
 const params = [

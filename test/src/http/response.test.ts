@@ -5,7 +5,7 @@ import { type Code, SeoError } from "../../../src/errors.js";
 import { createRedactor } from "../../../src/http/redact.js";
 import { decode, type Headers, readResponse } from "../../../src/http/response.js";
 import { type Operation, operations } from "../../../src/operations.js";
-import { returned } from "../sentences.js";
+import { returned } from "../../support/sentences.js";
 
 const show = operations["seo-report-show"] as Operation;
 const remove = operations["seo-report-delete"] as Operation;
