@@ -1,6 +1,7 @@
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createDelivery } from "./delivery.js";
+import { moveFolder, removeFolder, syncFolder } from "./folder.js";
 import { createLedger, type Entry } from "./ledger.js";
 import { parseLine, readLines } from "./lines.js";
 import { type FileList, readList, readRow, type Settings, writeList } from "./list.js";
@@ -17,32 +18,6 @@ const MOST_RECENT = 1000;
 export const FINISHED = ".finished";
 const LIST = /^pages-(\d+)\.jsonl$/;
 export const listName = (number: number) => `pages-${number}.jsonl`;
-
-/** A new entry of a folder is on disk only when the folder is. Windows cannot sync folders, and does not need it. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const folder = await open(path, "r");
-  await folder.sync().finally(() => folder.close());
-}
-
-/** Renames a folder, which may have been renamed already. */
-export async function moveFolder(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to);
-    await syncFolder(dirname(to));
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw fromDisk(cause, from);
-  }
-}
-
-/** Removes a folder. Once its new name is on disk, it is no batch any more. */
-export async function removeFolder(path: string): Promise<void> {
-  const removed = `${path}.removed`;
-  await moveFolder(path, removed);
-  await rm(removed, { recursive: true, force: true }).catch((cause) => {
-    throw fromDisk(cause, path);
-  });
-}
 
 /** Writes a batch's folder under another name, and then gives it its own. */
 export async function writeBatch(folder: string, name: string, settings: Settings, rows: Iterable<Row>): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, realpath, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { FINISHED, listName, moveFolder, openBatch, removeFolder, writeBatch } from "./batch.js";
-import { folderOf } from "./folder.js";
+import { FINISHED, listName, openBatch, writeBatch } from "./batch.js";
+import { folderOf, moveFolder, removeFolder } from "./folder.js";
 import { readHeader } from "./list.js";
 import { type Lock, lockFolder } from "./lock.js";
 import { outcomes } from "./pages.js";
