@@ -214,6 +214,7 @@ export async function openBatch(
       return before - ledger.failed();
     },
     reset: () => write({ reset: true }),
+    last: async () => true,
     async finish() {
       await delivery.settled();
       await log.close();

@@ -112,8 +112,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
   async function finish(run: Run): Promise<void> {
     const { batch } = run;
     // Meanwhile, a message can change the batch.
-    if (batch.last && (!(await disk.keep(batch.last)) || run.active > 0)) return;
-    if (closed) return;
+    if (!(await disk.keep(batch.last)) || closed || run.active > 0) return;
     const { failed, uncertain } = batch.counts;
     runs.delete(run);
     run.end();

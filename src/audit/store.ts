@@ -102,8 +102,8 @@ export interface Batch {
   retry(): Promise<number>;
   /** What waits is dropped. */
   reset(): Promise<void>;
-  /** Whether this machine tells that the batch is finished. Undefined if no other machine works on the batch. */
-  last?(): Promise<boolean>;
+  /** Whether this machine tells that the batch is finished. */
+  last(): Promise<boolean>;
   /** Closes the batch, and keeps it so that it can be opened again. */
   finish(): Promise<void>;
   remove(): Promise<void>;

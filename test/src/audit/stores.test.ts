@@ -270,10 +270,10 @@ for (const engine of engines)
               return retry();
             };
             const asked = async () => {
-              const isLast = await last?.();
+              const isLast = await last();
               again ??= one.audit.retry();
               await begun.promise;
-              return isLast === true;
+              return isLast;
             };
             return Object.assign(batch, { last: asked, retry: retried });
           }
