@@ -160,10 +160,7 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
         for (const run of runs) await parts.engine.change(run, run.batch.retry);
         await Promise.all(parts.engine.endings);
         const batches = await parts.store.reopen(name);
-        for (const batch of batches) {
-          await batch.retry();
-          parts.engine.add(batch);
-        }
+        for (const batch of batches) parts.engine.add(batch);
         return runs.length + batches.length;
       }),
 

@@ -196,7 +196,9 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
         const open = path.slice(0, -FINISHED.length);
         await moveFolder(path, open);
         finished.delete(path);
-        opened.push(await openOne(open));
+        const reopened = await openOne(open);
+        await reopened.retry();
+        opened.push(reopened);
       }
       return opened;
     },

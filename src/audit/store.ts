@@ -131,7 +131,7 @@ export interface Store {
   refresh?(): Promise<void>;
   /** Adds a batch. One of the same name that has finished is removed. */
   create(name: string, settings: Settings, rows: Iterable<Row>): Promise<Batch>;
-  /** Opens finished batches again: one, or all. */
+  /** Opens finished batches again, one or all: their failed and uncertain pages wait. */
   reopen(name?: string): Promise<Batch[]>;
   /** Removes finished batches, and those that cannot be read. Returns how many. */
   forget(name?: string): Promise<number>;
