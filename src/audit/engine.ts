@@ -108,10 +108,11 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
 
   async function finish(run: Run): Promise<void> {
     const { batch } = run;
-    if (!(await disk.keep(batch.last)) || closed) return;
+    const last = await disk.keep(batch.last);
+    if (!last || closed) return;
     const { failed, uncertain } = batch.counts;
     runs.delete(run);
-    run.end();
+    run.end(last);
     const complete = batch.dropped || failed + uncertain === 0;
     const ending = disk.keep(complete ? batch.remove : batch.finish).finally(() => endings.delete(ending));
     endings.add(ending);
@@ -174,7 +175,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
         finished() {
           if (closed) return;
           runs.delete(run);
-          run.end(true);
+          run.end({ elsewhere: true });
         },
       });
       start(run, () => work.reject(run));

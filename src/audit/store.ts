@@ -102,8 +102,8 @@ export interface Batch {
   retry(): Promise<number>;
   /** What waits is dropped. */
   reset(): Promise<void>;
-  /** Whether this machine tells that the batch is finished. */
-  last(): Promise<boolean>;
+  /** Undefined if another machine tells that the batch is finished. `repeated`: a process that died may have told it. */
+  last(): Promise<{ repeated: boolean } | undefined>;
   /** Closes the batch, and keeps it so that it can be opened again. */
   finish(): Promise<void>;
   remove(): Promise<void>;

@@ -284,9 +284,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       else await append({ reset: true });
     },
     async last() {
-      const by = group.owners.get(END);
-      if (by !== undefined) return by === mine.get(END);
-      return group.isOver() && (await take("end")) !== undefined;
+      const isFree = !group.owners.has(END) && group.isOver();
+      return isFree && (await take("end")) !== undefined ? { repeated: group.repeated.has(END) } : undefined;
     },
     finish: () => end(false),
     remove: () => end(true),
