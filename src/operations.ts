@@ -483,7 +483,7 @@ export const audit: NodeType = {
       label: "progress",
       payload: [
         ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting", "dropped"],
-        ...["perMinute", "secondsLeft", "paused", "finished"],
+        ...["perMinute", "secondsLeft", "paused", "finished", "repeated"],
       ],
     },
   ],

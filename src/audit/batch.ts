@@ -85,6 +85,7 @@ export async function openBatch(
   const log = await load();
   ledger.restore();
   const earlier = new Set(ledger.ended.keys());
+  let wasOver = pages.counts.sent === 0 && !ledger.has("new", pages.count()) && !ledger.has("invalid", 0);
   // If a note is lost, the row is told again.
   const delivery = createDelivery((row) => void log.append({ row, told: true }, false).catch(() => {}));
 
@@ -149,7 +150,10 @@ export async function openBatch(
     release: ledger.release,
 
     sent: (page, sent) => write({ row: page, at: new Date().toISOString(), ...sent }),
-    ended: (page, ended) => write({ row: page, ...ended }),
+    ended(page, ended) {
+      wasOver = false;
+      return write({ row: page, ...ended });
+    },
     untold: ledger.untold,
     input,
     told(row) {
@@ -214,7 +218,7 @@ export async function openBatch(
       return before - ledger.failed();
     },
     reset: () => write({ reset: true }),
-    last: async () => true,
+    last: async () => ({ repeated: wasOver }),
     async finish() {
       await delivery.settled();
       await log.close();

@@ -111,11 +111,12 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
 
   async function finish(run: Run): Promise<void> {
     const { batch } = run;
+    const last = await disk.keep(batch.last);
     // Meanwhile, a message can change the batch.
-    if (!(await disk.keep(batch.last)) || closed || run.active > 0) return;
+    if (!last || closed || run.active > 0) return;
     const { failed, uncertain } = batch.counts;
     runs.delete(run);
-    run.end();
+    run.end(last);
     const complete = batch.dropped || failed + uncertain === 0;
     const ending = disk.keep(complete ? batch.remove : batch.finish).finally(() => endings.delete(ending));
     endings.add(ending);
@@ -178,7 +179,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
         finished() {
           if (closed) return;
           runs.delete(run);
-          run.end(true);
+          run.end({ elsewhere: true });
         },
       });
       start(run, () => work.reject(run));

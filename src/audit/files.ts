@@ -195,7 +195,13 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
         const open = path.slice(0, -FINISHED.length);
         await moveFolder(path, open);
         finished.delete(path);
-        yield await openOne(open);
+        const reopened = await openOne(open);
+        try {
+          await reopened.retry();
+        } finally {
+          // If that fails, the engine closes the batch again.
+          yield reopened;
+        }
       }
     },
 

@@ -19,6 +19,8 @@ export interface Progress {
   /** Why it is paused, as a sentence. */
   paused: string | false;
   finished: boolean;
+  /** The end may have been told before, by a process that died. */
+  repeated?: true;
 }
 
 const REMEMBERED = 200;

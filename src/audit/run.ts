@@ -41,10 +41,10 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     return progressOf(batch, pace, ended ? false : (reason ?? false), ended);
   }
 
-  function show(elsewhere = false): void {
+  function show(elsewhere = false, repeated = false): void {
     cancelShow = undefined;
     shown = clock.now();
-    out.progress(progress(), elsewhere);
+    out.progress(repeated ? { ...progress(), repeated } : progress(), elsewhere);
   }
 
   const run = {
@@ -113,10 +113,10 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     },
 
     /** Tells the final progress. */
-    end(elsewhere = false): void {
+    end({ elsewhere = false, repeated = false }): void {
       run.close();
       ended = true;
-      show(elsewhere);
+      show(elsewhere, repeated);
     },
 
     close(): void {

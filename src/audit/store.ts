@@ -102,8 +102,8 @@ export interface Batch {
   retry(): Promise<number>;
   /** What waits is dropped. */
   reset(): Promise<void>;
-  /** Whether this machine tells that the batch is finished. */
-  last(): Promise<boolean>;
+  /** Undefined if another machine tells that the batch is finished. `repeated`: a process that died may have told it. */
+  last(): Promise<{ repeated: boolean } | undefined>;
   /** Closes the batch, and keeps it so that it can be opened again. */
   finish(): Promise<void>;
   remove(): Promise<void>;
@@ -131,7 +131,7 @@ export interface Store {
   refresh?(): Promise<void>;
   /** Adds a batch. One of the same name that has finished is removed. */
   create(name: string, settings: Settings, rows: Iterable<Row>): Promise<Batch>;
-  /** Opens finished batches again: one, or all. Throws at the first that cannot be opened. */
+  /** Opens finished batches again, one or all: their failed and uncertain pages wait. Throws at the first that cannot be opened. */
   reopen(name?: string): AsyncIterable<Batch>;
   /** Removes finished batches, and those that cannot be read. Returns how many. */
   forget(name?: string): Promise<number>;

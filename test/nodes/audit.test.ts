@@ -11,7 +11,7 @@ import type { Progress } from "../../src/audit/progress.js";
 import { audit as row } from "../../src/operations.js";
 import { type Account, type Fate, startAccount } from "../support/account.js";
 import { type Flow, type Message, node, service, startFlow } from "../support/flow.js";
-import { type FlowNode, helper } from "../support/red.js";
+import { type FlowNode, helper, nodeRedModule } from "../support/red.js";
 import { notWhole } from "../support/sentences.js";
 
 const AUDIT = "seo-report-audit";
@@ -25,7 +25,7 @@ interface Result {
 
 const urls = (count: number, from = 1) =>
   Array.from({ length: count }, (_, i) => `https://example.com/page/${from + i}`);
-/** It is JSON, but nested so deeply that Node-RED cannot clone it. */
+/** It is JSON, but nested so deeply that Node-RED may not be able to clone it; that depends on what V8 has compiled. */
 const deep = JSON.parse(`${'{"a":'.repeat(4000)}1${"}".repeat(4000)}`);
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 
@@ -164,7 +164,7 @@ describe("The audit node", () => {
     assert.deepEqual([stored(), flow.of("caught").length, flow.of("completed").length], [1, 0, 1]);
 
     const documented = row.outputs?.[1]?.payload?.toSorted();
-    assert.deepEqual(Object.keys(end).toSorted(), documented);
+    assert.deepEqual([...Object.keys(end), "repeated"].toSorted(), documented);
     const { perMinute, ...figures } = end;
     assert.equal(typeof perMinute, "number");
     assert.deepEqual(figures, {
@@ -281,12 +281,19 @@ describe("The audit node", () => {
   });
 
   it("sends a row that Node-RED cannot clone to Catch nodes, and goes on", async () => {
+    const { util } = nodeRedModule<{ util: { cloneMessage(msg: { seo?: Result["seo"] }): object } }>("@node-red/util");
+    const { cloneMessage } = util;
+    closing.push(() => Object.assign(util, { cloneMessage }));
+    util.cloneMessage = (msg) => {
+      if (msg.seo?.index === 0 && msg.seo.input) throw new RangeError("Maximum call stack size exceeded");
+      return cloneMessage(msg);
+    };
     await run({ pages: "list", pagesType: "flow", wires: [["result", "second"], ["progress"]] });
-    setList([{ url: "example.com/deep", deep }, "example.com/flat"]);
+    setList(["example.com/first", "example.com/second"]);
     await succeed({});
     const { done } = await finished();
     assert.deepEqual([done, stored()], [2, 2]);
-    assert.ok(results().some(({ payload }) => payload?.url === "example.com/flat"));
+    await flow.until(() => results().some(({ payload }) => payload?.url === "example.com/second"));
     const [caught] = await flow.take("caught", 1);
     const { error, seo } = caught as unknown as { error: { message: string }; seo: Result["seo"] };
     assert.match(error.message, /^A message could not be sent: /);
@@ -634,7 +641,11 @@ describe("The audit node", () => {
   describe("beside other nodes of the service", () => {
     for (const concurrency of ["1", "2", "4"])
       it(`does not keep them waiting, with a concurrency of ${concurrency}`, async () => {
-        const latency = 60;
+        const methods: string[] = [];
+        const latency = ({ method }: { method: string }) => {
+          methods.push(method);
+          return 60;
+        };
         sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 1, latency });
         closing.push(sandbox.close);
         const [, ...rest] = nodes();
@@ -642,12 +653,12 @@ describe("The audit node", () => {
         await succeed({ payload: urls(200) });
         await flow.until(() => results().length > 2);
         for (let i = 0; i < 5; i++) {
-          const began = performance.now();
+          const before = methods.length;
           const { caught } = await flow.send("show", { payload: 1 });
-          const took = performance.now() - began;
           assert.equal(caught, undefined);
-          // At most the request in flight, if there is only one slot, and its own.
-          assert.ok(took < (concurrency === "1" ? 3 : 2) * latency, `${took} ms`);
+          // Those of the audit that were on their way already.
+          const others = methods.indexOf("GET", before) - before;
+          assert.ok(others <= Number(concurrency), `${others} requests of the audit before it`);
         }
         await succeed({ reset: true });
       });

@@ -53,7 +53,8 @@ for (const engine of engines)
       for (const { outcome, error } of results) assert.equal(outcome, "created", JSON.stringify(error));
       const progress = group.machines.flatMap((one) => one.progress());
       const last = progress.filter(({ finished }) => finished);
-      assert.equal(last.length, 1, "The end of the batch was reported more than once.");
+      const again = last.filter(({ repeated }) => !repeated).length > 1;
+      assert.ok(last.length > 0 && !again, "The end of the batch was reported twice, and not as repeated.");
       assert.deepEqual([last[0]?.total, last[0]?.done, last[0]?.created], Array(3).fill(pages.length));
       assert.ok(progress.every(({ total }) => total === pages.length));
     }

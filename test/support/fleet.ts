@@ -67,7 +67,9 @@ export async function startFleet(
     /** Pages that were requested more than once. */
     twice: () => [...begun].filter(([, count]) => count > 1).map(([url]) => url),
     requested: () => begun.size,
-    finals: () => said.filter((one) => "finished" in one && one.finished).length,
+    /** The messages that a batch is finished, or those of them that do not say that they may be repeated. */
+    finals: (which: "all" | "first" = "all") =>
+      said.filter((one) => "finished" in one && one.finished && (which === "all" || !one.repeated)).length,
     errors: () => said.flatMap((one) => ("error" in one ? [one.error] : [])),
     async kill(child: ChildProcess) {
       if (child.exitCode !== null || child.signalCode !== null) return;

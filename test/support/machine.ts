@@ -19,12 +19,14 @@ export interface Orders {
   share: number;
   rate?: number;
   lease: Lease;
+  /** It dies once it has reported the end. */
+  dies?: boolean;
 }
 
 /** What a machine prints, a line each. */
 export type Said =
   | { result: { index: number; outcome: string; repeated: boolean; error?: string } }
-  | { finished: boolean; done: number; total: number }
+  | { finished: boolean; repeated: boolean; done: number; total: number }
   | { error: string };
 
 const orders = JSON.parse(process.argv[2] ?? "{}") as Orders;
@@ -41,8 +43,9 @@ const audit = createAudit({
   result({ index, outcome, repeated = false, error }) {
     say({ result: { index, outcome, repeated, ...(error && { error: error.message }) } });
   },
-  progress({ finished, done, total }, elsewhere) {
-    if (finished) say({ finished: !elsewhere, done, total });
+  progress({ finished, repeated = false, done, total }, elsewhere) {
+    if (finished) say({ finished: !elsewhere, repeated, done, total });
+    if (finished && orders.dies) process.kill(process.pid, "SIGKILL");
   },
   failed: ({ message }) => say({ error: message }),
 });

@@ -12,8 +12,6 @@ import { createWriter, type Result } from "./writer.js";
 /** What a batch needs of the store that keeps it. */
 export interface Surroundings {
   name: string;
-  /** Its log's name. */
-  id: string;
   /** This machine, in claims. It has a new ID after the connection was lost. */
   machine(): string;
   /** Milliseconds after which a machine that was frozen may have lost its pages. */
@@ -25,12 +23,13 @@ export interface Surroundings {
   succeed(settings: Settings, rows: string): Promise<number>;
   /** Removes it from the server. */
   discard(): Promise<void>;
-  /** The batch was finished, here or elsewhere. */
-  left(): void;
+  /** It had finished, and is worked on again. */
+  reopened(): void;
 }
 
 export interface SharedBatch extends Batch {
-  readonly log: string;
+  /** Adds the rows of a list, as one text. Returns how many are new. */
+  add(settings: Settings, rows: string): Promise<number>;
   /** Applies what other machines have written. */
   read(): Promise<void>;
   /** The machines that have something of the batch. */
@@ -41,7 +40,7 @@ export interface SharedBatch extends Batch {
   finished(): boolean | undefined;
   /** It can be joined. */
   isOpen(): boolean;
-  /** It was removed from the server. */
+  /** It was removed from the server, or finished. */
   vanish(): void;
   close(): Promise<void>;
 }
@@ -52,6 +51,9 @@ export function textOf(rows: Iterable<Row>): string {
   for (const row of rows) text += `${row.text}\n`;
   return text;
 }
+
+/** Of this process, which may load a batch again. */
+let claims = 0;
 
 /** A batch whose state is what its log says. Nothing changes it before it was read back from there. */
 export function createSharedBatch(settings: Settings, rows: string, around: Surroundings): SharedBatch {
@@ -65,7 +67,6 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
   const known = new Map<number, Ended>();
   const plans: [number, string][] = [];
   let watcher: Watcher | undefined;
-  let claims = 0;
   let notified = false;
   let closed = false;
   let wasFinished = false;
@@ -101,10 +102,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
 
   function applied(): void {
     const hasFinished = group.finished() !== undefined;
-    if (hasFinished && !wasFinished) {
-      around.left();
-      if (!isOwn(group.owners.get(END) ?? "/")) watcher?.finished();
-    }
+    if (hasFinished && !wasFinished && !isOwn(group.owners.get(END) ?? "/")) watcher?.finished();
+    if (wasFinished && !hasFinished && watcher) around.reopened();
     wasFinished = hasFinished;
     notify();
   }
@@ -158,12 +157,12 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
   async function end(complete: boolean): Promise<void> {
     await delivery.settled();
     const by = mine.get(END);
-    if (by !== undefined) await append({ finished: complete, by });
+    // It goes on: a machine has sent msg.retry, or has taken this one's lock away.
+    if (by !== undefined && !(await append({ finished: complete, by }))) around.reopened();
   }
 
   const batch: SharedBatch = {
     name,
-    log: around.id,
     get recent() {
       return elsewhere.recent();
     },
@@ -268,10 +267,10 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       mine.delete(PLAN);
     },
 
-    async join(settings, rows) {
-      const text = textOf(rows);
-      const added = await append({ list: settings, rows: text });
-      return typeof added === "number" ? added : around.succeed(settings, text);
+    join: (settings, rows) => batch.add(settings, textOf(rows)),
+    async add(settings, rows) {
+      const added = await append({ list: settings, rows });
+      return typeof added === "number" ? added : around.succeed(settings, rows);
     },
     async pause(paused) {
       await append({ paused });
@@ -285,9 +284,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       else await append({ reset: true });
     },
     async last() {
-      const by = group.owners.get(END);
-      if (by !== undefined) return by === mine.get(END);
-      return group.isOver() && (await take("end")) !== undefined;
+      const isFree = !group.owners.has(END) && group.isOver();
+      return isFree && (await take("end")) !== undefined ? { repeated: group.repeated.has(END) } : undefined;
     },
     finish: () => end(false),
     remove: () => end(true),
@@ -295,6 +293,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     watch(given) {
       watcher = given;
       elsewhere.watch(given);
+      if (group.finished() !== undefined) given.finished();
     },
     read: writer.read,
     machines: () => new Set([...group.owners.values()].map(machineOf)),

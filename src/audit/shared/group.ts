@@ -172,7 +172,11 @@ export function createGroup() {
         skipPlans();
       } else if ("gone" in entry) {
         dead.add(entry.gone);
-        for (const [key, by] of owners) if (machineOf(by) === entry.gone) release(key);
+        for (const [key, by] of owners) {
+          if (machineOf(by) !== entry.gone) continue;
+          if (key === END) repeated.add(key);
+          release(key);
+        }
       } else if ("letGo" in entry) ledger.letGo();
       else if ("finished" in entry) {
         if (owners.get(END) !== entry.by) return false;
@@ -187,6 +191,7 @@ export function createGroup() {
         if (again > 0 && finished !== true) {
           finished = undefined;
           owners.delete(END);
+          repeated.delete(END);
         }
         return again;
       } else {

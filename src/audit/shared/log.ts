@@ -24,6 +24,8 @@ export interface Log {
   read(): Promise<void>;
 }
 
+export const isMissing = (cause: unknown): boolean => Object(cause).code === MISSING;
+
 /** The ID of the job that holds a segment of a log. */
 export const segmentOf = (log: string, number: number) => `${log}-${number}`;
 export const logOf = (segment: string) => segment.slice(0, segment.lastIndexOf("-"));
@@ -66,7 +68,7 @@ export function createLog(
       const known = before === undefined ? 0 : 1;
       const { logs } = await queue.getJobLogs(segmentOf(name, segment), position - known, SIZE - 1, true);
       // Also after a failover to a server that lacks the last texts, which has got others since.
-      if (known && logs[0] !== before) throw lostData;
+      if (known && logs[0] !== before) throw (await exists()) ? lostData : taken;
       for (const text of logs.slice(known)) next(text);
       if (segment === from) return;
     }
@@ -78,13 +80,12 @@ export function createLog(
       try {
         return await queue.getBackend().addLog(id, text);
       } catch (cause) {
-        const { code } = Object(cause);
         // Another machine's row came in between.
-        if (code === UNIQUE_VIOLATION) {
+        if (Object(cause).code === UNIQUE_VIOLATION) {
           await sleep(Math.random() * COLLISION);
           continue;
         }
-        if (code !== MISSING) throw cause;
+        if (!isMissing(cause)) throw cause;
         if (!(await exists())) throw taken;
         await queue.add("log", {}, { jobId: id });
       }

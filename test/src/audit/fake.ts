@@ -218,7 +218,7 @@ export interface BenchOptions extends Partial<AuditOptions> {
 }
 
 export function createBench(folder: string, service: FakeService, options: BenchOptions = {}): Bench {
-  const { share = 3, node = "node", ...rest } = options;
+  const { share = 3, node = "node", progress: tell, ...rest } = options;
   const results: Result[] = [];
   const progress: Progress[] = [];
   const errors: SeoError[] = [];
@@ -228,8 +228,9 @@ export function createBench(folder: string, service: FakeService, options: Bench
     connect: service.connect,
     share,
     result: (result) => results.push(result),
-    progress(now) {
+    progress(now, elsewhere) {
       progress.push(now);
+      tell?.(now, elsewhere);
       for (const check of waiting) check();
     },
     failed: (error) => errors.push(error),

@@ -37,11 +37,12 @@ function check(folder: string): void {
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
-  const rows = new Map<number, { outcome: string; record: object | null }>();
+  const rows = new Map<number | "end", { outcome: string; record: object | null }>();
   for (const { index, outcome, repeated, record } of told) {
     assert.ok(repeated || !rows.has(index), `row ${index} was told again, and the message does not say so`);
     rows.set(index, { outcome, record });
   }
+  assert.ok(rows.delete("end"), "the end was not told");
   assert.deepEqual(
     OUTCOMES.map((_, index) => rows.get(index)?.outcome),
     OUTCOMES,

@@ -15,6 +15,7 @@ function check(fleet: Fleet, rows: number): void {
     const first = results.filter((result) => result.index === index && !result.repeated);
     assert.ok(first.length <= 1, `row ${index} was reported ${first.length} times without "repeated"`);
   }
+  assert.ok(fleet.finals("first") <= 1, "the end was reported twice");
   for (const { outcome, error } of results) assert.equal(outcome, "created", error);
 }
 
@@ -47,7 +48,16 @@ for (const engine of engines)
       await fleet.until(() => fleet.finals() > 0, "the batch is finished");
       check(fleet, 90);
       assert.equal(fleet.requested(), 90);
-      assert.equal(fleet.finals(), 1);
+    });
+
+    it("report the end again, and say so, if the machine that has reported it died at once", async () => {
+      fleet = await open();
+      fleet.spawn(urls(5), { dies: true });
+      await fleet.until(() => fleet.finals() > 0, "the end is reported");
+      fleet.spawn();
+      await fleet.until(() => fleet.finals() > 1, "the end is reported again");
+      check(fleet, 5);
+      assert.equal(fleet.finals("first"), 1);
     });
 
     it("give the pages of a machine that is frozen to the others", async () => {

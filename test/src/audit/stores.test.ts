@@ -289,6 +289,61 @@ for (const engine of engines)
       await one.audit.close();
     });
 
+    it("forgets a batch that is kept until it is retried, and then all machines work on it", async () => {
+      let fails = true;
+      const service = createFake({
+        latency: 100,
+        fate(page) {
+          const number = Number(page.split("/").at(-1));
+          const code = number % 4 === 1 ? "SEO_REJECTED" : "SEO_NOT_FOUND";
+          return fails && number % 2 === 1 ? new SeoError(code, "No.", { attempts: 1 }) : "answered";
+        },
+      });
+      const { open } = await onServer(() => server)();
+      const machines = [1, 2].map(() => createBench("", service, { open: open(), share: 1 }));
+      const [first, last] = machines as [Bench, Bench];
+      await first.add(urls(40));
+      await Promise.all(machines.map((one) => one.finished()));
+      await sleep(1000);
+      if (engine === "Redis") {
+        const redis = new Redis(server.url);
+        const reads = async () => /^cmdstat_multi:calls=(\d+)/m.exec(await redis.info("commandstats"))?.[1];
+        const before = await reads();
+        await sleep(1500);
+        const after = await reads();
+        await redis.quit();
+        assert.ok(before);
+        assert.equal(after, before);
+      }
+      fails = false;
+      for (const one of machines) Object.assign(one.results, { length: 0 });
+      for (const one of machines) Object.assign(one.progress, { length: 0 });
+      assert.equal(await last.audit.retry("default"), 1);
+      const ends = await Promise.all(machines.map((one) => one.finished()));
+      for (const { created, failed } of ends) assert.deepEqual([created, failed], [40, 0]);
+      for (const { results } of machines) assert.ok(results.length > 0);
+      assert.equal(first.results.length + last.results.length, 20);
+      await Promise.all(machines.map(({ audit }) => audit.close()));
+    });
+
+    it("does not take a list that was reset and sent again for the one before", async () => {
+      const bad = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+      const service = createFake({ latency: 150, fate: (page) => (page.endsWith("/2") ? bad : "answered") });
+      const { open } = await onServer(() => server)();
+      const machines = [1, 2].map(() => createBench("", service, { open: open(), share: 1 }));
+      const [first, last] = machines as [Bench, Bench];
+      for (let round = 0; round < 3; round++) {
+        await first.add(urls(8));
+        await Promise.all(machines.map((one) => one.finished()));
+        for (const { progress } of machines) progress.length = 0;
+        assert.equal(await first.audit.reset("default"), 1);
+      }
+      await sleep(500);
+      assert.equal(first.results.length + last.results.length, 24);
+      for (const { errors } of machines) assert.deepEqual(errors, []);
+      await Promise.all(machines.map(({ audit }) => audit.close()));
+    });
+
     it("leaves a page to others if they have finished and removed its batch", async () => {
       const { open } = await onServer(() => server)();
       const quiet: Hooks = { lost: assert.fail, stalled: assert.fail, found() {} };

@@ -85,6 +85,11 @@ service.carriedOut.push(...carriedOut);
 
 const { audit, add, finished } = createBench(String(jobs), service, {
   share: 2,
+  progress({ finished, repeated = false }) {
+    if (!finished) return;
+    fs.appendFileSync(String(told), `${JSON.stringify({ index: "end", repeated })}\n`);
+    step();
+  },
   result({ index, outcome, repeated = false, record }) {
     fs.appendFileSync(String(told), `${JSON.stringify({ index, outcome, repeated, record })}\n`);
     step();
