@@ -1,10 +1,11 @@
+import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { type Message as Admitted, createLane, type Task } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
-import { createSources, type Message, reasonOf } from "./sources.js";
+import { createSources, type Input, type Message, reasonOf } from "./sources.js";
 import { createStatus } from "./status.js";
 
 interface Tools {
@@ -70,7 +71,7 @@ export function handleInput(
   { maxActive, ended }: { maxActive?: number; ended?(id: unknown): void } = {},
 ): void {
   const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
-  const read = createSources(RED, node, row, config);
+  const readInput = createSources(RED, node, row, config);
   const status = createStatus(RED, node);
   const lane = createLane(maxActive);
   const { method = "GET" } = row as Partial<Operation>;
@@ -139,12 +140,17 @@ export function handleInput(
     }
   }
 
-  async function receive(msg: Message, pass: Send, done: Done): Promise<void> {
-    if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
-    const { input, from } = await read(msg);
-    loading ??= load(service);
-    const { client, settings } = tools ?? (await loading);
+  function admit({ client, settings }: Tools, { input, from }: Input, msg: Message, pass: Send, done: Done): void {
     client.admit(new Received(client, settings, client.validate(row, input, from), msg, pass, done));
+  }
+
+  /** Without a promise if none is needed: each takes time, and most messages need none. */
+  function receive(msg: Message, pass: Send, done: Done): void | Promise<void> {
+    if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
+    const read = readInput(msg);
+    if (tools && !(read instanceof Promise)) return admit(tools, read, msg, pass, done);
+    loading ??= load(service);
+    return Promise.all([loading, read]).then(([tools, input]) => admit(tools, input, msg, pass, done));
   }
 
   function fail(msg: Message, done: Done, cause: unknown): void {
@@ -171,7 +177,11 @@ export function handleInput(
   node.on("input", (msg: Message, send, done) => {
     unanswered++;
     status.received();
-    receive(msg, send as Send, done).catch((cause) => fail(msg, done, cause));
+    try {
+      receive(msg, send as Send, done)?.catch((cause) => fail(msg, done, cause));
+    } catch (cause) {
+      fail(msg, done, cause);
+    }
   });
 
   node.on("close", (done: () => void) => {

@@ -1,14 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 import type { NodeAPI } from "node-red";
-import type { Answer } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import { findingsOf } from "../src/findings.js";
 import { isIdle } from "../src/kinds.js";
 import type { Operation } from "../src/operations.js";
-import { type Page, readShape } from "../src/pages.js";
-import { type Outcome, submit } from "../src/submit.js";
+import { type Page, readShape, type Shape } from "../src/pages.js";
+import { submit } from "../src/submit.js";
 import { type Config, handleInput, type Job, type StatusText } from "./handler.js";
-import { metadata, readAllPages } from "./pages.js";
+import { type Found, metadata, readAllPages } from "./pages.js";
 import type { Message } from "./sources.js";
 
 /** Sends a row's request and what comes of it; resolves with the status of the success. */
@@ -60,26 +59,28 @@ function createTarget(RED: NodeAPI, target = "payload"): Target {
 /** What a response wraps in `data`. */
 const unwrap = (body: unknown) => (Object.hasOwn(Object(body), "data") ? (body as { data: unknown }).data : body);
 
-/** Sends one request; resolves with its response and the `msg.seo` of it. */
-async function request(job: Job, type: string, row: Operation) {
-  const { client, input, queued } = job;
+/** Sends one request. */
+function request(job: Job, type: string, row: Operation): Promise<Found> {
+  const { client, input } = job;
   const options = { task: job, method: job.settings.method };
-  const answer: Answer & { outcome?: Outcome } = await (row.params.existing
-    ? submit(client, type, input, options)
-    : client.send(type, input, options));
-  const shape = row.list ? readShape(answer.body) : undefined;
-  const seo = metadata(type, { ...answer, duration: job.elapsed(), waited: queued + answer.waited }, shape);
-  return { ...answer, shape, seo };
+  return row.params.existing ? submit(client, type, input, options) : client.send(type, input, options);
 }
+
+/** The `msg.seo` of its response. */
+const describe = (job: Job, type: string, answer: Found, shape?: Shape) =>
+  metadata(type, answer, answer.attempts, job.elapsed(), job.queued + answer.waited, shape);
 
 /** One request, one message. */
 const single =
   (payload: (body: unknown) => unknown): Output =>
   async (RED, job, target, type, row) => {
     const { input, msg } = job;
-    const { body, shape, seo, outcome = "created" } = await request(job, type, row);
-    target.set(msg, payload(body));
-    job.send(Object.assign(msg, { seo }));
+    const answer = await request(job, type, row);
+    const shape = row.list ? readShape(answer.body) : undefined;
+    const { outcome = "created" } = answer;
+    target.set(msg, payload(answer.body));
+    msg.seo = describe(job, type, answer, shape);
+    job.send(msg);
     if (shape) return figures(RED, shape.records.length, shape.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
     const done = outcome === "created" ? row.done : outcome;
@@ -91,8 +92,8 @@ type Part = Pick<Page, "records" | "total"> & { count: number; seo: object };
 
 /** The record of one request, as the only page of a list. */
 async function* readRecord(job: Job, type: string, row: Operation): AsyncGenerator<Part> {
-  const { body, seo } = await request(job, type, row);
-  yield { records: [unwrap(body)], total: undefined, count: 1, seo };
+  const answer = await request(job, type, row);
+  yield { records: [unwrap(answer.body)], total: undefined, count: 1, seo: describe(job, type, answer) };
 }
 
 /** Reads all pages, and sends a message for each part of a page. */

@@ -2,6 +2,7 @@ import type { Answer } from "../src/client.js";
 import { cancelled, SeoError } from "../src/errors.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readPages } from "../src/pages.js";
+import type { Outcome } from "../src/submit.js";
 import type { Job } from "./handler.js";
 
 /** The place of a response in a list. */
@@ -12,20 +13,30 @@ interface Position {
   truncated?: boolean;
 }
 
+export type Found = Answer & { outcome?: Outcome };
+
+const none: Position = {};
+
 /** The `msg.seo` of a response, with its place in a list if that is known. */
 export function metadata(
   operation: string,
-  { body: _, ...answer }: Answer,
-  { page, pages, total, truncated }: Position = {},
-): object {
-  return {
-    operation,
-    ...answer,
-    ...(page !== undefined && { page }),
-    ...(pages !== undefined && { pages }),
-    ...(total !== undefined && { total }),
-    ...(truncated !== undefined && { truncated }),
-  };
+  answer: Found,
+  attempts: number,
+  duration: number,
+  waited: number,
+  position = none,
+) {
+  const { statusCode, headers, outcome, reconciled, alreadyDeleted } = answer;
+  const { page, pages, total, truncated } = position;
+  const seo: Record<string, unknown> = { operation, statusCode, headers, attempts, duration, waited };
+  if (outcome !== undefined) seo.outcome = outcome;
+  if (reconciled !== undefined) seo.reconciled = reconciled;
+  if (alreadyDeleted !== undefined) seo.alreadyDeleted = alreadyDeleted;
+  if (page !== undefined) seo.page = page;
+  if (pages !== undefined) seo.pages = pages;
+  if (total !== undefined) seo.total = total;
+  if (truncated !== undefined) seo.truncated = truncated;
+  return seo;
 }
 
 /** Reads every page of a list, each with the `msg.seo` of all pages so far, and shows the progress in the status. */
@@ -54,7 +65,7 @@ export async function* readAllPages(
       job.progress(page.page, page.pages, count);
       const duration = job.elapsed();
       // Pages that wait side by side wait once.
-      const seo = metadata(type, { ...page.answer, attempts, waited: Math.min(waited, duration), duration }, page);
+      const seo = metadata(type, page.answer, attempts, duration, Math.min(waited, duration), page);
       yield { ...page, count, seo };
     }
   } catch (cause) {

@@ -41,16 +41,11 @@ function preset({ main, params }: NodeType, param: string): string {
 
 /** Reads `msg.a.b`, undefined where `a` is missing. The methods of a text or an array (`"x".search`) are no values. */
 function readMessage(RED: NodeAPI, expression: string): Read {
-  const path: unknown[] = RED.util.normalisePropertyExpression(expression.replace(/^msg\./, ""));
-  const read: Read = path.some(Array.isArray)
-    ? (msg) => RED.util.getMessageProperty(msg, expression)
-    : (msg) =>
-        path.reduce(
-          (value: unknown, key) => (value as Record<PropertyKey, unknown> | null | undefined)?.[key as string],
-          msg,
-        );
+  const path = RED.util.normalisePropertyExpression(expression.replace(/^msg\./, "")) as string[];
+  const computed = path.some(Array.isArray);
   return (msg) => {
-    const value = read(msg);
+    let value: unknown = computed ? RED.util.getMessageProperty(msg, expression) : msg;
+    if (!computed) for (const key of path) value = (value as Message | null | undefined)?.[key];
     return typeof value === "function" ? undefined : value;
   };
 }
@@ -89,19 +84,37 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
       return { param, read, refuse };
     }
   });
-  return async (msg: Message): Promise<Input> => {
+
+  function check(input: Record<string, unknown>, unreadable: string[]): Input {
+    if (unreadable.length > 0) throw new SeoError("SEO_INPUT", unreadable.join(" "));
+    return { input, from };
+  }
+
+  /** Awaits the values that are promises. */
+  async function settle(input: Record<string, unknown>, unreadable: string[]): Promise<Input> {
+    const settled = await Promise.allSettled(reads.map(({ param }) => input[param]));
+    for (const [i, { param, refuse }] of reads.entries()) {
+      const result = settled[i] as PromiseSettledResult<unknown>;
+      if (result.status === "rejected") unreadable.push(refuse(result.reason));
+      else if (result.value === undefined) delete input[param];
+      else input[param] = result.value;
+    }
+    return check(input, unreadable);
+  }
+
+  return (msg: Message): Input | Promise<Input> => {
     const input: Record<string, unknown> = {};
     const unreadable: string[] = [];
+    let pending = false;
     for (const { param, read, refuse } of reads) {
       try {
-        let value = read(msg);
-        if (value instanceof Promise) value = await value;
+        const value = read(msg);
         if (value !== undefined) input[param] = value;
+        pending ||= value instanceof Promise;
       } catch (cause) {
         unreadable.push(refuse(cause));
       }
     }
-    if (unreadable.length > 0) throw new SeoError("SEO_INPUT", unreadable.join(" "));
-    return { input, from };
+    return pending ? settle(input, unreadable) : check(input, unreadable);
   };
 }

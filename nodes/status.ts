@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import type { Client } from "../src/client.js";
 import type { Code } from "../src/errors.js";

@@ -1,3 +1,5 @@
+import { performance } from "node:perf_hooks";
+
 const MINUTE = 60_000;
 
 /** How many requests may start now: `concurrency` at a time, `rate` a minute, none in a pause. */
@@ -9,8 +11,10 @@ export function createBudget({ concurrency, rate }: { concurrency: number; rate:
   let width = concurrency;
   let pausedUntil = 0;
 
-  const blockedFor = () =>
-    Math.max(0, Math.max(pausedUntil, (starts[started % rate] ?? -MINUTE) + MINUTE) - performance.now());
+  function blockedFor(): number {
+    const until = Math.max(pausedUntil, (starts[started % rate] ?? -MINUTE) + MINUTE);
+    return until === 0 ? 0 : Math.max(0, until - performance.now());
+  }
 
   return {
     /** Milliseconds until a request may start: 0 is now, and Infinity until one of those in flight has ended. */

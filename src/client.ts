@@ -11,6 +11,7 @@
  *    of it. After an error, `decide` (retry.ts) says whether the service pauses and whether `send` tries again.
  * 6. `send` resolves with the response, the node sends its messages, and `end` cancels what the message still has in flight.
  */
+import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
 import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, SeoError } from "./errors.js";
@@ -117,9 +118,10 @@ export function createClient(options: ClientOptions) {
     let busy = 0;
     let uncertain = false;
     let reconciled: Answer["reconciled"];
-    const figures = () => {
+    const toAnswer = ({ statusCode, headers, body }: Response): Answer => {
       const duration = performance.now() - called;
-      return { attempts, duration: Math.round(duration), waited: Math.round(duration - busy) };
+      const waited = Math.round(duration - busy);
+      return { statusCode, headers, body, attempts, duration: Math.round(duration), waited };
     };
 
     /** One request, with a slot. */
@@ -180,9 +182,13 @@ export function createClient(options: ClientOptions) {
       let ended: Response | SeoError = intent && ticket ? interrupted : await attempt();
       for (; ; ended = await attempt()) {
         const result = ticket ? await findOut(ended, ticket) : ended;
-        if (!(result instanceof SeoError)) return { ...result, ...figures(), ...(reconciled && { reconciled }) };
+        if (!(result instanceof SeoError)) {
+          const answer: Answer = toAnswer(result);
+          if (reconciled) answer.reconciled = reconciled;
+          return answer;
+        }
         if (row.deletes && uncertain && result.code === "SEO_NOT_FOUND")
-          return { statusCode: 404, headers: {}, body: null, ...figures(), alreadyDeleted: true };
+          return { ...toAnswer({ statusCode: 404, headers: {}, body: null }), alreadyDeleted: true };
         uncertain ||= row.method !== "GET" && result.details.uncertain === true;
         const { retryIn } = decide(result, { attempts, retries, idempotent });
         if (retryIn === undefined) throw result;

@@ -2,7 +2,7 @@ import { SeoError } from "./errors.js";
 import type { Json } from "./json.js";
 
 /** What a response says about its place in a list, whichever paginator made it. */
-interface Shape {
+export interface Shape {
   records: unknown[];
   /** Its own number, and that of the last page. */
   page: number | undefined;
@@ -37,22 +37,24 @@ function cursorOf(link: unknown): string | undefined {
   return new URLSearchParams(link.slice(link.indexOf("?") + 1)).get("cursor") ?? undefined;
 }
 
+const linkTo = ({ next, next_page_url }: Json) => next ?? next_page_url ?? undefined;
+
 /** Recognizes the shapes of a list; undefined where the response is none. */
 export function readShape(body: unknown): Shape | undefined {
   if (Array.isArray(body)) {
     return { records: body, page: undefined, pages: undefined, total: undefined, more: undefined, cursor: undefined };
   }
-  const { data, links, meta, ...bare } = Object(body) as { data?: unknown; links?: Json; meta?: Json };
+  const bare = Object(body) as Json;
+  const { data } = bare;
   if (!Array.isArray(data)) return undefined;
-  const figures: Json = Object(meta ?? bare);
-  const next = [Object(links) as Json, figures, bare as Json]
-    .map((from) => from.next ?? from.next_page_url)
-    .find((link) => link !== undefined && link !== null);
+  const links: Json = Object(bare.links);
+  const figures: Json = Object(bare.meta ?? bare);
+  const next = linkTo(links) ?? linkTo(figures) ?? linkTo(bare);
   const { next_cursor: own } = figures;
   const cursor = (typeof own === "string" || typeof own === "number" ? String(own) : cursorOf(next)) || undefined;
   const pages = count(figures.last_page);
   const follows = next !== undefined || cursor !== undefined;
-  const ends = "next_cursor" in figures || "next_page_url" in figures || "next" in Object(links);
+  const ends = "next_cursor" in figures || "next_page_url" in figures || "next" in links;
   const more = follows || (ends ? false : undefined);
   return { records: data, page: count(figures.current_page), pages, total: count(figures.total), more, cursor };
 }

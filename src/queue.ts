@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import { createBudget } from "./budget.js";
 import { cancelled, SeoError } from "./errors.js";
 

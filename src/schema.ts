@@ -35,32 +35,37 @@ export function createValidator(
   fields: Record<string, Field & Dependent>,
   code: "SEO_INPUT" | "SEO_CONFIG" = "SEO_INPUT",
 ) {
-  const rows = Object.entries(fields).map(([name, field]) => ({ name, field, schema: schemaOf(name, field) }));
-  /** The last valid values, and the texts of them: most are the same in each message. No secret is kept. */
-  const known: Record<string, { value: unknown; text: string }> = {};
+  const rows = Object.entries(fields).map(([name, field]) => ({
+    name,
+    field,
+    schema: schemaOf(name, field),
+    /** The last valid value, and its text: most are the same in each message. No secret is kept. */
+    last: { value: undefined as unknown, text: "" },
+  }));
+  const dependent = rows.filter(({ field }) => field.when);
   return (given: Record<string, unknown>, source = (name: string) => name): Record<string, string> => {
     const texts: Record<string, string> = {};
     const problems: Record<string, string> = {};
     const refuse = (name: string, rule = "") => {
       problems[name] = `${rule}; ${source(name)} is ${show(fields[name]?.kind ?? "text", given[name])}.`;
     };
-    for (const { name, field, schema } of rows) {
+    for (const row of rows) {
+      const { name, field, schema, last } = row;
       const value = given[name];
-      const last = known[name];
       if (isBlank(field.kind, value)) {
         if (field.required) refuse(name, `${name} is required`);
-      } else if (last && last.value === value) texts[name] = last.text;
+      } else if (last.value === value) texts[name] = last.text;
       else {
         const { data, error } = schema.safeParse(value);
         if (error) refuse(name, error.issues[0]?.message);
         else {
           texts[name] = data;
-          if (field.kind !== "secret") known[name] = { value, text: data };
+          if (field.kind !== "secret") row.last = { value, text: data };
         }
       }
     }
-    for (const { name, field } of rows) {
-      if (!field.when || !texts[name]) continue;
+    for (const { name } of dependent) {
+      if (!texts[name]) continue;
       const { other = "", needed = "" } = conflictOf(fields, name, (one) => texts[one]) ?? {};
       if (other && !problems[other])
         refuse(other, `${other} must be ${named(needed, fields[other]?.values?.[needed])} if ${name} is set`);

@@ -1,7 +1,9 @@
+import { cpSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { linkPackage } from "../../dev/nodered.js";
+import { linkPackage, root } from "../../dev/nodered.js";
 import { drivers } from "../driver.js";
 import { boot, memory, nodeRedRequire } from "../runtime.js";
 import { contenders } from "./contenders.js";
@@ -32,18 +34,28 @@ async function watched(read: () => Promise<number>) {
   return { ms: performance.now() - began, records, heap: peak - heapUsed };
 }
 
+const WITHOUT_CODE = "at the start, without code" as const;
+const registry = nodeRedRequire("@node-red/registry") as { addModule(name: string): Promise<unknown> };
+const start = () => registry.addModule("@seo-reports/node-red");
+
+/** Installs the edit dialogs, languages, icons and examples, and no code. */
+function copyWithoutCode(userDir: string): void {
+  const folder = join(userDir, "node_modules/@seo-reports/node-red");
+  for (const part of ["package.json", "icons", "examples", "dist/nodes"])
+    cpSync(join(root, part), join(folder, part), { recursive: true });
+  writeFileSync(join(folder, "dist/nodes/seo-reports.js"), "export default () => {};");
+}
+
 /** What can be loaded, by name. */
 const libraries = {
-  async "at the start"() {
-    const registry = nodeRedRequire("@node-red/registry") as { addModule(name: string): Promise<unknown> };
-    await registry.addModule("@seo-reports/node-red");
-  },
+  "at the start": start,
+  [WITHOUT_CODE]: start,
   async "with the first message"() {
     await import("../../src/client.js");
     await import("../../src/schema.js");
   },
   async "both together"() {
-    await libraries["at the start"]();
+    await start();
     await libraries["with the first message"]();
   },
   async "undici and zod"() {
@@ -97,7 +109,8 @@ const tasks = {
   /** Loads a library into a Node-RED without it; returns milliseconds, and bytes of the heap and of the process. */
   async load({ userDir, name }: { userDir: string; name: Library }) {
     await boot(userDir, [], { linked: false, nodesExcludes: ["21-httprequest.js"] });
-    linkPackage(userDir);
+    if (name === WITHOUT_CODE) copyWithoutCode(userDir);
+    else linkPackage(userDir);
     const before = await memory();
     const began = performance.now();
     await libraries[name]();

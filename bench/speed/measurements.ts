@@ -104,6 +104,7 @@ export const measureQueue = (origin: string): Promise<number> =>
 export async function measureLoading(rounds: number): Promise<Loading[]> {
   const names: Library[] = [
     "at the start",
+    "at the start, without code",
     "with the first message",
     "both together",
     "undici and zod",
@@ -112,7 +113,7 @@ export async function measureLoading(rounds: number): Promise<Loading[]> {
   const rows = await inTurns(
     rounds,
     names.map((name) => ({ name })),
-    ({ name }) => {
+    ({ name }): Promise<Omit<Loading, "name">> => {
       const { run, userDir, stop } = startInstance();
       return run("load", { userDir, name }).finally(stop);
     },

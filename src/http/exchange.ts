@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import type { Dispatcher } from "undici";
 import type { SeoError } from "../errors.js";
 import type { Task } from "../queue.js";

@@ -11,7 +11,7 @@ export interface Request {
 }
 
 /**
- * Makes a row's request from a validated input: only what is set, in the table's order.
+ * Makes a row's request from a validated input, which holds only what is set.
  * `extra` is added to the query: the page or the cursor, which the interface's document does not mention.
  */
 export function buildRequest(
@@ -24,9 +24,9 @@ export function buildRequest(
   const form = new URLSearchParams();
   let path = row.path;
   let subject: string | undefined;
-  for (const name in row.params) {
+  for (const name in input) {
     const value = input[name];
-    const { place, label, wire = name } = row.params[name] as Param;
+    const { place, label = "", wire = name }: Partial<Param> = row.params[name] ?? {};
     if (value === undefined || place === undefined) continue;
     if (place === "path") {
       path = path.replace(`{${wire}}`, () => encodeURIComponent(value));

@@ -78,6 +78,10 @@ function depth(text: string): number {
   return deepest;
 }
 
+const remove = { protoAction: "remove", constructorAction: "remove" } as const;
+/** `__proto__` and `constructor.prototype`, plain or escaped, contain one of these. Few other texts do. */
+const dangerous = ["__", "ype", "\\u"];
+
 type Parsed = { json: unknown } | { problem: "not JSON" | "nested too deeply" };
 
 function parseJson(text: string): Parsed {
@@ -85,7 +89,7 @@ function parseJson(text: string): Parsed {
   const brackets = hasMore(text, MAX_DEPTH / 2, "[") || hasMore(text, MAX_DEPTH / 2, "{");
   if (brackets && depth(text) > MAX_DEPTH) return { problem: "nested too deeply" };
   try {
-    return { json: parse(text, { protoAction: "remove", constructorAction: "remove" }) };
+    return { json: dangerous.some((part) => text.includes(part)) ? parse(text, remove) : JSON.parse(text) };
   } catch {
     return { problem: "not JSON" };
   }

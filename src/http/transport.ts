@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { performance } from "node:perf_hooks";
 import { setImmediate } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import type { Base } from "../config.js";
@@ -45,8 +46,11 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
   const core = unencoded(apiKey);
   const keyRedactor = createRedactor([apiKey]);
   /** A service that echoes its caller's key must not put it into a flow. */
-  const redactKey = <T>(value: T, texts: unknown[]): T =>
-    apiKey.length >= SHORTEST_KEY && texts.some((text) => String(text).includes(core)) ? keyRedactor(value) : value;
+  const hasKey = (text: unknown) => apiKey.length >= SHORTEST_KEY && String(text).includes(core);
+  function redactHeaders(received: Headers): Headers {
+    for (const name in received) if (hasKey(received[name])) return keyRedactor(received);
+    return received;
+  }
 
   /** One timer for all: most of what is in flight has ended long before it is overdue. */
   let timer: NodeJS.Timeout | undefined;
@@ -91,8 +95,8 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
         const read = readResponse(row, received, redactor, subject);
         return {
           statusCode: received.statusCode,
-          headers: redactKey(received.headers, Object.values(received.headers)),
-          body: redactKey(read.body, [read.text]),
+          headers: redactHeaders(received.headers),
+          body: hasKey(read.text) ? keyRedactor(read.body) : read.body,
         };
       } catch (cause) {
         return fromCause(cause, origin);
