@@ -25,12 +25,19 @@ export function createProgress(RED: NodeAPI, node: Node) {
       : { fill: "green", shape: "dot", text: RED._("seo-reports.status.audited", { done: figure(done) }) };
   }
 
+  /** Why a batch, or the node, cannot go on, and how far the batch is. */
+  function stopped(name: string, error: SeoError): NodeStatus {
+    const reason = `seo-reports.${error instanceof Trouble ? `status.${error.kind}` : `error.${error.code}.status`}`;
+    const batch = batches.get(name);
+    if (!batch?.paused) return { fill: "red", shape: "ring", text: reason };
+    const figures = { done: figure(batch.done), total: figure(batch.total) };
+    const text = `${RED._(reason)} · ${RED._("seo-reports.status.auditPaused", figures)}`;
+    return { fill: "red", shape: "ring", text };
+  }
+
   function current(): NodeStatus {
-    const [error] = errors.values();
-    if (error) {
-      const reason = error instanceof Trouble ? `status.${error.kind}` : `error.${error.code}.status`;
-      return { fill: "red", shape: "ring", text: `seo-reports.${reason}` };
-    }
+    const [entry] = errors;
+    if (entry) return stopped(...entry);
     const all = [...batches.values()];
     if (all.length === 0) return {};
     if (all.every(({ finished }) => finished)) return ended(all);

@@ -13,6 +13,7 @@ describe("The status of an audit", () => {
     auditPaused: "paused at __done__ of __total__",
     audited: "__done__ pages done",
     summary: "__done__ succeeded, __failed__ failed",
+    status: "not allowed",
   };
   const translate = (key: string, values: Record<string, string>) =>
     String(texts[key.split(".").at(-1) ?? ""]).replace(/__(\w+)__/g, (_, name) => String(values[name]));
@@ -100,7 +101,7 @@ describe("The status of an audit", () => {
     failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
     is(red("seo-reports.error.SEO_FORBIDDEN.status"));
     update({ ...half, paused: "5 pages in a row failed." });
-    is(red("seo-reports.error.SEO_FORBIDDEN.status"));
+    is(red("not allowed · paused at 12,043 of 50,000"));
     update(half);
     is(blue("12,043 of 50,000 · 14 h left"));
     failed(new Trouble("disk", "Full."));
