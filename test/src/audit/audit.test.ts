@@ -231,6 +231,38 @@ describe("an audit", () => {
       assert.deepEqual(service.carriedOut.length, new Set(service.carriedOut).size);
     });
 
+    it("probes at once if the same list comes again, but not with new pages", async () => {
+      let refuses = true;
+      let requests = 0;
+      const service = createFake({ fate: () => (++requests && refuses ? refused : "answered") });
+      const { add, errors, audit, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
+      await add(urls(20));
+      await until(() => errors.length === 1);
+      await add(urls(22));
+      await sleep(20);
+      assert.equal(requests, STREAK);
+      refuses = false;
+      await audit.pause();
+      await add(urls(22));
+      await sleep(20);
+      assert.equal(requests, STREAK);
+      await audit.resume();
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed], [17, 5]);
+    });
+
+    it("continues with the same list once the account can go on", async () => {
+      let refuses = true;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const { add, errors, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
+      await add(urls(20));
+      await until(() => errors.length === 1);
+      refuses = false;
+      await add(urls(20));
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed], [15, 5]);
+    });
+
     it("tells failures that are the pages'", async () => {
       const bad = (page: string) => Number(page.split("/").at(-1)) % 3 > 0;
       const service = createFake({ fate: (page) => (bad(page) ? refused : "answered") });
