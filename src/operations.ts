@@ -675,6 +675,7 @@ export const configNodes = {
         kind: "server",
         label: "URL",
         required: true,
+        example: "redis://127.0.0.1:6379",
         help: "URL of the server, with the user name and the password: `redis://`, `rediss://` or `postgres://`. Use ${NAME} for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
       },
     },
