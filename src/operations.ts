@@ -482,8 +482,8 @@ export const audit: NodeType = {
     {
       label: "progress",
       payload: [
-        ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting", "dropped"],
-        ...["perMinute", "secondsLeft", "paused", "finished"],
+        ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting"],
+        ...["reconciling", "dropped", "perMinute", "secondsLeft", "paused", "finished"],
       ],
     },
   ],

@@ -169,7 +169,7 @@ describe("The audit node", () => {
     assert.equal(typeof perMinute, "number");
     assert.deepEqual(figures, {
       ...{ batch: "spring", total: 3, done: 3, created: 2, regenerated: 0, fresh: 0, failed: 1, uncertain: 0 },
-      ...{ waiting: 0, dropped: 0, secondsLeft: 0, paused: false, finished: true },
+      ...{ waiting: 0, reconciling: 0, dropped: 0, secondsLeft: 0, paused: false, finished: true },
     });
     for (const { topic } of flow.of("progress")) assert.equal(topic, "spring");
     for (const key of Object.keys(other)) assert.ok(row.metadata?.includes(key), key);

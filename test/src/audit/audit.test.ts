@@ -65,6 +65,7 @@ describe("an audit", () => {
       failed: 0,
       uncertain: 0,
       waiting: 0,
+      reconciling: 0,
       dropped: 0,
       secondsLeft: 0,
       paused: false,
@@ -455,6 +456,17 @@ describe("an audit", () => {
     await until(() => service.carriedOut.length === 2);
     assert.equal(service.looking(), 1);
     await audit.reset();
+  });
+
+  it("counts the pages whose response is looked for, and estimates no time for them", async () => {
+    const service = createFake({ latency: 100, fate: (page) => (page.endsWith("/1") ? "answered" : "lost") });
+    const { add, audit, finished } = open(folder, service, { share: 2 });
+    await add(urls(2));
+    await until(() => service.looking() === 1 && service.carriedOut.length === 2);
+    await sleep(20);
+    const [progress] = await audit.progress();
+    assert.deepEqual([progress?.waiting, progress?.reconciling, progress?.secondsLeft], [1, 1, undefined]);
+    assert.equal((await finished()).reconciling, 0);
   });
 
   it("saves a response that arrives while it is closed, and tells it later", async () => {
