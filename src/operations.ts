@@ -188,7 +188,7 @@ const update: Param = {
   help: "Whether the service fetches the page again and regenerates the report.",
 };
 const url: Param = {
-  kind: "text",
+  kind: "url",
   place: "form",
   label: "URL",
   required: true,
