@@ -25,12 +25,19 @@ export function createProgress(RED: NodeAPI, node: Node) {
       : { fill: "green", shape: "dot", text: RED._("seo-reports.status.audited", { done: figure(done) }) };
   }
 
+  /** Why a batch, or the node, cannot go on; of a batch also how far it is. */
+  function stopped(name: string, error: SeoError): NodeStatus {
+    const reason = `seo-reports.${error instanceof Trouble ? `status.${error.kind}` : `error.${error.code}.status`}`;
+    const batch = batches.get(name);
+    if (!batch?.paused) return { fill: "red", shape: "ring", text: reason };
+    const figures = { done: figure(batch.done), total: figure(batch.total) };
+    const text = `${RED._("seo-reports.status.auditPaused", figures)} · ${RED._(reason)}`;
+    return { fill: "red", shape: "ring", text };
+  }
+
   function current(): NodeStatus {
-    const [error] = errors.values();
-    if (error) {
-      const reason = error instanceof Trouble ? `status.${error.kind}` : `error.${error.code}.status`;
-      return { fill: "red", shape: "ring", text: `seo-reports.${reason}` };
-    }
+    const [entry] = errors;
+    if (entry) return stopped(...entry);
     const all = [...batches.values()];
     if (all.length === 0) return {};
     if (all.every(({ finished }) => finished)) return ended(all);
@@ -38,7 +45,16 @@ export function createProgress(RED: NodeAPI, node: Node) {
     const active = all.filter(({ finished, paused }) => !finished && paused === false);
     if (active.length === 0)
       return { fill: "yellow", shape: "ring", text: RED._("seo-reports.status.auditPaused", figures) };
-    const left = (60_000 * sum(active, ({ waiting }) => waiting)) / sum(active, ({ perMinute }) => perMinute);
+    const lost = sum(active, ({ reconciling }) => reconciling);
+    const waiting = sum(active, (one) => one.waiting);
+    if (lost > 0 && lost === waiting) {
+      const parts = [
+        RED._("seo-reports.status.auditing", figures),
+        RED._("seo-reports.status.reconciling", { count: lost }),
+      ];
+      return { fill: "blue", shape: "dot", text: parts.join(" · ") };
+    }
+    const left = (60_000 * waiting) / sum(active, ({ perMinute }) => perMinute);
     const text = Number.isFinite(left)
       ? RED._("seo-reports.status.audit", { ...figures, left: span(left) })
       : RED._("seo-reports.status.auditing", figures);

@@ -64,6 +64,15 @@ const kinds = {
     fault: (text) => unsendable(text, LONGEST),
     expected: () => `text or a number of at most ${LONGEST} characters, without control characters`,
   },
+  // A number is the time of an Inject node, and never a page.
+  url: {
+    types: ["string"],
+    longest: LONGEST,
+    clean: trim,
+    fault: (text) => unsendable(text, LONGEST),
+    expected: () =>
+      `text such as https://example.com/pricing, of at most ${LONGEST} characters, without control characters`,
+  },
   secret: {
     types: scalar,
     secret: true,

@@ -188,7 +188,7 @@ const update: Param = {
   help: "Whether the service fetches the page again and regenerates the report.",
 };
 const url: Param = {
-  kind: "text",
+  kind: "url",
   place: "form",
   label: "URL",
   required: true,
@@ -482,8 +482,8 @@ export const audit: NodeType = {
     {
       label: "progress",
       payload: [
-        ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting", "dropped"],
-        ...["perMinute", "secondsLeft", "paused", "finished", "repeated"],
+          ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting"],
+          ...["reconciling", "dropped", "perMinute", "secondsLeft", "paused", "finished", "repeated"],
       ],
     },
   ],
@@ -675,6 +675,7 @@ export const configNodes = {
         kind: "server",
         label: "URL",
         required: true,
+        example: "redis://127.0.0.1:6379",
         help: "URL of the server, with the user name and the password: `redis://`, `rediss://` or `postgres://`. Use ${NAME} for an environment variable. Stored as a Node-RED credential: encrypted, and left out of exports.",
       },
     },

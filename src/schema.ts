@@ -3,7 +3,7 @@ import { SeoError } from "./errors.js";
 import { conflictOf, type Dependent, isBlank, type Kind, kindOf, named } from "./kinds.js";
 import type { Field } from "./operations.js";
 
-const scalars = { string: z.string(), number: z.number(), boolean: z.boolean() };
+const scalars = { string: z.string, number: z.number, boolean: z.boolean };
 
 /** The schema of one field. Its output is the text that is sent. */
 function schemaOf(name: string, field: Field) {
@@ -11,7 +11,8 @@ function schemaOf(name: string, field: Field) {
   const error = `${name} must be ${kind.expected(field)}`;
   return z
     .union(
-      kind.types.map((type) => scalars[type]),
+      // A union of one type has the error of that type.
+      kind.types.map((type) => scalars[type]({ error })),
       { error },
     )
     .transform((value) => kind.clean(String(value), field))

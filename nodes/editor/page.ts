@@ -23,6 +23,7 @@ const select = (id: string, row: Form["rows"][string]) =>
         .join("")}</select>`;
 export const widgets: Record<Kind, { icon: string; type: string; html: typeof select }> = {
   text: { icon: "font", type: "string", html: input("text") },
+  url: { icon: "font", type: "string", html: input("text") },
   secret: { icon: "lock", type: "string", html: (id, row) => input(row.source ? "text" : "password")(id, row) },
   segment: { icon: "key", type: "string | number", html: input("text") },
   choice: { icon: "list-ul", type: "string | number", html: select },

@@ -156,7 +156,13 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         for (const one of store.broken) if (one.name === name) throw one.error;
         const rows = untilClosed(readRows(pages, from));
         const [run] = runsOf(parts, name);
-        if (run) return engine.change(run, () => run.batch.join(settings, rows));
+        if (run)
+          return engine.change(run, async () => {
+            const count = await run.batch.join(settings, rows);
+            // Not with new pages, because a flow that adds a page at a time would send a probe for each.
+            if (count === 0 && run.stopped()) run.setDue();
+            return count;
+          });
         await Promise.all(engine.endings);
         const batch = await store.create(name, settings, rows);
         engine.add(batch);

@@ -11,6 +11,8 @@ export interface Progress {
   failed: number;
   uncertain: number;
   waiting: number;
+  /** How many of them wait only because the response to their request was lost. */
+  reconciling: number;
   /** Rows that a reset dropped. */
   dropped: number;
   perMinute: number;
@@ -45,12 +47,22 @@ export type Pace = ReturnType<typeof createPace>;
 
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
-export function progressOf(batch: Batch, pace: Pace, paused: string | false, finished: boolean): Progress {
+/** `lost`: the pages whose response was lost. How long these take does not depend on the pace. */
+export function progressOf(
+  batch: Batch,
+  lost: Iterable<number>,
+  pace: Pace,
+  paused: string | false,
+  finished: boolean,
+): Progress {
   const { created, regenerated, fresh, failed, uncertain } = batch.counts;
   const done = created + regenerated + fresh + failed + uncertain;
   const rest = batch.total - done;
   const perMinute = pace.perMinute();
-  const left = rest === 0 || batch.dropped ? 0 : Math.round((rest * 60) / perMinute);
+  let reconciling = 0;
+  for (const page of lost) reconciling += batch.untold(page).length;
+  const ended = rest === 0 || batch.dropped;
+  const left = ended ? 0 : rest > reconciling ? Math.round((rest * 60) / perMinute) : undefined;
   return {
     batch: batch.name,
     total: batch.total,
@@ -61,6 +73,7 @@ export function progressOf(batch: Batch, pace: Pace, paused: string | false, fin
     failed,
     uncertain,
     waiting: batch.dropped ? 0 : rest,
+    reconciling: batch.dropped ? 0 : reconciling,
     dropped: batch.dropped ? rest : 0,
     perMinute: round(perMinute),
     ...(!paused && Number.isFinite(left) && { secondsLeft: left }),

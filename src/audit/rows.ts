@@ -83,7 +83,8 @@ function given(value: unknown, from: string): Iterable<unknown> {
   if (isObject(value) && Array.isArray(value.data)) return value.data;
   if (isObject(value) && value.url !== undefined) return [value];
   const allowed = "a URL, text with one URL per line, an array of URLs or of objects with url, or an object with url";
-  const actual = isObject(value) ? "an object without url" : show(value);
+  const names = isObject(value) ? Object.keys(value).join(", ") : "";
+  const actual = isObject(value) ? `an object without url${names && `; it has ${show(names)}`}` : show(value);
   throw new SeoError("SEO_INPUT", `pages must be ${allowed}; ${from} is ${actual}.`);
 }
 

@@ -38,7 +38,7 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
 
   function progress(): Progress {
     const reason = batch.paused ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message;
-    return progressOf(batch, pace, ended ? false : (reason ?? false), ended);
+    return progressOf(batch, run.lost, pace, ended ? false : (reason ?? false), ended);
   }
 
   function show(elsewhere = false, repeated = false): void {
@@ -52,6 +52,8 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     /** Jobs in work. */
     active: 0,
     planning: false,
+    /** The pages whose response was lost, as long as it is looked for. */
+    lost: new Set<number>(),
     /** The account could not go on, and a probe can be sent. At the beginning, because a deploy may have repaired it. */
     due: trouble !== undefined,
     /** A probe was asked for since the last one was sent. */

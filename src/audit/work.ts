@@ -51,18 +51,32 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     disk.saved();
   }
 
-  async function request({ batch }: Run, claim: Claim, hold: Hold): Promise<End> {
+  async function request(run: Run, claim: Claim, hold: Hold): Promise<End> {
+    const { batch } = run;
+    const { page } = claim;
     // What is looked for is not in flight.
-    if (claim.request.intent) hold.leave();
-    return sendRequest(requests, claim, {
-      permit: hold.regain,
-      lost: hold.leave,
-      async sending(sent) {
-        if (isClosed() || batch.dropped) throw cancelled;
-        await batch.sent(claim.page, sent);
-        disk.saved();
-      },
-    });
+    function lost(): void {
+      run.lost.add(page);
+      hold.leave();
+      run.changed();
+    }
+    if (claim.request.intent) lost();
+    try {
+      return await sendRequest(requests, claim, {
+        permit() {
+          run.lost.delete(page);
+          return hold.regain();
+        },
+        lost,
+        async sending(sent) {
+          if (isClosed() || batch.dropped) throw cancelled;
+          await batch.sent(page, sent);
+          disk.saved();
+        },
+      });
+    } finally {
+      run.lost.delete(page);
+    }
   }
 
   /** A probe ended. If it succeeded, the failures were the pages'. */

@@ -27,7 +27,17 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, quiet, unavailabl
   }
 
   const finished = (batch: string, counts: { created?: number; fresh?: number; failed?: number }) => {
-    const all = { created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0, waiting: 0, dropped: 0, ...counts };
+    const all = {
+      created: 0,
+      regenerated: 0,
+      fresh: 0,
+      failed: 0,
+      uncertain: 0,
+      waiting: 0,
+      reconciling: 0,
+      dropped: 0,
+      ...counts,
+    };
     const done = all.created + all.fresh + all.failed;
     return { batch, total: done, done, ...all, paused: false, finished: true };
   };

@@ -169,7 +169,7 @@ describe("The audit node", () => {
     assert.equal(typeof perMinute, "number");
     assert.deepEqual(figures, {
       ...{ batch: "spring", total: 3, done: 3, created: 2, regenerated: 0, fresh: 0, failed: 1, uncertain: 0 },
-      ...{ waiting: 0, dropped: 0, secondsLeft: 0, paused: false, finished: true },
+      ...{ waiting: 0, reconciling: 0, dropped: 0, secondsLeft: 0, paused: false, finished: true },
     });
     for (const { topic } of flow.of("progress")) assert.equal(topic, "spring");
     for (const key of Object.keys(other)) assert.ok(row.metadata?.includes(key), key);
@@ -210,7 +210,10 @@ describe("The audit node", () => {
     const bad: Record<string, [msg: object, message: RegExp, settings?: object]> = {
       "no payload": [{}, /^pages must be a URL, text with one URL per line, .*; msg\.payload is undefined\.$/],
       "a number": [{ payload: 7 }, /^pages must be .*; msg\.payload is 7\.$/],
-      "an object without url": [{ payload: { page: "x" } }, /; msg\.payload is an object without url\.$/],
+      "an object without url": [
+        { payload: { page: "x" } },
+        /; msg\.payload is an object without url; it has "page"\.$/,
+      ],
       "an empty list": [{ payload: [] }, /^The list of pages is empty: msg\.payload has no URL\.$/],
       "an empty text": [{ payload: " \n\n " }, /^The list of pages is empty/],
       "invalid parameters, all at once": [

@@ -12,7 +12,9 @@ describe("The status of an audit", () => {
     auditing: "__done__ of __total__",
     auditPaused: "paused at __done__ of __total__",
     audited: "__done__ pages done",
+    reconciling: "__count__ reconciling",
     summary: "__done__ succeeded, __failed__ failed",
+    status: "not allowed",
   };
   const translate = (key: string, values: Record<string, string>) =>
     String(texts[key.split(".").at(-1) ?? ""]).replace(/__(\w+)__/g, (_, name) => String(values[name]));
@@ -23,7 +25,7 @@ describe("The status of an audit", () => {
     );
   const idle: Progress = {
     ...{ batch: "a", total: 50_000, done: 0, created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 },
-    ...{ waiting: 50_000, dropped: 0, perMinute: 0, paused: false, finished: false },
+    ...{ waiting: 50_000, reconciling: 0, dropped: 0, perMinute: 0, paused: false, finished: false },
   };
   const half: Progress = { ...idle, done: 12_043, created: 12_043, waiting: 37_957, perMinute: 45.2 };
   const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
@@ -45,6 +47,15 @@ describe("The status of an audit", () => {
     is(yellow("paused at 12,043 of 60,000"));
     update({ ...half, done: 49_990, waiting: 10, perMinute: 60 });
     is(blue("49,990 of 60,000 · 10 s left"));
+  });
+
+  it("estimates no time while only lost responses are looked for", () => {
+    const { update } = open();
+    const rest = { ...half, done: 49_997, waiting: 3 };
+    update({ ...rest, reconciling: 2 });
+    is(blue("49,997 of 50,000 · 4 s left"));
+    update({ ...rest, reconciling: 3 });
+    is(blue("49,997 of 50,000 · 3 reconciling"));
   });
 
   it("says how a batch ended until another one goes on", () => {
@@ -100,7 +111,7 @@ describe("The status of an audit", () => {
     failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
     is(red("seo-reports.error.SEO_FORBIDDEN.status"));
     update({ ...half, paused: "5 pages in a row failed." });
-    is(red("seo-reports.error.SEO_FORBIDDEN.status"));
+    is(red("paused at 12,043 of 50,000 · not allowed"));
     update(half);
     is(blue("12,043 of 50,000 · 14 h left"));
     failed(new Trouble("disk", "Full."));

@@ -48,6 +48,14 @@ describe("The main parameter of an input", () => {
   });
 });
 
+describe("The URL of a page", () => {
+  it("is no number, such as the time of an Inject node", () =>
+    assert.throws(
+      () => validateInput(operations["seo-report-store"], { url: 1795318145000 }, { url: "msg.payload" }),
+      /^url must be text such as https:\/\/example\.com\/pricing, .*; msg\.payload is "1795318145000"\.$/,
+    ));
+});
+
 describe("The secrets of an input", () => {
   it("are its passwords", () =>
     assert.deepEqual(secretsOf(operations["seo-report-store"], { password: "a", url: "b", unknown: "c" }), ["a"]));

@@ -64,6 +64,7 @@ describe("A value", () => {
   it("is not sent if it is too long or has control characters, with the reason", () => {
     for (const [kind, longest] of [
       ["text", 8192],
+      ["url", 8192],
       ["secret", 8192],
       ["segment", 255],
     ] as const) {

@@ -66,6 +66,7 @@ describe("an audit", () => {
       failed: 0,
       uncertain: 0,
       waiting: 0,
+      reconciling: 0,
       dropped: 0,
       secondsLeft: 0,
       paused: false,
@@ -248,6 +249,38 @@ describe("an audit", () => {
       assert.equal(results.length, 20);
       assert.equal(errors.length, 1);
       assert.deepEqual(service.carriedOut.length, new Set(service.carriedOut).size);
+    });
+
+    it("probes at once if the same list comes again, but not with new pages", async () => {
+      let refuses = true;
+      let requests = 0;
+      const service = createFake({ fate: () => (++requests && refuses ? refused : "answered") });
+      const { add, errors, audit, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
+      await add(urls(20));
+      await until(() => errors.length === 1);
+      await add(urls(22));
+      await sleep(20);
+      assert.equal(requests, STREAK);
+      refuses = false;
+      await audit.pause();
+      await add(urls(22));
+      await sleep(20);
+      assert.equal(requests, STREAK);
+      await audit.resume();
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed], [17, 5]);
+    });
+
+    it("continues with the same list once the account can go on", async () => {
+      let refuses = true;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const { add, errors, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
+      await add(urls(20));
+      await until(() => errors.length === 1);
+      refuses = false;
+      await add(urls(20));
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed], [15, 5]);
     });
 
     it("tells failures that are the pages'", async () => {
@@ -466,6 +499,17 @@ describe("an audit", () => {
     await until(() => service.carriedOut.length === 2);
     assert.equal(service.looking(), 1);
     await audit.reset();
+  });
+
+  it("counts the pages whose response is looked for, and estimates no time for them", async () => {
+    const service = createFake({ latency: 100, fate: (page) => (page.endsWith("/1") ? "answered" : "lost") });
+    const { add, audit, finished } = open(folder, service, { share: 2 });
+    await add(urls(2));
+    await until(() => service.looking() === 1 && service.carriedOut.length === 2);
+    await sleep(20);
+    const [progress] = await audit.progress();
+    assert.deepEqual([progress?.waiting, progress?.reconciling, progress?.secondsLeft], [1, 1, undefined]);
+    assert.equal((await finished()).reconciling, 0);
   });
 
   it("saves a response that arrives while it is closed, and tells it later", async () => {
