@@ -107,7 +107,7 @@ export const phrases = {
     disk: "not saved, check disk and folder",
     damaged: "batch damaged, repair or reset",
     locked: "folder in use by another Node-RED",
-    server: "queue's server unreachable, waiting",
+    server: "queue's server unavailable, waiting",
     regenerated: "regenerated",
     fresh: "existing report returned",
     unchanged: "nothing to change",

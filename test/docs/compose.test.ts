@@ -11,17 +11,32 @@ interface Service {
   environment?: Record<string, string>;
   command?: string[];
   depends_on?: string[];
+  stop_grace_period?: string;
   ports?: string[];
   volumes: string[];
 }
 
 describe("docs/compose.yaml", () => {
-  const { services, volumes } = yaml.load(readFileSync(join(root, "docs/compose.yaml"), "utf8")) as {
+  const load = (file: string) => yaml.load(readFileSync(join(root, "docs", file), "utf8"));
+  const {
+    services,
+    volumes,
+    name: project,
+  } = load("compose.yaml") as {
+    name: string;
     services: Record<string, Service>;
     volumes: Record<string, null>;
   };
   const { peerDependencies, name } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const instances = Object.values(services).filter(({ build }) => build);
+
+  it("is another project than the single instance, which uses the same port and names", () => {
+    assert.notEqual(project, (load("compose/single.yaml") as { name: string }).name);
+  });
+
+  it("gives Node-RED time to close", () => {
+    for (const { stop_grace_period } of instances) assert.equal(stop_grace_period, "30s");
+  });
 
   it("runs two Node-RED instances, one Redis server and nothing else", () => {
     assert.deepEqual([Object.keys(services).length, instances.length], [3, 2]);

@@ -39,9 +39,18 @@ const words: [pattern: RegExp, reason: [string, Stage?]][] = [
   [/LOADING/, ["it is starting"]],
 ];
 
+/** What a server that responds cannot do, by the words of Redis and the codes of PostgreSQL. */
+const failing: [pattern: RegExp, reason: string][] = [
+  [/^OOM |^53200$/, "its memory is full"],
+  [/^MISCONF |^53100$/, "it cannot write to its disk"],
+  [/^53300$/, "it has too many connections"],
+];
+
 /** What a driver threw, as an error that names the server, but neither user nor password. */
-export function fromServer(cause: unknown, url: URL): SeoError {
-  if (cause instanceof SeoError) return cause;
+export function fromServer(thrown: unknown, url: URL): SeoError {
+  if (thrown instanceof SeoError) return thrown;
+  // A transaction of Redis fails with the error of its first command only in here.
+  const cause = Object(thrown).previousErrors?.[0] ?? thrown;
   const { message = "", code = "", name = "" } = Object(cause) as NodeJS.ErrnoException;
   const isRedis = url.protocol.startsWith("redis");
   const server = `The queue's server ${url.host}`;
@@ -61,6 +70,8 @@ export function fromServer(cause: unknown, url: URL): SeoError {
         : "its schema is of another version of BullMQ",
       "version",
     );
+  const [, problem] = failing.find(([pattern]) => pattern.test(message) || pattern.test(code)) ?? [];
+  if (problem) return new Trouble("server", `${server} reports an error: ${problem}.`, { stage: "unknown" });
   if (/CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
     return config(`TLS failed (${code || message.slice(0, 80)})`, "tls");
   const [why, stage = "connect"] = unreachable[code] ?? words.find(([pattern]) => pattern.test(message))?.[1] ?? [];

@@ -9,6 +9,7 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { root } from "../../../dev/nodered.js";
+import { fromServer } from "../../../src/audit/shared/faults.js";
 import { limitOf } from "../../../src/audit/shared/gate.js";
 import { checkClock } from "../../../src/audit/shared/postgres.js";
 import { createShared, testQueue } from "../../../src/audit/shared/shared.js";
@@ -107,6 +108,33 @@ describe("The queue that several machines share", function () {
     const why = `If its memory is full, the queue's server 127.0.0.1:${port} removes jobs`;
     assert.deepEqual(warnings, [`${why}, because its maxmemory-policy is allkeys-lru: set it to noeviction.`]);
     assert.deepEqual(printed, []);
+  });
+
+  it("says what a server that responds cannot do", async () => {
+    const [redis, postgres] = [new Redis(serverOf("Redis").url), new pg.Client(serverOf("PostgreSQL").url)];
+    await postgres.connect();
+    const replies = (text: string) => redis.eval(`return redis.error_reply(${JSON.stringify(text)})`, 0);
+    const raises = (code: string, text: string) =>
+      postgres.query(`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}', MESSAGE = '${text}'; END $$`);
+    const rows: [Engine, () => Promise<unknown>, reason: string][] = [
+      ["Redis", () => redis.set("a", "b"), "its memory is full"],
+      ["Redis", () => redis.multi().set("a", "b").exec(), "its memory is full"],
+      ["Redis", () => replies("MISCONF Errors writing to the AOF file: No space left"), "it cannot write to its disk"],
+      ["PostgreSQL", () => raises("53100", "could not extend file"), "it cannot write to its disk"],
+      ["PostgreSQL", () => raises("53200", "out of memory"), "its memory is full"],
+      ["PostgreSQL", () => raises("53300", "connection slots are reserved"), "it has too many connections"],
+    ];
+    await redis.config("SET", "maxmemory", "1");
+    for (const [engine, fails, reason] of rows) {
+      const { url, port } = serverOf(engine);
+      const error = await fails().catch((cause) => fromServer(cause, new URL(url)));
+      assert.ok(error instanceof SeoError);
+      assert.equal(error.code, "SEO_NETWORK");
+      assert.equal(error.message, `The queue's server 127.0.0.1:${port} reports an error: ${reason}.`);
+    }
+    await redis.config("SET", "maxmemory", "0");
+    redis.disconnect();
+    await postgres.end();
   });
 
   it("needs Redis 6.2", async () => {
