@@ -35,7 +35,7 @@ describe("an audit", () => {
     await remove();
   });
 
-  it("requests each page once, tells a result for each row, and leaves no files", async () => {
+  it("requests each page once, sends a result for each row, and leaves no files", async () => {
     const service = createFake({ latency: 1 });
     const { add, finished, results, progress } = open(folder, service);
     const pages = [
@@ -75,7 +75,7 @@ describe("an audit", () => {
     await until(() => readdirSync(join(folder, "node")).length === 0);
   });
 
-  it("rejects what is no list, and tells invalid rows at once", async () => {
+  it("rejects a value that is no list, and reports invalid rows at once", async () => {
     const service = createFake();
     const { add, finished, results } = open(folder, service);
     for (const pages of ["", " \n", [], 7, null, {}, undefined])
@@ -197,7 +197,7 @@ describe("an audit", () => {
       });
   });
 
-  describe("of an account that cannot go on", () => {
+  describe("of an account that cannot be used", () => {
     const refused = new SeoError("SEO_UNAUTHORIZED", "The service rejected the API key (401).", { attempts: 1 });
 
     it("pauses after five failures in a row, and probes with another page", async () => {
@@ -231,7 +231,7 @@ describe("an audit", () => {
       assert.deepEqual(service.carriedOut.length, new Set(service.carriedOut).size);
     });
 
-    it("tells failures that are the pages'", async () => {
+    it("reports failures that the pages caused", async () => {
       const bad = (page: string) => Number(page.split("/").at(-1)) % 3 > 0;
       const service = createFake({ fate: (page) => (bad(page) ? refused : "answered") });
       const { add, finished, errors } = open(folder, service, { share: 1 });
@@ -302,7 +302,7 @@ describe("an audit", () => {
       assert.deepEqual([created, failed, third.errors.length], [14, 6, 0]);
     });
 
-    it("pauses if the list of reports cannot be read, and tries again", async () => {
+    it("pauses if the list of reports cannot be read, and retries", async () => {
       const clock = createManualClock();
       let refuses = true;
       const service = createFake({
@@ -322,7 +322,7 @@ describe("an audit", () => {
       assert.equal(errors.length, 1);
     });
 
-    it("pauses if a report cannot be shown again, and tries again", async () => {
+    it("pauses if a report cannot be shown again, and retries", async () => {
       const clock = createManualClock();
       const service = createFake({ latency: 5 });
       const first = open(folder, service, {
@@ -388,7 +388,7 @@ describe("an audit", () => {
     assert.equal(service.carriedOut.length, 20);
   });
 
-  it("drops what waits on a reset, and begins afresh", async () => {
+  it("drops waiting pages on a reset, and starts over", async () => {
     const service = createFake({ latency: 20 });
     const { add, audit, finished, results, progress } = open(folder, service);
     await add(urls(50));
@@ -405,7 +405,7 @@ describe("an audit", () => {
     assert.deepEqual(await readdir(join(folder, "node")), []);
   });
 
-  it("sends nothing after a reset, also not what was lost", async () => {
+  it("sends nothing after a reset, not even lost results", async () => {
     const service = createFake({ latency: 30, fate: () => "resent" });
     const { add, audit, finished, results } = open(folder, service, { share: 1 });
     await add(urls(3));
@@ -425,7 +425,7 @@ describe("an audit", () => {
     await audit.reset();
   });
 
-  it("saves a response that arrives while it is closed, and tells it later", async () => {
+  it("saves a response that arrives while it closes, and sends it later", async () => {
     const service = createFake({ latency: 30, deaf: true });
     const first = open(folder, service, { share: 1 });
     await first.add(urls(2));
@@ -452,7 +452,7 @@ describe("an audit", () => {
     await audit.reset();
   });
 
-  it("tells failures in a row that are no streak, before it goes on and at the end", async () => {
+  it("sends failures in a row that are no streak, before it continues and at the end", async () => {
     const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
     const service = createFake({ fate: (page) => (/[1289]$/.test(page) ? refused : "answered") });
     const { add, finished, results } = open(folder, service, { share: 1 });
@@ -492,7 +492,7 @@ describe("an audit", () => {
     assert.equal((await second.finished()).created, 10);
   });
 
-  it("tells its progress at most every five seconds, and at the end", async () => {
+  it("sends its progress at most every five seconds, and at the end", async () => {
     const clock = createManualClock();
     const service = createFake({ latency: 20 });
     const { add, progress, results, finished } = open(folder, service, { clock, share: 1 });
@@ -510,7 +510,7 @@ describe("an audit", () => {
     assert.equal(progress.length, 3);
   });
 
-  it("removes what a process left that died while it replaced a batch", async () => {
+  it("removes the files of a process that died while it replaced a batch", async () => {
     const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
     const service = createFake({ fate: (page) => (page.endsWith("1") ? refused : "answered"), latency: 50 });
     const first = open(folder, service);
@@ -528,7 +528,7 @@ describe("an audit", () => {
     assert.deepEqual(readdirSync(join(folder, "node")), ["2-default"]);
   });
 
-  it("tells a result again whose delivery nobody saw, and remembers the reports that it got", async () => {
+  it("repeats a result whose delivery is not certain, and keeps the reports that it got", async () => {
     const service = createFake({ latency: 20 });
     const first = open(folder, service, { share: 1 });
     await first.add(urls(6));
@@ -547,7 +547,7 @@ describe("an audit", () => {
     assert.equal(service.carriedOut.length, 6);
   });
 
-  it("goes on after a deploy, and is removed with its node", async () => {
+  it("continues after a deploy, and is removed with its node", async () => {
     const service = createFake({ latency: 30 });
     const first = open(folder, service);
     await first.add(urls(30));

@@ -10,7 +10,7 @@ import { createFolder, urls } from "./fake.js";
 const json = (value: unknown) => answer(200, JSON.stringify(value));
 
 describe("an audit's slots and the client's", () => {
-  it("do not wait for each other when a request is resent while the service asks for a pause", async () => {
+  it("do not wait for each other if a request is retried during a pause of the service", async () => {
     const { folder, remove } = await createFolder();
     const reports: { id: number; url: string }[] = [];
     /** Requests that wait for their 429 until the lost one is to be resent. */
