@@ -82,7 +82,7 @@ export type Stage =
 interface Facts {
   /** The HTTP status, if there was a response. */
   statusCode?: number | undefined;
-  /** Seconds that the service asked to wait. */
+  /** Seconds to wait, as the service returned them. */
   retryAfter?: number | undefined;
   /** Requests that were sent. */
   attempts?: number | undefined;
@@ -151,7 +151,7 @@ const connectTimeout: Fault = ["SEO_TIMEOUT", "timed out while connecting", { st
 const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", ...notSent }];
 const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
 
-/** The error codes of undici and Node, and what each means: whether the request was sent, and whether to try again. */
+/** The error codes of undici and Node, and what each means: whether the request was sent, and whether to retry. */
 const faults = new Map<unknown, Fault>(
   Object.entries({
     ECONNREFUSED: ["SEO_NETWORK", "connection refused", { stage: "connect", ...notSent }],

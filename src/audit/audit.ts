@@ -32,7 +32,7 @@ const MINUTE = 60_000;
 /** A server that cannot be reached was waited for already. */
 const SOON = 1000;
 
-/** The batches of one node. If the place where they are kept cannot be opened, that is tried again, every minute for files. */
+/** The batches of one node. If the place where they are kept cannot be opened, this is retried, every minute for files. */
 export function createAudit({ open, clock = realClock, ...surroundings }: AuditOptions) {
   const { failed } = surroundings;
   let closed = false;
@@ -167,7 +167,7 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
         return runs.length + batches.length;
       }),
 
-    /** Drops what waits. What is in flight is told. */
+    /** Drops waiting pages. The result of a page in flight is still sent. */
     reset: (name?: string) =>
       inTurn(async (parts) => {
         const runs = runsOf(parts, name);
@@ -179,7 +179,7 @@ export function createAudit({ open, clock = realClock, ...surroundings }: AuditO
     /** How far each batch is that is not finished. */
     progress: async (): Promise<Progress[]> => runsOf(await opened).map((run) => run.progress()),
 
-    /** Ends everything at once. The next audit goes on. */
+    /** Ends everything at once. The next audit continues. */
     async close(): Promise<void> {
       closed = true;
       cancel();

@@ -1,6 +1,6 @@
 /** A job's slot. It has one while its request is in flight. */
 export interface Hold {
-  /** Nothing is in flight any more, and the job goes on. */
+  /** Nothing is in flight any more, and the job continues. */
   leave(): void;
   /** Waits for a slot again. */
   regain(): Promise<void>;
@@ -36,7 +36,7 @@ export function createSlots(count: number, freed: () => void) {
           freed();
         },
 
-        /** Those that go on come before those that begin. */
+        /** Jobs that continue come before new ones. */
         async regain() {
           if (inFlight) return;
           if (free > 0) free--;
@@ -52,7 +52,7 @@ export function createSlots(count: number, freed: () => void) {
       };
     },
 
-    /** Lets those that wait go on, because nothing is sent any more. */
+    /** Lets waiting jobs continue, because nothing is sent any more. */
     close(): void {
       for (const next of waiting.splice(0)) next();
     },
