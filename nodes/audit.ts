@@ -21,7 +21,7 @@ const FOLDER = "seo-reports";
 
 const controls = ["pause", "resume", "retry", "reset"] as const;
 
-/** What a message tells a batch by a property of its own, as Node-RED's own nodes have it. The http request node adds `retry: 0`. */
+/** How a message controls a batch: by a property, as in Node-RED's own nodes. The http request node adds `retry: 0`. */
 const controlIn = (msg: Message) =>
   controls.find((name) => msg[name] !== undefined && msg[name] !== false && msg[name] !== 0);
 
@@ -84,7 +84,7 @@ export function registerAudit(RED: NodeAPI): void {
       }
     }
 
-    /** Opens the audit, which goes on with what an earlier process left. Its modules are loaded here. */
+    /** Opens the audit, which continues the batches of an earlier process. Its modules are loaded here. */
     async function load() {
       if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
       resolved(config.folder, "folder");

@@ -65,7 +65,7 @@ export function createProgress(RED: NodeAPI, node: Node) {
 
   return {
     update(progress: Progress): void {
-      // A finished batch is shown until another one goes on.
+      // A finished batch is shown until another one continues.
       for (const [name, { finished }] of batches) if (finished) batches.delete(name);
       batches.set(progress.batch, progress);
       if (progress.paused === false) for (const name of ["", progress.batch]) errors.delete(name);

@@ -59,7 +59,7 @@ const NO_FAULT: Fault = (perform) => perform();
 const PAGE_ERROR: Reply = { status: 500, body: { message: "The page could not be fetched: connection timed out." } };
 
 /**
- * Fails `percent` of the requests and of the pages. Nothing is random: the n-th identical request meets the same fault
+ * Fails `percent` of the requests and of the pages. Nothing is random: the n-th identical request fails in the same way
  * in every run, and so does every request to create or regenerate the report of the same page.
  */
 export function createFaults(percent: number) {

@@ -71,7 +71,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {
-      // If the client is gone, no response is needed; anything else is a fault of the sandbox itself.
+      // If the client is gone, no response is needed; anything else is an error in the sandbox itself.
       if (!response.destroyed) send(response, { status: 500, body: { message: String(error) } });
     });
   });

@@ -1,4 +1,4 @@
-/** A web page's address, as far as it tells two pages apart. */
+/** A web page's address, as far as it distinguishes two pages. */
 export interface Address {
   /** Equal for two texts that mean the same page. */
   key: string;

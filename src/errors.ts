@@ -1,12 +1,12 @@
 /** Every error code, with its status (condition first, at most 40 characters) and its meaning. */
 export const codes = {
   SEO_CONFIG: {
-    status: "SEO service not configured",
-    help: "The SEO service node is missing or incomplete: no base URL, no API key, an environment variable that is not set, or an invalid value.",
+    status: "configuration missing or invalid",
+    help: "The SEO service, the SEO queue or another setting of the node is missing or invalid. Examples: no API key, an environment variable that is not set, a package that is not installed.",
   },
   SEO_INPUT: {
     status: "invalid input",
-    help: "A parameter or the message is invalid. If attempts is 0, no request was sent.",
+    help: "A parameter or the message is invalid, or a folder or context store cannot be used. If attempts is 0, no request was sent.",
   },
   SEO_UNAUTHORIZED: {
     status: "invalid API key",
@@ -34,11 +34,11 @@ export const codes = {
   },
   SEO_NETWORK: {
     status: "connection failed",
-    help: "The service could not be reached, or the connection was lost. Possible causes: DNS, the network, TLS or a proxy.",
+    help: "The service, or the server of an SEO queue, could not be reached, or the connection was lost. Possible causes: DNS, the network, TLS or a proxy.",
   },
   SEO_TIMEOUT: {
     status: "timed out",
-    help: "The request timed out. If uncertain is true, check whether it took effect before you send it again.",
+    help: "The request timed out. If uncertain is true, check whether it took effect before you resend it.",
   },
   SEO_RESPONSE: {
     status: "unexpected response, check base URL",
@@ -82,7 +82,7 @@ export type Stage =
 interface Facts {
   /** The HTTP status, if there was a response. */
   statusCode?: number | undefined;
-  /** Seconds that the service asked to wait. */
+  /** Seconds to wait, as the service returned them. */
   retryAfter?: number | undefined;
   /** Requests that were sent. */
   attempts?: number | undefined;
@@ -151,7 +151,7 @@ const connectTimeout: Fault = ["SEO_TIMEOUT", "timed out while connecting", { st
 const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", ...notSent }];
 const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
 
-/** The error codes of undici and Node, and what each means: whether the request was sent, and whether to try again. */
+/** The error codes of undici and Node, and what each means: whether the request was sent, and whether to retry. */
 const faults = new Map<unknown, Fault>(
   Object.entries({
     ECONNREFUSED: ["SEO_NETWORK", "connection refused", { stage: "connect", ...notSent }],

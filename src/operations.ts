@@ -474,7 +474,8 @@ const unsent = ({ place: _, ...param }: Param): Param => param;
 export const audit: NodeType = {
   title: "audit pages",
   help: "Creates or regenerates a report for each page in a list, and resumes automatically after a restart.",
-  returns: "The page's report, or null if none was received.",
+  returns:
+    "The page's report, or null if none was received. Failed and uncertain pages are also sent here, with `msg.seo.error`, and not to Catch nodes.",
   record: "report",
   color: REPORT,
   outputs: [
@@ -482,8 +483,8 @@ export const audit: NodeType = {
     {
       label: "progress",
       payload: [
-          ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting"],
-          ...["reconciling", "dropped", "perMinute", "secondsLeft", "paused", "finished", "repeated"],
+        ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting"],
+        ...["reconciling", "dropped", "perMinute", "secondsLeft", "paused", "finished", "repeated"],
       ],
     },
   ],

@@ -74,7 +74,7 @@ function shapeOf(answer: Answered): Shape {
 /**
  * Reads a list to its end, or to `limit` records (0: no limit). `get` sends the user's query with `extra` added.
  * Once the number of pages is known, up to `ahead` of them are requested before they are needed; they come out in order.
- * With `ahead` 0, a page is requested only when it is asked for.
+ * With `ahead` 0, a page is requested only when it is needed.
  * A record whose ID came before is dropped: rows shift while a list is read.
  */
 export async function* readPages<A extends Answered>(
@@ -82,7 +82,7 @@ export async function* readPages<A extends Answered>(
   { id = "id", limit = 0, ahead = 0 }: { id?: string; limit?: number; ahead?: number } = {},
 ): AsyncGenerator<Page<A>> {
   const seen = new Set<string>();
-  // Records of a list without IDs cannot be told apart: all of them come out.
+  // Records without IDs cannot be distinguished: all of them are returned.
   let identified = true;
   const isNew = (record: unknown) => !identified || !seen.has(idOf(record, id));
   const requested: Promise<A>[] = [];
@@ -116,7 +116,7 @@ export async function* readPages<A extends Answered>(
     });
     const follows = (fresh.length > 0 || advances) && (known ? page < pages : (more ?? true));
     const full = count >= most;
-    // If the response does not say whether more follows, only the next page does; one that cannot be had may hold some.
+    // If the response does not say whether more follows, only the next page does. If it fails, it may hold some.
     const beyond = async () => {
       if (!follows || known || more) return follows;
       return get({ page: String(page + 1) })

@@ -21,7 +21,7 @@ export type Input<O extends Operation> = {
   [Name in keyof (typeof operations)[O]["params"]]?: string | number | boolean | undefined;
 };
 
-/** The settings of an SEO service node. A setting that is absent has the value of a new node. */
+/** The settings of an SEO service node. A missing setting has the value of a new node. */
 export interface ClientOptions {
   /** URL of the service, without /api/v1. */
   baseUrl: string;
@@ -79,7 +79,7 @@ export interface Client {
   close(): Promise<void>;
 }
 
-/** A lookup waits on a timer that lets the process end. Node-RED goes on because of its server; a script needs this. */
+/** A lookup waits on a timer that lets the process end. Node-RED keeps running because of its server; a script needs this. */
 async function keepAlive<Value>(work: () => Promise<Value>): Promise<Value> {
   const alive = setInterval(() => {}, 60_000);
   return work().finally(() => clearInterval(alive));

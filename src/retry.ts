@@ -1,6 +1,6 @@
 import type { SeoError } from "./errors.js";
 
-/** Seconds that a request waits at most because the service asked for it (docs/decisions/long-waits.md). */
+/** The longest wait, in seconds, that the service can impose on a request (docs/decisions/long-waits.md). */
 export const LONGEST_WAIT = 300;
 
 const FIRST_BACKOFF = 500;
@@ -18,7 +18,7 @@ export interface Decision {
 const backoff = (attempts: number, random: () => number) =>
   random() * Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1));
 
-/** Decides whether and when to try again after `attempts`, of which `retries` can follow the first. */
+/** Decides whether and when to retry after `attempts`, of which `retries` can follow the first. */
 export function decide(
   { code, details: { transient, uncertain, retryAfter } }: Pick<SeoError, "code" | "details">,
   { attempts, retries, idempotent }: { attempts: number; retries: number; idempotent: boolean },

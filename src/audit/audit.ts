@@ -46,7 +46,7 @@ const MINUTE = 60_000;
 /** A server that cannot be reached was waited for already. */
 const SOON = 1000;
 
-/** The batches of one node. If the place where they are kept cannot be opened, that is tried again, every minute for files. */
+/** The batches of one node. If the place where they are kept cannot be opened, this is retried, every minute for files. */
 export function createAudit({ open, connect, clock = realClock, ...surroundings }: AuditOptions) {
   const { failed, recovered } = surroundings;
   let closed = false;
@@ -196,7 +196,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         return count;
       }),
 
-    /** Drops what waits. What is in flight is told. */
+    /** Drops waiting pages. The result of a page in flight is still sent. */
     reset: (name?: string) =>
       inTurn(async (parts) => {
         const runs = runsOf(parts, name);
@@ -208,7 +208,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     /** How far each batch is that is not finished. */
     progress: async (): Promise<Progress[]> => runsOf(await opened).map((run) => run.progress()),
 
-    /** Ends everything at once. The next audit goes on. */
+    /** Ends everything at once. The next audit continues. */
     async close(): Promise<void> {
       closed = true;
       cancel();

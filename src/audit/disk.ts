@@ -61,7 +61,7 @@ export function createDisk(
       told = false;
     },
 
-    /** Reads or writes, again until it succeeds. Rejects with SEO_CANCELLED once this is closed. */
+    /** Reads or writes, and retries until it succeeds. Rejects with SEO_CANCELLED once this is closed. */
     async keep<Value>(work: () => Promise<Value>): Promise<Value> {
       for (;;) {
         try {

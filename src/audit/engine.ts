@@ -14,9 +14,9 @@ export interface Surroundings extends Omit<Tools, "disk" | "isClosed"> {
   /** So many requests are in flight at most. */
   share: number;
   clock: Clock;
-  /** `elsewhere`: another machine tells that the batch is finished. */
+  /** `elsewhere`: another machine sends the final progress. */
   progress(progress: Progress, elsewhere: boolean): void;
-  /** Something that a person has to see; it is told once. */
+  /** An error that a person must see; it is reported once. */
   failed(error: SeoError, batch?: string): void;
   /** The jobs can be kept again. */
   recovered?(): void;
@@ -51,7 +51,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
   function fail(run: Run, cause: unknown): void {
     if (closed || cause === taken) return;
     if (cause instanceof Trouble) disk.stall(cause);
-    else if (!(cause instanceof SeoError)) run.stop(new SeoError("SEO_INPUT", `The batch cannot go on: ${cause}`));
+    else if (!(cause instanceof SeoError)) run.stop(new SeoError("SEO_INPUT", `The batch cannot continue: ${cause}`));
     else if (cause.code !== "SEO_CANCELLED") run.stop(cause);
     // The service was closed, and this engine will be.
     else if (!run.batch.dropped) closed = true;
@@ -187,7 +187,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
       return run;
     },
 
-    /** Changes a batch, which is not finished before, and goes on with it. */
+    /** Changes a batch, which is not finished before, and continues it. */
     async change<Value>(run: Run, how: () => Promise<Value>): Promise<Value> {
       run.active++;
       try {

@@ -21,7 +21,7 @@ const locks = new Map<string, Shared>();
 /** Folders of nodes that are open. After a deploy the next node waits for the one before. */
 const inUse = new Map<string, Promise<void>>();
 
-/** So much must fit on the disk before the work goes on. */
+/** So much must fit on the disk before the work continues. */
 const ROOM = 64 * 1024;
 const BATCH = /^(\d+)-([a-z0-9-]*)(\.finished)?$/;
 

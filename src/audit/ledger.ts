@@ -75,7 +75,7 @@ export function createLedger(pages: Pages) {
   function tell(row: number): void {
     const page = pages.pageOf(row);
     const entry = ended.get(page);
-    if (!entry) throw new Error("the row is told before it ended");
+    if (!entry) throw new Error("the result was sent before the page ended");
     pages.set(row, entry.ended);
     if (untold(page).length > 0) return;
     ended.delete(page);

@@ -10,7 +10,7 @@ interface Holder {
   /** Processes of the same place can see each other: on Linux the same boot and PID namespace, elsewhere the same host. */
   place: string;
   pid: number;
-  /** Tells a process from an earlier one with the same ID; blank where that is not known. */
+  /** Distinguishes a process from an earlier one with the same ID; blank where that is not known. */
   started: string;
   host: string;
 }

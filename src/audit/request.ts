@@ -4,7 +4,7 @@ import { type Requests, toJSON } from "./requests.js";
 import type { Claim, Ended, Sent } from "./store.js";
 import { Trouble } from "./trouble.js";
 
-/** What happens to a request on its way. */
+/** What happens to a request until its outcome is known. */
 interface Hooks {
   /** It waits to be sent, also once more after its response was lost. */
   permit(): Promise<void>;

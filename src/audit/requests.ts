@@ -32,7 +32,7 @@ export interface SendOptions {
 export interface Gate {
   /** Resolves when a request can be sent. */
   permit(): Promise<void>;
-  /** The service asked for a pause of so many milliseconds. */
+  /** The service requires a pause of so many milliseconds. */
   paused(ms: number): void;
 }
 

@@ -56,7 +56,7 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     lost: new Set<number>(),
     /** The account could not go on, and a probe can be sent. At the beginning, because a deploy may have repaired it. */
     due: trouble !== undefined,
-    /** A probe was asked for since the last one was sent. */
+    /** A probe was requested since the last one was sent. */
     asked: false,
     /** The page that is the probe. `again`: it is one of the failures, because no other page is left. */
     probe: undefined as { page: number; again: boolean } | undefined,

@@ -1,6 +1,6 @@
 /** A job's slot. It has one while its request is in flight. */
 export interface Hold {
-  /** Nothing is in flight any more, and the job goes on. */
+  /** Nothing is in flight any more, and the job continues. */
   leave(): void;
   /** Waits for a slot again. */
   regain(): Promise<void>;
@@ -45,7 +45,7 @@ export function createSlots(count: number, freed: () => void) {
           freed();
         },
 
-        /** Those that go on come before those that begin. */
+        /** Jobs that continue come before new ones. */
         async regain() {
           if (inFlight) return;
           await new Promise<void>((resolve) => {
@@ -67,7 +67,7 @@ export function createSlots(count: number, freed: () => void) {
       };
     },
 
-    /** Lets those that wait go on, because nothing is sent any more. */
+    /** Lets waiting jobs continue, because nothing is sent any more. */
     close(): void {
       free = Number.POSITIVE_INFINITY;
       serve();

@@ -55,7 +55,7 @@ export const undecided = (records: Json[]): Finding => ({
   candidates: records.slice(-MOST_CANDIDATES).map(({ id, url, created_at }) => ({ id, url, created_at })),
 });
 
-/** The report in the shape of a store's response, with the privacy that was requested. */
+/** The report in the shape of the response to a create request, with the privacy that was requested. */
 async function present({ request }: Requests, { lookup, input }: Entry, record: Json, listed: Response | undefined) {
   const reportId = idOf(record);
   const { privacy, password } = input;
@@ -116,7 +116,7 @@ export async function lookInList(
 }
 
 /**
- * Shows the report of an update: it was carried out if its date moved, from the known one or past the time of sending in the
+ * Shows the report of an update: it took effect if its date moved, from the known one or past the time of sending in the
  * service's clock. The clock by itself proves little: it can be another server's, and a date can lack its time zone.
  */
 export async function lookAtReport(

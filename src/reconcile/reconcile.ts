@@ -39,14 +39,14 @@ export interface Clock {
 /** A lost response that is looked for. */
 interface Search {
   entry: Entry;
-  /** The newest report before the last look: the next one reads only what came since. The deciding look reads everything. */
+  /** The newest report before the last look: the next one reads only newer reports. The deciding look reads everything. */
   seen: Watermark | undefined;
   /** When to look, soonest first; the last look decides. */
   due: number[];
   again: boolean;
   looks: number;
   failures: number;
-  /** A look is under way. */
+  /** A look is in progress. */
   looking: boolean;
   resolve(outcome: Outcome): void;
 }
@@ -56,7 +56,7 @@ type Read = (list: string) => Promise<Reading>;
 const SECOND = 1000;
 /** When to look, after a response was lost. */
 const LOOKS = [5, 15, 30, 60, 120].map((seconds) => seconds * SECOND);
-/** An application that has answered no longer works on the request. */
+/** An application that has responded no longer works on the request. */
 const AFTER_ANSWER = 2 * SECOND;
 /** How often a deciding look that failed or was put off is repeated. */
 const MOST_FAILURES = 5;
@@ -104,7 +104,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
       search.due.shift();
       const reconciled = { looks: search.looks, after: Math.round(now() - entry.sentAt) };
       if (finding?.was === "carried out") resolve({ ...finding, reconciled });
-      // What was rejected is not sent again: its error need not wait.
+      // A rejected request is not retried: its error need not wait.
       else if (finding?.was === "put off" && again) repeat(finding.until);
       else if (finding) resolve(finding.was === "undecided" ? finding : { was: "not carried out", again });
     } catch {

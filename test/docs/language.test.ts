@@ -31,21 +31,39 @@ const replaced: [words: RegExp, instead: string][] = [
   [/\bcanvas(es)?\b/gi, "workspace"],
   [/\bif not sent\b/gi, "service default"],
   [/\b(catalogue|licence|colour|behaviour)s?\b/gi, "US English: catalog, license, color, behavior"],
+  [/\bcancell(ed|ing|able)\b/gi, "US English: canceled, canceling, cancelable"],
   [/\d \d{3}\b|\d %/g, "1,000 and 98.7%"],
 ];
 
-/** What people read: our documents, and the built English catalog and help. */
+/** The files in a folder whose names end like this. */
+const filesIn = (folder: string, end: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(end))
+    .map((path) => join(folder, path));
+
+/** What people read: our documents, the built English catalog and help, the examples' descriptions and the tests' titles. */
 const files = [
   "README.md",
   "CONTRIBUTING.md",
   "SECURITY.md",
   "CHANGELOG.md",
-  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".md"))
-    .map((path) => join("docs", path)),
+  ...filesIn("docs", ".md"),
+  ...filesIn(".github", ".md"),
+  ...filesIn(".github/ISSUE_TEMPLATE", ".yml"),
+  "examples/README.md",
+  ...filesIn("examples", ".json"),
+  ...filesIn("test", ".ts"),
   "dist/nodes/locales/en-US/seo-reports.json",
   "dist/nodes/locales/en-US/seo-reports.html",
 ];
+
+/** The part of a file that is prose, with the line breaks of the rest. */
+function readable(file: string): string {
+  const text = readFileSync(join(root, file), "utf8");
+  if (file.endsWith(".ts")) return text.replace(/^(?!.*\b(it|describe)\(["`]).*|(?<=["`]),.*$|`/gm, "");
+  if (!file.startsWith("examples") || file.endsWith(".md")) return text;
+  return (JSON.parse(text) as { info?: string }[]).map(({ info = "" }) => info).join("\n");
+}
 
 /** Blanks out code, link targets and catalog keys, and keeps the line breaks. */
 const prose = (text: string) =>
@@ -57,7 +75,7 @@ const prose = (text: string) =>
 describe("The language", () => {
   for (const file of files)
     it(`${file} keeps to the glossary`, () => {
-      const found = prose(readFileSync(join(root, file), "utf8"))
+      const found = prose(readable(file))
         .split("\n")
         .flatMap((line, index) =>
           replaced.flatMap(([words, instead]) =>

@@ -76,7 +76,7 @@ describe("The notes of a release", () => {
     assert.match(releaseNotes("v1.0.0", read("CHANGELOG.md"), "1.0.0"), /^### Added\n\n- SEO service node/);
   });
 
-  it("are refused if the tag, the package and the CHANGELOG do not have the same version", () => {
+  it("are rejected if the tag, the package and the CHANGELOG do not have the same version", () => {
     assert.throws(() => releaseNotes("v1.2.1", changelog, "1.2.0"), /The tag is v1\.2\.1/);
     assert.throws(() => releaseNotes("v1.3.0", changelog, "1.3.0"), /no section \[1\.3\.0\]/);
   });

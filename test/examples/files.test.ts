@@ -77,7 +77,7 @@ describe("the files of the examples", () => {
     );
   });
 
-  it("share one service node and no other ID", () => {
+  it("share one SEO service node and no other ID", () => {
     const all = examples.flatMap(([, nodes]) => nodes);
     const ids = all.filter(({ id }) => id !== SERVICE).map(({ id }) => id);
     assert.deepEqual(

@@ -83,7 +83,7 @@ describeExample("13 - E-mail report", ({ up, standIn, deploy, press, red, quiet,
     assert.ok(html.split("&lt;script&gt;alert(&quot;1&quot;)").length >= 4, html);
   });
 
-  it("asks for the newest reports of the project", async () => {
+  it("lists the newest reports of the project", async () => {
     const { url, requests } = await up({ reports: 120 });
     await deploy(url, { ...settings(), tab: { ...settings().tab, PROJECT: "example.com" } });
     const { subject, html } = await mail();

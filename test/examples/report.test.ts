@@ -9,7 +9,7 @@ describeExample("01 - First report", ({ up, deploy, press, quiet, unavailable })
     return ((await response.json()) as { data: object }).data;
   }
 
-  it("stores, lists, shows, updates and deletes", async () => {
+  it("creates, lists, shows, updates and deletes a report", async () => {
     const sandbox = await up({ reports: 12 });
     await deploy(sandbox.url);
     assert.deepEqual(await press("store a page"), { result: [await record(sandbox, 13)] });

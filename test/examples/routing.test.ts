@@ -57,7 +57,7 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quie
     quiet();
   });
 
-  it("waits as long as the service asks for", async () => {
+  it("waits for the time that the service returned", async () => {
     await deploy((await standIn(tooMany)).url);
     await red().inject("store a page");
     await red().outputs(({ open }) => open.wait === 1, { except: ["wait"] });

@@ -144,11 +144,11 @@ describeExample("14 - AI summary", ({ up, standIn, deploy, press, red, quiet, un
     assert.deepEqual([Object.keys(outputs), other.asked], [["no summary"], []]);
   });
 
-  it("shows a stand-in text, and sends nothing, if no key is set", async () => {
+  it("shows a sample text, and sends nothing, if no key is set", async () => {
     const one = await ai();
     await deploy((await up()).url, { env: { AI_API_KEY: "" }, tab: { AI_URL: one.url } });
     const { summary: [text] = [], ...rest } = await press("Mondays");
-    assert.match(String(text), /^This is a stand-in text\. Set the environment variable AI_API_KEY/);
+    assert.match(String(text), /^This is a sample text\. Set the environment variable AI_API_KEY/);
     assert.deepEqual([rest, one.asked], [{}, []]);
     assert.match(await page(), /Written by nobody on/);
     quiet();

@@ -63,7 +63,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     quiet();
   });
 
-  it("stores every row of the sample", async () => {
+  it("creates a report for every row of the sample", async () => {
     const { url, reports } = await up({ reports: 0 });
     copyFileSync(join(root, "examples/urls.csv"), file("urls.csv"));
     rmSync(file("results.csv"), { force: true });

@@ -58,7 +58,7 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, quiet, unavailable 
     quiet();
   });
 
-  it("goes on after a report that cannot be regenerated", async () => {
+  it("continues after a report that cannot be regenerated", async () => {
     const score = (id: number) => ({ id, url: `${id}.example`, score: 90 - id, result: "good" });
     const service = await standIn(({ method, path }) =>
       method === "GET"

@@ -93,7 +93,7 @@ describe("The audit node", () => {
     return error;
   }
 
-  describe("takes", () => {
+  describe("accepts", () => {
     const lists: Record<string, [payload: unknown, inputs: unknown[]]> = {
       "a URL": ["https://example.com/a", ["https://example.com/a"]],
       "text with one URL per line": ["example.com/a\r\n\n  example.com/b  ", ["example.com/a", "example.com/b"]],
@@ -283,7 +283,7 @@ describe("The audit node", () => {
     );
   });
 
-  it("sends a row that Node-RED cannot clone to Catch nodes, and goes on", async () => {
+  it("sends a row that Node-RED cannot clone to Catch nodes, and continues", async () => {
     const { util } = nodeRedModule<{ util: { cloneMessage(msg: { seo?: Result["seo"] }): object } }>("@node-red/util");
     const { cloneMessage } = util;
     closing.push(() => Object.assign(util, { cloneMessage }));
@@ -353,7 +353,7 @@ describe("The audit node", () => {
       assert.equal(ring(), "green");
     });
 
-    it("is about a property that is false: none", async () => {
+    it("does nothing if its property is false", async () => {
       await run();
       await succeed({ payload: urls(2), reset: false, pause: undefined, retry: 0 });
       await finished();
@@ -387,7 +387,7 @@ describe("The audit node", () => {
     });
   });
 
-  describe("if the account cannot go on,", () => {
+  describe("if the account cannot be used,", () => {
     let account: Account;
     let fate: Fate;
 
@@ -400,7 +400,7 @@ describe("The audit node", () => {
       await flow.until(() => flow.of("caught").length > 0);
     });
 
-    it("reports one error, keeps all pages, and goes on after msg.resume", async () => {
+    it("reports one error, keeps all pages, and continues after msg.resume", async () => {
       const [caught] = flow.of("caught");
       const { seo, topic } = caught as unknown as {
         seo: { error: { code: string; message: string }; batch: string };
@@ -421,7 +421,7 @@ describe("The audit node", () => {
       assert.equal(flow.of("caught").length, 1);
     });
 
-    it("goes on after the deploy that repairs it", async () => {
+    it("continues after the deploy that repairs it", async () => {
       fate = "answered";
       await flow.deploy(nodes({ name: "other" }, account.url));
       const end = await finished();
@@ -466,7 +466,7 @@ describe("The audit node", () => {
       assert.equal(existsSync(folder), false);
     });
 
-    it("a folder that another process holds", async () => {
+    it("a folder that another process uses", async () => {
       const lock = new URL("../../src/audit/lock.js", import.meta.url).href;
       const code = `import { lockFolder } from ${JSON.stringify(lock)};
         await lockFolder(${JSON.stringify(folder)}, () => {});
@@ -525,7 +525,7 @@ describe("The audit node", () => {
     };
     const kept = () => existsSync(join(folder, "audit"));
 
-    it("goes on by itself", async () => {
+    it("continues by itself", async () => {
       await start();
       await flow.deploy(nodes({ name: "other" }));
       await flow.until(() => results().length > 8);

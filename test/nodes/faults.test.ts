@@ -146,7 +146,7 @@ const withLooks = (behave: Behaviour, carriedOut: boolean): Behaviour => {
   };
 };
 
-describe("Every lost response of a service node with a reconcile time", () => {
+describe("Every lost response of an SEO service node with a reconcile time", () => {
   const table = Object.entries(scenarios(other.url)).filter(
     ([, { acted, unseen, server }]) => acted && !unseen && !Object(server).connected,
   );
@@ -190,7 +190,7 @@ describe("Every lost response of a service node with a reconcile time", () => {
   });
 
   for (const [i, { name, scenario, one, carriedOut }] of all.entries())
-    it(`is found out: ${name}, ${one.type}, ${carriedOut ? "carried out" : "not carried out"}`, () => {
+    it(`is found out: ${name}, ${one.type}, ${carriedOut ? "took effect" : "had no effect"}`, () => {
       const { outcome, server } = ends[i] as (typeof ends)[number];
       const { code, statusCode, uncertain, attempts, requests } = observed(outcome, one, server);
       // The service itself rejected the page, and would again.

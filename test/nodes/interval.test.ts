@@ -110,7 +110,7 @@ describe("The interval of the changes node", () => {
     await asked(4);
   });
 
-  it("goes on after an error, which goes to Catch nodes with the run's message", async () => {
+  it("continues after an error, which goes to Catch nodes with the run's message", async () => {
     lists.options.reply = ({ nth }) => (nth === 2 ? { status: 500, body: { message: "Broken." } } : undefined);
     flow = await startFlow(nodes({ interval: "5" }));
     const [caught] = await flow.take("caught", 1);

@@ -89,7 +89,7 @@ describe("The output “issues”", () => {
       assert.equal(suite.flow.statuses("list").at(-1)?.fill, "grey");
     });
 
-    it("sends what came before a page that fails, without a count", async () => {
+    it("sends the issues before a page that fails, without a count", async () => {
       suite.flow = await list();
       serve({
         all: reports(150).map((one) => checked(one, { title: false })),

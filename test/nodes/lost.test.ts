@@ -78,7 +78,7 @@ describe("A node whose response is lost", () => {
   });
 });
 
-describe("Two hundred stores through nginx, which gives up after 3 s", () => {
+describe("Two hundred create requests through nginx, which gives up after 3 s", () => {
   const STORES = 200;
   /** Messages with the same rest have the same page. */
   const PAGES = 190;

@@ -58,7 +58,7 @@ describe("The status of an audit", () => {
     is(blue("49,997 of 50,000 · 3 reconciling"));
   });
 
-  it("says how a batch ended until another one goes on", () => {
+  it("shows how a batch ended until another one continues", () => {
     const { update } = open();
     const end = { ...half, done: 50_000, created: 50_000, waiting: 0, finished: true };
     update(end);
@@ -78,7 +78,7 @@ describe("The status of an audit", () => {
     is({});
   });
 
-  it("goes on while one of several batches is not finished", () => {
+  it("continues while one of several batches is not finished", () => {
     const { update } = open();
     update({ ...half, paused: "Paused by msg.pause." });
     update({ ...half, batch: "b", done: 50_000, waiting: 0, finished: true });
@@ -105,7 +105,7 @@ describe("The status of an audit", () => {
     is({});
   });
 
-  it("says what to do until the batch goes on", () => {
+  it("shows what to do until the batch continues", () => {
     const { update, failed, succeeded } = open();
     update(half);
     failed(new SeoError("SEO_FORBIDDEN", "No."), "a");

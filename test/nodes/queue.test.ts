@@ -108,7 +108,7 @@ for (const engine of engines)
       for (const close of closing.reverse()) await close();
     });
 
-    it("waits, says so once, and continues by itself", async function () {
+    it("waits, reports one error, and continues by itself", async function () {
       const server = await startServer(engine);
       if (!server) return this.skip();
       const sandbox = await startSandbox({ reports: 0, apiKey: "key-of-tests", latency: 200 });

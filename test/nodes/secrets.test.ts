@@ -81,7 +81,7 @@ describe("Secrets", function () {
       goOn();
     });
 
-  it("are sent only to the configured service, whatever another node does with the service node", async () => {
+  it("are sent only to the configured service, whatever another node does with the SEO service node", async () => {
     const stranger = await listen((socket) => socket.end());
     const server = await listen((socket) => socket.end(answer(200, '{"data":{}}', { Connection: "close" })));
     const flow = await startFlow([service("service", server.url), node("show", "seo-report-show")], {

@@ -6,7 +6,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/s
 const REPORTS = "/api/v1/reports";
 const HEADERS = { accept: "application/json", authorization: "Bearer sandbox-key" };
 
-describe("the sandbox's faults", () => {
+describe("the sandbox's injected errors", () => {
   let sandbox: Sandbox;
 
   async function start(options: SandboxOptions): Promise<void> {

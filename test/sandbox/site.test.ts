@@ -25,7 +25,7 @@ describe("the sandbox's sample site", () => {
     assert.equal(known.length, 9);
   });
 
-  it("serves these pages as HTML that links them all, without a key, a limit or faults", async () => {
+  it("serves these pages as HTML that links them all, without a key, a limit or errors", async () => {
     const paths = sitemap.map((url) => url.replace("https:/", "").replace(/\/$/, ""));
     for (const path of paths) {
       const response = await fetch(sandbox.url + path);

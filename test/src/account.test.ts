@@ -68,7 +68,7 @@ describe("The newest report of an account", () => {
     }
   });
 
-  it("is read from one short list for all that ask, and again after five minutes", async () => {
+  it("is read from one short list for all requests, and again after five minutes", async () => {
     for (const short of [[{ id: 1 }], new SeoError("SEO_SERVER", "No.")]) {
       const { asked, findNewest, pass } = open(short);
       await Promise.all([findNewest(LIST), findNewest(LIST)]);

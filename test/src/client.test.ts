@@ -56,7 +56,7 @@ describe("The client", () => {
   };
 
   describe("between attempts", () => {
-    it("backs off for up to half a second, doubled after each attempt, and for ten seconds at most", async () => {
+    it("backs off for up to half a second, twice as long after each attempt, and ten seconds at most", async () => {
       const SHARE = 0.05;
       Math.random = () => SHARE;
       behave = (socket) => socket.write(failed(500));
@@ -128,7 +128,7 @@ describe("The client", () => {
       assert.equal(server.requests.length, 1);
     });
 
-    it("sends nothing more through a cancelled lane, and reports the attempts", async () => {
+    it("sends nothing more through a canceled lane, and reports the attempts", async () => {
       Math.random = () => 0;
       behave = (socket) => socket.write(failed(500));
       open();
@@ -240,7 +240,7 @@ describe("The client", () => {
       goOn();
     });
 
-    it("refuses a message whose lane or client is closed, and sends nothing", async () => {
+    it("rejects a message whose lane or client is closed, and sends nothing", async () => {
       open();
       const lane = createLane();
       client.cancel(lane);
@@ -271,7 +271,7 @@ describe("The client", () => {
       assert.equal(stays.running, 1);
     });
 
-    it("refuses a message if the queue is full", async () => {
+    it("rejects a message if the queue is full", async () => {
       behave = () => {};
       open({ concurrency: "1", queue: "1" });
       void show();
@@ -318,7 +318,7 @@ describe("The client", () => {
         assert.equal(server.requests.length, 0);
       });
 
-    it("nothing for a request that was cancelled while connecting", async () => {
+    it("nothing for a request that was canceled while connecting", async () => {
       const secure = await listen((socket) => socket.write(ok), { certificate: "cert" });
       const relay: Server = createServer((socket) => {
         setTimeout(() => socket.pipe(reach(secure.port, "127.0.0.1")).pipe(socket), 200);

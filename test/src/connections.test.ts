@@ -45,7 +45,7 @@ describe("The client's connections", () => {
     );
   });
 
-  it("can be cancelled during the TLS handshake, which leaves nothing uncertain", async () => {
+  it("can be canceled during the TLS handshake, which leaves nothing uncertain", async () => {
     let connected = () => {};
     const reached = new Promise<void>((resolve) => {
       connected = resolve;

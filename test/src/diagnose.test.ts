@@ -68,7 +68,7 @@ describe("The connection test", () => {
       assert.doesNotMatch(JSON.stringify(found), /canary-key/);
     });
 
-  it("tells a configuration error from an unexpected error, and quotes neither", () => {
+  it("distinguishes a configuration error from an unexpected error, and quotes neither", () => {
     const config = new SeoError("SEO_CONFIG", "No key.");
     assert.deepEqual(explain(config), { ok: false, stage: "config", values: { status: "" } });
     assert.deepEqual(explain(new Error("secret")), { ok: false, stage: "unknown", values: {} });

@@ -67,7 +67,7 @@ describe("An update whose response was lost", () => {
       assert.equal(early, was === "carried out" ? was : undefined, "only the deciding look proves the contrary");
     });
 
-  it("is carried out if its date moved since the first look", async () => {
+  it("took effect if its date moved since an earlier look", async () => {
     assert.equal(await look(bare(SENT + 1000), undefined, { seenAt: bare(SENT - 60_000) }), "carried out");
     assert.equal(await look(bare(SENT + 1000), undefined, { seenAt: bare(SENT + 1000) }), "undecided");
   });
@@ -83,7 +83,7 @@ describe("An undecided outcome", () => {
   });
 });
 
-describe("A store whose response was lost", () => {
+describe("A create request whose response was lost", () => {
   const PAGE = "example.com/a";
   const listed = { statusCode: 200, headers: {}, body: {} };
   const report = (id: number, url: string, more = {}) => ({ id, url, created_at: "c", privacy: 0, ...more });
@@ -126,14 +126,14 @@ describe("A store whose response was lost", () => {
     return { account, asked, enter, entries, look };
   }
 
-  it("was not carried out if nothing new is listed, which only the deciding look proves", async () => {
+  it("had no effect if nothing new is listed, which only the deciding look proves", async () => {
     const { enter, look } = open();
     const entry = enter(PAGE);
     assert.deepEqual(await look(entry, [report(5, PAGE)]), { was: "not carried out" });
     assert.equal(await look(entry, [report(5, PAGE)], false), undefined);
   });
 
-  it("was carried out if its page's report is listed, which is then claimed", async () => {
+  it("took effect if its page's report is listed, which is then claimed", async () => {
     const { account, asked, enter, look } = open();
     const records = [report(8, PAGE), report(7, PAGE), report(6, "example.com/b")];
     assert.deepEqual(await look(enter(PAGE), records, false), {
@@ -147,7 +147,7 @@ describe("A store whose response was lost", () => {
     );
   });
 
-  it("has the listed record if it cannot be shown, or else stays undecided", async () => {
+  it("gets the listed record if the report cannot be shown, otherwise stays undecided", async () => {
     const { enter, look } = open({ fails: true });
     const record = report(6, PAGE);
     assert.deepEqual(await look(enter(PAGE), [record]), {

@@ -245,7 +245,7 @@ describe("The queue of a service", () => {
     assert.deepEqual(jobs(), [1, 2, ...further, next]);
   });
 
-  it("refuses everything once it is closed", async () => {
+  it("rejects everything once it is closed", async () => {
     const lane = createLane();
     const { queue, jobs, refused, admit, again } = watch({}, time.now);
     admit(lane);

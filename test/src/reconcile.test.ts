@@ -129,19 +129,19 @@ describe("reconciling", () => {
     ],
   ];
   for (const [title, stores, more] of worlds)
-    it(`sends no store again if ${title}`, async () => {
+    it(`does not retry a create request if ${title}`, async () => {
       const world: World = { ...quiet, stores, redirects, ids: "numbers", ...more };
       check(world, await simulate(world));
     });
 
-  it("lets the error of a rejected page not wait for another request's report", async () => {
+  it("reports a rejected page without waiting for another request's report", async () => {
     const stores = [at("a.example/1", 0, 76), at("a.example/2", 70, 9, "page rejected")];
     const { ends, gets } = await simulate({ ...quiet, stores, ids: "numbers" });
     // The short list, looks of the first after 5, 15 and 30 seconds, the report that they found, and one look of the second.
     assert.deepEqual([ends, gets], [[{ id: 1 }, { certain: true }], 6]);
   });
 
-  it("tells reports of the same second apart if the IDs are not numbers", async () => {
+  it("distinguishes reports of the same second if the IDs are not numbers", async () => {
     const store: Store = { page: "a.example/1", after: 0, takes: 0, responds: 0, fate: "response lost" };
     const { ends, reports } = await simulate({ ...quiet, stores: [store], ids: "texts", existing: ["a.example/2"] });
     assert.deepEqual([ends, reports.length], [[{ id: reports[1]?.id }], 2]);

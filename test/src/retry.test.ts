@@ -46,7 +46,7 @@ describe("After a failed attempt", () => {
       assert.deepEqual(decide({ code, details }, { ...attempt, idempotent: false }, half), once);
     });
 
-  it("waits up to half a second, doubled after each attempt, and at most ten seconds", () => {
+  it("waits up to half a second, twice as long after each attempt, and at most ten seconds", () => {
     const waits = Array.from({ length: 8 }, (_, i) =>
       decide({ code: "SEO_SERVER", details: lost }, { attempts: i + 1, retries: 9, idempotent: true }, () => 1),
     );

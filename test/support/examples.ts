@@ -263,7 +263,7 @@ export function setScene() {
         await run("http://127.0.0.1:1", DOWN);
         scene.quiet();
       });
-      it("reports a 429 that asks for too long a wait", async () => {
+      it("reports a 429 whose wait time is too long", async () => {
         await run((await scene.standIn(tooMany)).url, LIMITED);
         scene.quiet();
       });

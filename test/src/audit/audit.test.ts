@@ -36,7 +36,7 @@ describe("an audit", () => {
     await remove();
   });
 
-  it("requests each page once, tells a result for each row, and leaves no files", async () => {
+  it("requests each page once, sends a result for each row, and leaves no files", async () => {
     const service = createFake({ latency: 1 });
     const { add, finished, results, progress } = open(folder, service);
     const pages = [
@@ -77,7 +77,7 @@ describe("an audit", () => {
     await until(() => readdirSync(join(folder, "node")).length === 0);
   });
 
-  it("rejects what is no list, and tells invalid rows at once", async () => {
+  it("rejects a value that is no list, and reports invalid rows at once", async () => {
     const service = createFake();
     const { add, finished, results } = open(folder, service);
     for (const pages of ["", " \n", [], 7, null, {}, undefined])
@@ -217,7 +217,7 @@ describe("an audit", () => {
       });
   });
 
-  describe("of an account that cannot go on", () => {
+  describe("of an account that cannot be used", () => {
     const refused = new SeoError("SEO_UNAUTHORIZED", "The service rejected the API key (401).", { attempts: 1 });
 
     it("pauses after five failures in a row, and probes with another page", async () => {
@@ -283,7 +283,7 @@ describe("an audit", () => {
       assert.deepEqual([created, failed], [15, 5]);
     });
 
-    it("tells failures that are the pages'", async () => {
+    it("reports failures that the pages caused", async () => {
       const bad = (page: string) => Number(page.split("/").at(-1)) % 3 > 0;
       const service = createFake({ fate: (page) => (bad(page) ? refused : "answered") });
       const { add, finished, errors } = open(folder, service, { share: 1 });
@@ -354,7 +354,7 @@ describe("an audit", () => {
       assert.deepEqual([created, failed, third.errors.length], [14, 6, 0]);
     });
 
-    it("pauses if the list of reports cannot be read, and tries again", async () => {
+    it("pauses if the list of reports cannot be read, and retries", async () => {
       const clock = createManualClock();
       let refuses = true;
       const service = createFake({
@@ -374,7 +374,7 @@ describe("an audit", () => {
       assert.equal(errors.length, 1);
     });
 
-    it("pauses if a report cannot be shown again, and tries again", async () => {
+    it("pauses if a report cannot be shown again, and retries", async () => {
       const clock = createManualClock();
       const service = createFake({ latency: 5 });
       const first = open(folder, service, {
@@ -464,7 +464,7 @@ describe("an audit", () => {
     assert.equal(service.carriedOut.length, 20);
   });
 
-  it("drops what waits on a reset, and begins afresh", async () => {
+  it("drops waiting pages on a reset, and starts over", async () => {
     const service = createFake({ latency: 20 });
     const { add, audit, finished, results, progress } = open(folder, service);
     await add(urls(50));
@@ -481,7 +481,7 @@ describe("an audit", () => {
     assert.deepEqual(await readdir(join(folder, "node")), []);
   });
 
-  it("sends nothing after a reset, also not what was lost", async () => {
+  it("sends nothing after a reset, not even lost results", async () => {
     const service = createFake({ latency: 30, fate: () => "resent" });
     const { add, audit, finished, results } = open(folder, service, { share: 1 });
     await add(urls(3));
@@ -512,7 +512,7 @@ describe("an audit", () => {
     assert.equal((await finished()).reconciling, 0);
   });
 
-  it("saves a response that arrives while it is closed, and tells it later", async () => {
+  it("saves a response that arrives while it closes, and sends it later", async () => {
     const service = createFake({ latency: 30, deaf: true });
     const first = open(folder, service, { share: 1 });
     await first.add(urls(2));
@@ -539,7 +539,7 @@ describe("an audit", () => {
     await audit.reset();
   });
 
-  it("tells failures in a row that are no streak, before it goes on and at the end", async () => {
+  it("sends failures in a row that are no streak, before it continues and at the end", async () => {
     const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
     const service = createFake({ fate: (page) => (/[1289]$/.test(page) ? refused : "answered") });
     const { add, finished, results } = open(folder, service, { share: 1 });
@@ -579,7 +579,7 @@ describe("an audit", () => {
     assert.equal((await second.finished()).created, 10);
   });
 
-  it("tells its progress at most every five seconds, and at the end", async () => {
+  it("sends its progress at most every five seconds, and at the end", async () => {
     const clock = createManualClock();
     const service = createFake({ latency: 20 });
     const { add, progress, results, finished } = open(folder, service, { clock, share: 1 });
@@ -597,7 +597,7 @@ describe("an audit", () => {
     assert.equal(progress.length, 3);
   });
 
-  it("removes what a process left that died while it replaced a batch", async () => {
+  it("removes the files of a process that died while it replaced a batch", async () => {
     const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
     const service = createFake({ fate: (page) => (page.endsWith("1") ? refused : "answered"), latency: 50 });
     const first = open(folder, service);
@@ -615,7 +615,7 @@ describe("an audit", () => {
     assert.deepEqual(readdirSync(join(folder, "node")), ["2-default"]);
   });
 
-  it("tells a result again whose delivery nobody saw, and remembers the reports that it got", async () => {
+  it("repeats a result whose delivery is not certain, and keeps the reports that it got", async () => {
     const service = createFake({ latency: 20 });
     let closed: Promise<void> | undefined;
     const first = open(folder, service, {
@@ -694,7 +694,7 @@ describe("an audit", () => {
     assert.deepEqual(told, ["recovered", down.message, "recovered"]);
   });
 
-  it("goes on after a deploy, and is removed with its node", async () => {
+  it("continues after a deploy, and is removed with its node", async () => {
     const service = createFake({ latency: 30 });
     const first = open(folder, service);
     await first.add(urls(30));

@@ -25,12 +25,12 @@ describe("an audit whose disk cannot be used", function () {
   const run = (command: string, ...parameters: string[]) =>
     execFileSync(command, parameters, { stdio: ["ignore", "inherit", "inherit"] });
 
-  it("sends nothing while files cannot grow, says so once, and goes on by itself", () => {
+  it("sends nothing while files cannot grow, reports one error, and continues by itself", () => {
     run(process.execPath, script("full"), folder, "limit");
   });
 
   if (canMount) {
-    it("sends nothing while the disk is full, says so once, and goes on by itself", () => {
+    it("sends nothing while the disk is full, reports one error, and continues by itself", () => {
       run("unshare", ...mounted(folder), process.execPath, script("full"), folder, "tmpfs");
     });
 

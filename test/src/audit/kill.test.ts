@@ -59,7 +59,7 @@ describe("an audit whose process is killed", function () {
   this.timeout(180_000);
 
   for (const cut of ["", ", and the power is cut"])
-    it(`requests no page twice and tells every row, at whichever side effect${cut}`, async () => {
+    it(`requests no page twice and reports every row, at whichever side effect${cut}`, async () => {
       let next = 1;
       let ended = 0;
       async function work(): Promise<void> {
@@ -83,7 +83,7 @@ describe("an audit whose process is killed", function () {
       assert.ok(ended > 50, String(ended));
     });
 
-  it("requests no page twice and tells every row when it is killed again and again", async () => {
+  it("requests no page twice and reports every row if it is killed repeatedly", async () => {
     for (let round = 0; round < 5; round++) {
       const { folder, remove } = await prepare();
       let kills = 0;

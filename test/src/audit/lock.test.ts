@@ -48,7 +48,7 @@ describe("the lock of a folder", () => {
     return path;
   }
 
-  it("refuses a folder that another process holds, and names it", async () => {
+  it("rejects a folder that another process uses, and names the process", async () => {
     const child = await lockElsewhere();
     await assert.rejects(lockFolder(folder, ignore), {
       kind: "locked",
@@ -79,7 +79,7 @@ describe("the lock of a folder", () => {
     assert.deepEqual(locks(), []);
   });
 
-  it("watches a lock of another machine: refuses it while it is refreshed, then takes over", async () => {
+  it("respects a lock of another machine while it is refreshed, then takes over", async () => {
     const child = await lockElsewhere();
     moveAway();
     await assert.rejects(lockFolder(folder, ignore, quick), { kind: "locked" });

@@ -72,7 +72,7 @@ for (const engine of engines)
       check(fleet, 45);
     });
 
-    it("go on when the server was killed and started again", async () => {
+    it("continue after the server was killed and restarted", async () => {
       fleet = await open();
       const pages = urls(60);
       for (let machine = 0; machine < 2; machine++) fleet.spawn(pages);
@@ -86,7 +86,7 @@ for (const engine of engines)
         assert.match(error, /^The queue's server 127.0.0.1:\d+ cannot be reached: .*\.$/);
     });
 
-    it("go on without a machine that is cut off, which joins them again", async () => {
+    it("continue without a machine that is cut off, which joins them again", async () => {
       const relay = await startRelay(server.port);
       fleet = await open({ latency: 100 });
       const pages = urls(60);

@@ -168,7 +168,7 @@ async function play(steps: Step[], share: number): Promise<void> {
 describe("an audit, whatever is done to it", function () {
   this.timeout(120_000);
 
-  it("requests no page twice and tells every row", async () => {
+  it("requests no page twice and reports every row", async () => {
     await fc.assert(fc.asyncProperty(steps, fc.integer({ min: 1, max: 4 }), play), { numRuns: 100 });
   });
 

@@ -206,7 +206,7 @@ describe("The queue that several machines share", function () {
       return bench;
     };
 
-    it(`closes within seconds while ${engine} does not respond, and goes on afterwards`, async () => {
+    it(`closes within seconds while ${engine} does not respond, and continues later`, async () => {
       const { add, audit } = open();
       await add(urls(60));
       serverOf(engine).signal("SIGSTOP");

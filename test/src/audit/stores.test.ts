@@ -84,7 +84,7 @@ function contract(name: string, keep: () => Promise<Kept>): void {
     }
     const finals = () => benches.flatMap((one) => one.progress).filter(({ finished }) => finished);
 
-    it("requests each page once, and tells a result for each row", async () => {
+    it("requests each page once, and sends a result for each row", async () => {
       const service = createFake({ latency: 2 });
       const [first, last] = machines(service);
       const pages = [...urls(30), "example.org/page/3", "no page", { url: "example.org/page/4", Password: "secret" }];
@@ -156,7 +156,7 @@ function contract(name: string, keep: () => Promise<Kept>): void {
       assert.equal(service.carriedOut.length, 60);
     });
 
-    it("stops after five failures in a row, and goes on if a probe succeeds", async () => {
+    it("stops after five failures in a row, and continues if a probe succeeds", async () => {
       const clock = createManualClock();
       let refuses = true;
       const service = createFake({ latency: 1, fate: () => (refuses ? refused : "answered") });
@@ -191,7 +191,7 @@ function contract(name: string, keep: () => Promise<Kept>): void {
       assert.equal(service.carriedOut.length, 4);
     });
 
-    it("drops what waits at a reset, and starts the same list afresh", async () => {
+    it("drops waiting pages at a reset, and starts the same list over", async () => {
       const service = createFake({ latency: 20 });
       const [first, last] = machines(service, { share: 1 });
       await first.add(urls(40));
@@ -206,7 +206,7 @@ function contract(name: string, keep: () => Promise<Kept>): void {
       assert.equal((await first.finished()).total, 3);
     });
 
-    it("goes on after a restart, and tells at most what was in flight again", async () => {
+    it("continues after a restart, and repeats at most the results in flight", async () => {
       const service = createFake({ latency: 5 });
       const [first] = machines(service);
       await first.add(urls(60));

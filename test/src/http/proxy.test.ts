@@ -131,7 +131,7 @@ describe("A proxy", () => {
     await assert.rejects(show(), { code: "SEO_RESPONSE", message: /larger than 16 MiB/ });
   });
 
-  it("leaves a store uncertain if the connection is lost after the proxy received the request", async () => {
+  it("leaves a create request uncertain if the connection is lost after the proxy received it", async () => {
     await server.close();
     server = await listen((socket) => socket.destroy());
     proxy = await startProxy();
