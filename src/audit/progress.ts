@@ -48,20 +48,20 @@ const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Mat
 export function progressOf(batch: Batch, pace: Pace, paused: string | false, finished: boolean): Progress {
   const { created, regenerated, fresh, failed, uncertain } = batch.counts;
   const done = created + regenerated + fresh + failed + uncertain;
-  const rest = batch.total - done;
+  const rest = batch.total() - done;
   const perMinute = pace.perMinute();
-  const left = rest === 0 || batch.dropped ? 0 : Math.round((rest * 60) / perMinute);
+  const left = rest === 0 || batch.dropped() ? 0 : Math.round((rest * 60) / perMinute);
   return {
     batch: batch.name,
-    total: batch.total,
+    total: batch.total(),
     done,
     created,
     regenerated,
     fresh,
     failed,
     uncertain,
-    waiting: batch.dropped ? 0 : rest,
-    dropped: batch.dropped ? rest : 0,
+    waiting: batch.dropped() ? 0 : rest,
+    dropped: batch.dropped() ? rest : 0,
     perMinute: round(perMinute),
     ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
     paused,

@@ -58,7 +58,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
       permit: hold.regain,
       lost: hold.leave,
       async sending(sent) {
-        if (isClosed() || batch.dropped) throw cancelled;
+        if (isClosed() || batch.dropped()) throw cancelled;
         await batch.sent(claim.page, sent);
         disk.saved();
       },
@@ -71,7 +71,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     run.probe = undefined;
     if (failed && !again) return run.stop();
     // If one of the failed pages succeeds, so may the others. If it fails again, there is no page left to find that out.
-    if (again && !failed) await disk.keep(() => batch.again([...batch.held]));
+    if (again && !failed) await disk.keep(() => batch.again([...batch.held()]));
     else await disk.keep(batch.letGo);
     run.goOn();
   }
@@ -86,9 +86,9 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     if (!error) hold.leave();
     await end(run, page, result.ended);
     run.requestEnded();
-    if (!error || batch.dropped) await tell(run, page, result);
+    if (!error || batch.dropped()) await tell(run, page, result);
     if (run.probe?.page === page) await judge(run, run.probe.again, error !== undefined);
-    else if (!run.stopped() && batch.held.length >= STREAK) run.stop();
+    else if (!run.stopped() && batch.held().length >= STREAK) run.stop();
   }
 
   return {
@@ -117,7 +117,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
           await end(run, page, ended);
           await tell(run, page, { ended, record });
         });
-        if (run.batch.held.length < STREAK) run.goOn();
+        if (run.batch.held().length < STREAK) run.goOn();
       } finally {
         run.planning = false;
         run.due = run.stopped();
