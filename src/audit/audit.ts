@@ -126,7 +126,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
 
   /** The batches of a name, or all. One that was reset has no name any more. */
   const runsOf = ({ engine }: Parts, name?: string) =>
-    [...engine.runs].filter(({ batch }) => !batch.dropped && (name === undefined || batch.name === name));
+    [...engine.runs].filter(({ batch }) => !batch.dropped() && (name === undefined || batch.name === name));
 
   function* untilClosed(rows: Iterable<Row>): Generator<Row> {
     for (const row of rows) {
@@ -166,15 +166,15 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         await Promise.all(engine.endings);
         const batch = await store.create(name, settings, rows);
         engine.add(batch);
-        return batch.total;
+        return batch.total();
       }),
 
     /** These return how many batches were meant. Without a name, all are. */
-    pause: (name?: string) => changeAll(name, async ({ batch }) => batch.paused || batch.pause(true)),
+    pause: (name?: string) => changeAll(name, async ({ batch }) => batch.paused() || batch.pause(true)),
 
     async resume(name?: string) {
       const count = await changeAll(name, async (run) => {
-        if (run.batch.paused) await run.batch.pause(false);
+        if (run.batch.paused()) await run.batch.pause(false);
         if (!run.stopped()) run.goOn();
         run.setDue();
       });

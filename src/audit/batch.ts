@@ -110,22 +110,7 @@ export async function openBatch(
   return {
     name,
     recent,
-    counts: pages.counts,
-    get total() {
-      return pages.count();
-    },
-    get paused() {
-      return ledger.paused();
-    },
-    get dropped() {
-      return ledger.dropped();
-    },
-    get held() {
-      return ledger.held();
-    },
-    get heldError() {
-      return ledger.ended.get(ledger.held().at(-1) ?? -1)?.error;
-    },
+    ...ledger.readings,
 
     async take(which) {
       const page = which === "begun" ? ledger.takeBegun() : ledger.takeNew(planEnd);
@@ -154,7 +139,6 @@ export async function openBatch(
       wasOver = false;
       return write({ row: page, ...ended });
     },
-    untold: ledger.untold,
     input,
     told(row) {
       ledger.apply({ row, told: true });

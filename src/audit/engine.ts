@@ -54,7 +54,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
     else if (!(cause instanceof SeoError)) run.stop(new SeoError("SEO_INPUT", `The batch cannot continue: ${cause}`));
     else if (cause.code !== "SEO_CANCELLED") run.stop(cause);
     // The service was closed, and this engine will be.
-    else if (!run.batch.dropped) closed = true;
+    else if (!run.batch.dropped()) closed = true;
   }
 
   /** Does something for a batch, which is not finished before. */
@@ -73,8 +73,8 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
   /** What is to be done next for a batch. */
   async function next(run: Run): Promise<Job | undefined> {
     const { batch } = run;
-    if (batch.paused || (run.stopped() && !run.due)) return undefined;
-    const streak = batch.held.length >= STREAK;
+    if (batch.paused() || (run.stopped() && !run.due)) return undefined;
+    const streak = batch.held().length >= STREAK;
     const begun = streak ? undefined : await batch.take("begun");
     if (begun) return pageOf(run, begun, false);
     const wanted = run.planning ? undefined : await batch.unplanned();
@@ -87,7 +87,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
     const fresh = await batch.take("new");
     if (fresh) return pageOf(run, fresh, false);
     if (!streak || run.active > 0) return undefined;
-    await disk.keep(() => batch.again(batch.held.slice(0, 1)));
+    await disk.keep(() => batch.again(batch.held().slice(0, 1)));
     const again = await batch.take("new");
     return again && pageOf(run, again, true);
   }
@@ -103,9 +103,9 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
   async function settle(run: Run): Promise<void> {
     const { batch } = run;
     const { done, total } = run.progress();
-    if (batch.dropped || done === total) return finish(run);
-    if (run.stopped() || batch.paused) return;
-    const last = batch.held.reduce((sum, page) => sum + batch.untold(page).length, 0);
+    if (batch.dropped() || done === total) return finish(run);
+    if (run.stopped() || batch.paused()) return;
+    const last = batch.held().reduce((sum, page) => sum + batch.untold(page).length, 0);
     if (done + last === total) await disk.keep(batch.letGo);
   }
 
@@ -117,7 +117,7 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
     const { failed, uncertain } = batch.counts;
     runs.delete(run);
     run.end(last);
-    const complete = batch.dropped || failed + uncertain === 0;
+    const complete = batch.dropped() || failed + uncertain === 0;
     const ending = disk.keep(complete ? batch.remove : batch.finish).finally(() => endings.delete(ending));
     endings.add(ending);
     return ending;

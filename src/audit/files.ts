@@ -139,7 +139,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
       });
       batches.add(batch);
       // The process died before it removed the batch.
-      if (batch.dropped) await batch.remove();
+      if (batch.dropped()) await batch.remove();
       return batch;
     } catch (cause) {
       if (cause instanceof Trouble && cause.kind === "damaged")
@@ -241,7 +241,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
 export async function removeFiles(folder: string, node: string): Promise<number> {
   const store = await openFiles(folder, node, () => {});
   const waiting = store.batches.map(
-    ({ counts, total }) => total - outcomes.reduce((done, outcome) => done + counts[outcome], 0),
+    ({ counts, total }) => total() - outcomes.reduce((done, outcome) => done + counts[outcome], 0),
   );
   await store.remove();
   return waiting.reduce((sum, count) => sum + count, 0);

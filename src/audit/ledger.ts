@@ -105,6 +105,16 @@ export function createLedger(pages: Pages) {
     untold,
     isNew,
     letGo,
+    /** What a batch says of itself. */
+    readings: {
+      counts: pages.counts,
+      total: pages.count,
+      paused: () => paused,
+      dropped: () => dropped,
+      held: () => held,
+      heldError: () => ended.get(held.at(-1) ?? -1)?.error,
+      untold,
+    },
     held: () => held,
     paused: () => paused,
     dropped: () => dropped,

@@ -57,24 +57,24 @@ export function progressOf(
 ): Progress {
   const { created, regenerated, fresh, failed, uncertain } = batch.counts;
   const done = created + regenerated + fresh + failed + uncertain;
-  const rest = batch.total - done;
+  const rest = batch.total() - done;
   const perMinute = pace.perMinute();
   let reconciling = 0;
   for (const page of lost) reconciling += batch.untold(page).length;
-  const ended = rest === 0 || batch.dropped;
+  const ended = rest === 0 || batch.dropped();
   const left = ended ? 0 : rest > reconciling ? Math.round((rest * 60) / perMinute) : undefined;
   return {
     batch: batch.name,
-    total: batch.total,
+    total: batch.total(),
     done,
     created,
     regenerated,
     fresh,
     failed,
     uncertain,
-    waiting: batch.dropped ? 0 : rest,
-    reconciling: batch.dropped ? 0 : reconciling,
-    dropped: batch.dropped ? rest : 0,
+    waiting: batch.dropped() ? 0 : rest,
+    reconciling: batch.dropped() ? 0 : reconciling,
+    dropped: batch.dropped() ? rest : 0,
     perMinute: round(perMinute),
     ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
     paused,

@@ -24,20 +24,20 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
   let cancelShow: (() => void) | undefined;
   let cancelProbe = () => {};
   let ended = false;
-  let trouble = batch.held.length >= STREAK ? streak() : undefined;
+  let trouble = batch.held().length >= STREAK ? streak() : undefined;
   let told = false;
   /** It is stopped because of its last failures. */
   let held = trouble !== undefined;
 
   /** Says that a batch is paused because of its last failures. */
   function streak(): SeoError {
-    const { code, message, ...details } = batch.heldError ?? { code: "SEO_INPUT", message: "" };
-    const sentence = `The batch ${JSON.stringify(batch.name)} is paused: ${batch.held.length} pages in a row failed.`;
+    const { code, message, ...details } = batch.heldError() ?? { code: "SEO_INPUT", message: "" };
+    const sentence = `The batch ${JSON.stringify(batch.name)} is paused: ${batch.held().length} pages in a row failed.`;
     return new SeoError(code as Code, `${sentence} ${message}`, details);
   }
 
   function progress(): Progress {
-    const reason = batch.paused ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message;
+    const reason = batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message;
     return progressOf(batch, run.lost, pace, ended ? false : (reason ?? false), ended);
   }
 
@@ -67,7 +67,7 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     /** Has the batch wait until its account can go on, which a probe finds out. The error is told once. */
     stop(error: SeoError = streak()): void {
       trouble = error;
-      held = batch.held.length >= STREAK;
+      held = batch.held().length >= STREAK;
       if (!told) out.failed(error, batch.name);
       told = true;
       run.due = run.asked;
@@ -108,7 +108,7 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
 
     /** Another machine may have stopped the batch, or found out that it can go on. */
     agree(): void {
-      const isStreak = batch.held.length >= STREAK;
+      const isStreak = batch.held().length >= STREAK;
       if (isStreak && !trouble) run.stop();
       else if (!isStreak && held && !run.probe) run.goOn();
       else run.changed();

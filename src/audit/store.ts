@@ -60,14 +60,14 @@ export interface Batch {
   readonly recent: readonly string[];
   /** Rows, by state; a row counts as done once it was told. */
   readonly counts: Record<State, number>;
-  readonly total: number;
-  readonly paused: boolean;
+  total(): number;
+  paused(): boolean;
   /** It was reset: what waits is dropped. */
-  readonly dropped: boolean;
+  dropped(): boolean;
   /** Failures in a row with the same code, which are not told yet. */
-  readonly held: readonly number[];
+  held(): readonly number[];
   /** The error of the last of them. */
-  readonly heldError: Ended["error"];
+  heldError(): Ended["error"];
 
   /** The next page that was begun before or only has to be told (`begun`), or the next new one. */
   take(which: "begun" | "new"): Promise<Claim | undefined>;

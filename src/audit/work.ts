@@ -69,7 +69,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
         },
         lost,
         async sending(sent) {
-          if (isClosed() || batch.dropped) throw cancelled;
+          if (isClosed() || batch.dropped()) throw cancelled;
           await batch.sent(page, sent);
           disk.saved();
         },
@@ -85,7 +85,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     run.probe = undefined;
     if (failed && !again) return run.stop();
     // If one of the failed pages succeeds, so may the others. If it fails again, there is no page left to find that out.
-    if (again && !failed) await disk.keep(() => batch.again([...batch.held]));
+    if (again && !failed) await disk.keep(() => batch.again([...batch.held()]));
     else await disk.keep(batch.letGo);
     run.goOn();
   }
@@ -100,9 +100,9 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     if (!error) hold.leave();
     await end(run, page, result.ended);
     run.requestEnded();
-    if (!error || batch.dropped) await tell(run, page, result);
+    if (!error || batch.dropped()) await tell(run, page, result);
     if (run.probe?.page === page) await judge(run, run.probe.again, error !== undefined);
-    else if (!run.stopped() && batch.held.length >= STREAK) run.stop();
+    else if (!run.stopped() && batch.held().length >= STREAK) run.stop();
   }
 
   return {
@@ -131,7 +131,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
           await end(run, page, ended);
           await tell(run, page, { ended, record });
         });
-        if (run.batch.held.length < STREAK) run.goOn();
+        if (run.batch.held().length < STREAK) run.goOn();
       } finally {
         run.planning = false;
         run.due = run.stopped();

@@ -6,13 +6,18 @@ export interface Relay {
   /** Closes all connections, and accepts none until `mend`. */
   cut(): void;
   mend(): void;
+  /** Passes nothing on over the connections that are open, as if the other host were gone. New ones work. */
+  hang(): void;
+  /** New connections are for another port. */
+  direct(to: number): void;
   stop(): void;
 }
 
 /** Passes connections on to a port of this computer, as a network between them that can be cut. `read` gets what clients send. */
-export async function startRelay(to: number, read: (chunk: Buffer) => void = () => {}): Promise<Relay> {
+export async function startRelay(port: number, read: (chunk: Buffer) => void = () => {}): Promise<Relay> {
   const clients = new Set<Socket>();
   let broken = false;
+  let to = port;
   const server = createServer((client) => {
     if (broken) return client.destroy();
     const upstream = connect(to, "127.0.0.1");
@@ -31,6 +36,12 @@ export async function startRelay(to: number, read: (chunk: Buffer) => void = () 
     cut,
     mend() {
       broken = false;
+    },
+    hang() {
+      for (const client of clients) client.unpipe().pause();
+    },
+    direct(other) {
+      to = other;
     },
     stop() {
       server.close();

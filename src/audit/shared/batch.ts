@@ -166,22 +166,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     get recent() {
       return elsewhere.recent();
     },
-    counts: pages.counts,
-    get total() {
-      return pages.count();
-    },
-    get paused() {
-      return ledger.paused();
-    },
-    get dropped() {
-      return ledger.dropped();
-    },
-    get held() {
-      return ledger.held();
-    },
-    get heldError() {
-      return ledger.ended.get(ledger.held().at(-1) ?? -1)?.error;
-    },
+    ...ledger.readings,
 
     async take(which) {
       const broken = writer.broken();

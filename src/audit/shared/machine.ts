@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Lease, Server } from "./server.js";
 
 /** A machine as the others see it: a job that it has locked. If it stops renewing the lock, BullMQ takes the job away. */
@@ -12,10 +13,14 @@ export interface Machine {
   leave(): Promise<void>;
 }
 
+/** Milliseconds. */
+const COLLISION = 50;
+
 export async function joinMachines(server: Server, name: string, lease: Lease): Promise<Machine> {
   const queue = server.queue(name);
   const worker = server.worker(name, lease);
   let id = "";
+  let renewing: Promise<void> | undefined;
 
   /** Other jobs that are waiting are of machines that have lost their lock. */
   async function enter(): Promise<void> {
@@ -32,16 +37,25 @@ export async function joinMachines(server: Server, name: string, lease: Lease): 
         await job.moveToCompleted(null, own, false).catch(() => {});
         job = await worker.getNextJob(own, { block: false });
       }
+      // Another machine that entered at the same time has taken this one's job away.
+      await sleep(Math.random() * COLLISION);
     }
+  }
+
+  async function renew(): Promise<void> {
+    const [lost] = await worker.extendJobLocks([id], [id], lease.lockDuration);
+    if (lost !== undefined) await enter();
   }
 
   await enter();
   await worker.startStalledCheckTimer();
   return {
     id: () => id,
-    async renew() {
-      const [lost] = await worker.extendJobLocks([id], [id], lease.lockDuration);
-      if (lost !== undefined) await enter();
+    renew() {
+      renewing ??= renew().finally(() => {
+        renewing = undefined;
+      });
+      return renewing;
     },
     async living() {
       return new Set(await queue.getRanges(["active"], 0, -1));

@@ -76,7 +76,7 @@ export async function openStore(
       async succeed(settings, rows) {
         const next = await begin(name, settings, rows);
         found(next);
-        return next.total;
+        return next.total();
       },
     });
     await batch.read();

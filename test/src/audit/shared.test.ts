@@ -1,23 +1,29 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { root } from "../../../dev/nodered.js";
 import { fromServer } from "../../../src/audit/shared/faults.js";
 import { limitOf } from "../../../src/audit/shared/gate.js";
+import { joinMachines } from "../../../src/audit/shared/machine.js";
 import { checkClock } from "../../../src/audit/shared/postgres.js";
+import { connect } from "../../../src/audit/shared/server.js";
 import { createShared, testQueue } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { listen, tlsFile } from "../../support/faulty.js";
 import { LEASE } from "../../support/fleet.js";
 import { type Engine, engines, PASSWORD, type Server, startServer } from "../../support/servers.js";
 import { type Bench, createBench, createFake, urls } from "./fake.js";
+
+const LEAVER = fileURLToPath(new URL("leaver.js", import.meta.url));
 
 /** What testing a queue says. */
 async function said(...[place]: Parameters<typeof testQueue>): Promise<string> {
@@ -184,8 +190,10 @@ describe("The queue that several machines share", function () {
       const unknown = `${begin} TLS failed (UNABLE_TO_VERIFY_LEAF_SIGNATURE).`;
       assert.match(await said({ url, tls }), new RegExp(`^${engine} `));
       assert.equal(await said({ url, tls: {} }), unknown);
-      if (engine === "Redis") assert.equal(await said({ url }), unknown);
-      else {
+      if (engine === "Redis") {
+        assert.equal(await said({ url }), unknown);
+        assert.match(await said({ url: server.url, tls }), /^Redis /);
+      } else {
         assert.equal(await said({ url }), `${begin} it requires TLS.`);
         assert.equal(await said({ url: `${url}?sslmode=verify-full` }), unknown);
         assert.match(await said({ url: `${url}?sslmode=verify-full`, tls }), /^PostgreSQL /);
@@ -258,6 +266,45 @@ describe("The queue that several machines share", function () {
     await second.audit.close();
   });
 
+  it("does not read a batch of another version of the package", async () => {
+    const place = { url: serverOf("Redis").url, prefix: "format" };
+    const open = () => createShared(place, { node: "node", service: "service" }, LEASE).open;
+    const first = createBench("", createFake({ latency: 50 }), { open: open() });
+    await first.add(urls(40));
+    await first.audit.close();
+    const client = new Redis(place.url);
+    const [key = ""] = await client.keys("format:node:*-*");
+    const job = JSON.parse((await client.hget(key, "data")) ?? "");
+    await client.hset(key, "data", JSON.stringify({ ...job, format: 2 }));
+    await client.quit();
+    const second = createBench("", createFake(), { open: open() });
+    const message = 'The batch "default" is of another version of this package: update it on all machines.';
+    await assert.rejects(second.add(urls(1)), { code: "SEO_CONFIG", message });
+    assert.deepEqual(
+      second.errors.map((error) => error.message),
+      [message],
+    );
+    await second.add(urls(2), { batch: "other" });
+    await second.finished("other");
+    assert.equal(second.results.length, 2);
+    await second.audit.close();
+  });
+
+  it("leaves nothing open if an audit is closed while its server is away", async () => {
+    const leave = async (server: Server) => {
+      const child = spawn(process.execPath, [LEAVER, server.url], { stdio: ["pipe", "pipe", "inherit"] });
+      await once(child.stdout, "data");
+      await server.stop("SIGKILL");
+      child.stdin.end();
+      // Timeouts that have begun may pass.
+      const [code] = await Promise.race([once(child, "exit"), sleep(20_000, ["it does not end"], { ref: false })]);
+      child.kill("SIGKILL");
+      await server.start();
+      assert.equal(code, 0);
+    };
+    await Promise.all(engines.map((engine) => leave(serverOf(engine))));
+  });
+
   it("removes what is left of a batch whose removal did not end", async () => {
     const place = { url: serverOf("Redis").url, prefix: "left" };
     const connection = new Redis(place.url, { maxRetriesPerRequest: null });
@@ -272,6 +319,19 @@ describe("The queue that several machines share", function () {
     await logs.close();
     connection.disconnect();
   });
+
+  for (const engine of engines)
+    it(`gives a machine on ${engine} that has lost its lock one new name`, async () => {
+      const server = await connect({ url: serverOf(engine).url, prefix: "renew" });
+      const lease = { lockDuration: 1000, stalledInterval: 200 };
+      const machine = await joinMachines(server, "node", lease);
+      const before = machine.id();
+      while ((await machine.living()).size > 0) await sleep(20);
+      await Promise.all([machine.renew(), machine.renew(), machine.renew()]);
+      assert.notEqual(machine.id(), before);
+      assert.deepEqual([...(await machine.living())], [machine.id()]);
+      await server.close();
+    });
 
   it("rejects clocks that differ from the server's by more than 2 s, but no slow response", () => {
     checkClock(9000, 1000, 10_000);
