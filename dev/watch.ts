@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { watch } from "node:fs";
+import { type FSWatcher, readdirSync, watch } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { root } from "./nodered.js";
@@ -14,11 +14,23 @@ const builds = [script("node_modules/typescript/bin/tsc"), script("dist/nodes/ed
 
 const sources = new EventEmitter();
 let changed = true;
-for (const folder of SOURCES)
-  watch(script(folder), { recursive: true }, () => {
-    changed = true;
-    sources.emit("change");
-  });
+let watchers: FSWatcher[] = [];
+/** Each folder by itself: on Linux, a recursive watcher loses a file that an editor replaces when it saves. */
+function watchSources(): void {
+  for (const watcher of watchers) watcher.close();
+  const folders = SOURCES.flatMap((source) => [
+    script(source),
+    ...readdirSync(script(source), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(entry.parentPath, entry.name)),
+  ]);
+  watchers = folders.map((folder) =>
+    watch(folder, () => {
+      changed = true;
+      sources.emit("change");
+    }),
+  );
+}
 
 let running: ChildProcess | undefined;
 async function stop(): Promise<void> {
@@ -32,6 +44,7 @@ for (;;) {
   if (!changed) await once(sources, "change");
   await setTimeout(SETTLED);
   changed = false;
+  watchSources();
   const built = builds.every(
     (file) => spawnSync(process.execPath, [file], { cwd: root, stdio: "inherit" }).status === 0,
   );

@@ -54,8 +54,8 @@ export function reportRecord(report: Report): object {
 
 export const projectRecord = (project: Project): object => ({ ...project, created_at: timestamp(project.created_at) });
 
-export const item = (report: Report | undefined, status = 200): Reply =>
-  report ? ok({ data: reportRecord(report) }, status) : NOT_FOUND;
+export const item = <Row>(row: Row | undefined, record: (row: Row) => object, status = 200): Reply =>
+  row ? ok({ data: record(row) }, status) : NOT_FOUND;
 
 /** The page of `rows` that `fields` selects; `url` is the list's own. */
 export function list<Row>(rows: readonly Row[], record: (row: Row) => object, fields: Fields, url: string): Reply {

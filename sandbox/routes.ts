@@ -79,12 +79,12 @@ const ROUTES: Route[] = [
     form: { url: webAddress, ...PRIVACY },
     required: ["url"],
     respond: ({ reports, fields, pageError }) =>
-      pageError(parseAddress(fields.url ?? "")?.url ?? "") ?? item(reports.store(fields), 201),
+      pageError(parseAddress(fields.url ?? "")?.url ?? "") ?? item(reports.store(fields), reportRecord, 201),
   },
   {
     methods: ["GET"],
     path: REPORT,
-    respond: ({ reports, key }) => item(reports.get(Number(key))),
+    respond: ({ reports, key }) => item(reports.get(Number(key)), reportRecord),
   },
   {
     methods: ["PUT", "PATCH"],
@@ -93,7 +93,7 @@ const ROUTES: Route[] = [
     respond({ reports, key, fields, pageError }) {
       const report = reports.get(Number(key));
       const error = report && fields.update === "1" ? pageError(report.url) : undefined;
-      return error ?? item(reports.update(Number(key), fields));
+      return error ?? item(reports.update(Number(key), fields), reportRecord);
     },
   },
   {

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -39,7 +48,9 @@ describe("npm run dev", function () {
   const edit = (from: string, to: string) => {
     output = "";
     const file = join(folder, "src/operations.ts");
-    writeFileSync(file, readFileSync(file, "utf8").replace(from, to));
+    // Saves as many editors do: into a new file, which takes the place of the old one.
+    writeFileSync(`${file}~`, readFileSync(file, "utf8").replace(from, to));
+    renameSync(`${file}~`, file);
   };
   /** The help of the Node-RED that has started. */
   const help = async () => {

@@ -34,25 +34,31 @@ const added: Operation = {
 describe("The table of operations", () => {
   for (const [type, row] of Object.entries<Operation>(operations)) {
     it(`is complete and consistent: ${type}`, () => {
-      const wires = Object.entries(row.params).map(([param, { wire = param }]) => wire);
-      assert.equal(new Set(wires).size, wires.length);
+      const params = Object.entries(row.params).map(([name, param]) => ({ name, wire: name, ...param }));
+      const wires = params.map(({ wire }) => wire);
+      assert.deepEqual(wires, [...new Set(wires)], "no two parameters are sent under the same name (`wire`)");
+      const inPath = params.filter(({ place }) => place === "path");
       const segments = [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      const inPath = Object.entries(row.params).filter(([, { place }]) => place === "path");
       assert.deepEqual(
-        inPath.map(([param, { wire = param }]) => wire),
+        inPath.map(({ wire }) => wire),
         segments,
+        "each {name} in `path` is the `wire`, or else the name, of a parameter with `place: path`",
       );
-      for (const [, one] of inPath) assert.ok(one.required && one.kind === "segment");
-      assert.ok(row.main === undefined || row.params[row.main]?.required);
+      for (const { name, required, kind } of inPath)
+        assert.ok(
+          required && kind === "segment",
+          `${name} is in the path, so it needs required: true, kind: "segment"`,
+        );
+      assert.ok(!row.main || row.params[row.main]?.required, `${row.main} is \`main\`, so it needs required: true`);
       assert.ok(row.list || row.done, "an operation that is not a list has the status text `done`");
-      for (const [param, { default: preset, values, when = {} }] of Object.entries(row.params)) {
+      for (const { name, default: preset, values, when = {} } of params) {
         const known = preset === undefined || Object.hasOwn(values ?? {}, preset);
-        assert.ok(known, `${param}: a parameter's default is one of its values`);
+        assert.ok(known, `${name}: a parameter's default is one of its values`);
         for (const [other, value] of Object.entries(when))
-          assert.ok(Object.hasOwn(row.params[other]?.values ?? {}, value));
+          assert.ok(Object.hasOwn(row.params[other]?.values ?? {}, value), `${name}: ${other} has no value ${value}`);
       }
-      const places = Object.values(row.params).map(({ place }) => place);
-      assert.ok(!(places.includes("query") && places.includes("form")));
+      const places = params.map(({ place }) => place);
+      assert.ok(!(places.includes("query") && places.includes("form")), "parameters go into the query or the form");
     });
   }
 

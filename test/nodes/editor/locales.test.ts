@@ -27,6 +27,11 @@ const same: Record<string, string[]> = {
   "pt-BR": ["Proxy"],
 };
 
+/** Fails with one line for each problem. */
+const none = (problems: string[], remedy = "") => {
+  if (problems.length > 0) assert.fail(["", ...problems, remedy].join("\n"));
+};
+
 const found = (text: string, what: RegExp) => (text.match(what) ?? []).sort();
 const placeholders = (text: string) => found(text, /__[a-zA-Z]+__/g);
 const code = (text: string) => found(text, /`[^`]*`/g);
@@ -46,6 +51,10 @@ const filled = (text: string) => text.replace(FIELD, (field) => LONG[field] ?? "
 const isStatus = (key: string) =>
   /\.status$/.test(key) || (key.startsWith(`${SET}.status.`) && !/\.(overwritten|dropped|pagesDropped)$/.test(key));
 
+/** Node-RED treats a status with a period or a colon as a catalog key. */
+const fits = (text: string) => width(filled(text)) <= LONGEST && !/[.:]/.test(text.replace("msg.seo.error", ""));
+const RULE = `A status has at most ${LONGEST} columns when filled in, and no period or colon.`;
+
 /** The English source of the translations. The build generates the current English. */
 const SOURCE = "nodes/locales/en-US.json";
 const languages = readdirSync(join(root, "nodes/locales"))
@@ -63,11 +72,17 @@ describe("The translations", () => {
     );
   });
 
-  it("include a new language once its file exists, as CONTRIBUTING says", () => {
+  /** A copy of the build, with languages of its own. */
+  const copyBuild = () => {
     const copy = mkdtempSync(join(tmpdir(), "seo-language-"));
-    for (const path of ["dist/nodes", "dist/src", "nodes/locales", "icons", "package.json"])
+    for (const path of ["dist/nodes", "dist/src", "dist/dev", "nodes/locales", "icons", "package.json"])
       cpSync(join(root, path), join(copy, path), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+    return copy;
+  };
+
+  it("include a new language once its file exists, as CONTRIBUTING says", () => {
+    const copy = copyBuild();
     const catalogue = read("dist/nodes/locales/en-US", `${SET}.json`).replaceAll("Base URL", "URL di base");
     writeFileSync(join(copy, "nodes/locales/it.json"), catalogue);
     execFileSync(process.execPath, [join(copy, "dist/nodes/editor/build.js")]);
@@ -83,67 +98,104 @@ describe("The translations", () => {
     const stale = keys
       .filter((key) => source[key] !== texts[key])
       .map((key) => `${key}\n  was: ${source[key] ?? "(no text)"}\n  now: ${texts[key] ?? "(no text)"}`);
-    const remedy = `Translate in ${languages.join(", ")}, then:\ncp dist/nodes/locales/en-US/${SET}.json ${SOURCE}`;
-    assert.ok(stale.length === 0, [...stale, remedy].join("\n"));
+    none(stale, "Run npm run texts, then this test again. It lists what to translate.");
+  });
+
+  it("keep what is translated and current when npm run texts adds the rest", () => {
+    const copy = copyBuild();
+    const file = (language: string) => join(copy, `nodes/locales/${language}.json`);
+    const change = (language: string, edit: (texts: Record<string, Texts>) => void) => {
+      const catalogue = JSON.parse(read("nodes/locales", `${language}.json`));
+      edit(catalogue[SET]);
+      writeFileSync(file(language), JSON.stringify(catalogue));
+    };
+    change("en-US", ({ dialog }) => Object.assign(dialog ?? {}, { fixed: "The earlier English" }));
+    change("de", (all) => {
+      delete all.status;
+      Object.assign(all, { gone: { key: "text" } });
+    });
+    execFileSync(process.execPath, [join(copy, "dist/dev/texts.js")]);
+    const written = (language: string) => JSON.parse(readFileSync(file(language), "utf8"))[SET];
+    const before = JSON.parse(read("nodes/locales/de.json"))[SET];
+    const { dialog, status } = english[SET] as Record<string, Texts>;
+    assert.deepEqual(written("en-US"), english[SET]);
+    assert.deepEqual(written("de"), { ...before, dialog: { ...before.dialog, fixed: dialog?.fixed }, status });
+    rmSync(copy, { recursive: true });
   });
 
   it("start from English statuses that fit under a node", () => {
-    for (const [key, text] of Object.entries(texts)) {
-      if (!isStatus(key)) continue;
-      assert.ok(width(filled(text)) <= LONGEST, text);
-      assert.doesNotMatch(text.replace("msg.seo.error", ""), /[.:]/, key);
-    }
+    const wrong = Object.entries(texts).filter(([key, text]) => isStatus(key) && !fits(text));
+    none(
+      wrong.map(([key, text]) => `${key}: ${text}`),
+      RULE,
+    );
   });
 
   for (const language of languages) {
     describe(language, () => {
-      const catalogue = JSON.parse(read("nodes/locales", `${language}.json`)) as Texts;
+      const file = `nodes/locales/${language}.json`;
+      const lines = read(file)
+        .split("\n")
+        .flatMap((line, index) => (/": ".*"/.test(line) ? [index + 1] : []));
+      const catalogue = JSON.parse(read(file)) as Texts;
       const translated = flat(catalogue);
-      const each = (check: (text: string, original: string, key: string) => void) => {
-        for (const [key, original] of Object.entries(texts)) check(translated[key] ?? "", original, key);
-      };
+      const places = Object.fromEntries(Object.keys(translated).map((key, index) => [key, `${file}:${lines[index]}`]));
+      /** The texts that have a problem, and where they are. */
+      const list = (isWrong: (text: string, original: string, key: string) => boolean) =>
+        Object.entries(texts).flatMap(([key, original]) => {
+          const text = translated[key];
+          return text !== undefined && isWrong(text, original, key) ? [{ place: places[key], text, original }] : [];
+        });
 
       it("has the keys of the English catalog, and a text for each", () => {
         const beside = (one: Texts, other: Texts) => Object.keys(one).filter((key) => !(key in other));
-        assert.deepEqual(
-          { missing: beside(texts, translated), unknown: beside(translated, texts) },
-          { missing: [], unknown: [] },
+        none(
+          [
+            ...beside(texts, translated).map((key) => `${file}: ${key} is missing`),
+            ...beside(translated, texts).map((key) => `${places[key]}: ${key} is not in the English catalog`),
+          ],
+          "Run npm run texts, then this test again.",
         );
-        each((text, _, key) => {
-          assert.ok(text.trim(), key);
-          assert.equal(text, text.trim(), key);
-        });
+        none(list((text) => !text || text !== text.trim()).map(({ place }) => `${place}: blank, or a space at an end`));
       });
 
       it("keeps placeholders, code and names", () => {
-        each((text, original, key) => {
-          assert.deepEqual(placeholders(text), placeholders(original), key);
-          assert.deepEqual(code(text), code(original), key);
-          assert.deepEqual(names(text), names(original), key);
-        });
+        const kept = (text: string) => [placeholders, code, names].map((of) => of(text).join(" ")).join("\n");
+        none(
+          list((text, original) => kept(text) !== kept(original)).map(
+            ({ place, text, original }) => `${place}: ${text}\n  English: ${original}`,
+          ),
+          "Keep __placeholders__, text in backticks, names and numbers as they are in English.",
+        );
       });
 
       it("has no text left in English", () => {
         const allowed = [...(same.all ?? []), ...(same[language] ?? [])];
-        const used = Object.entries(texts).flatMap(([key, text]) => (translated[key] === text ? [text] : []));
-        const left = used.filter((text) => !allowed.includes(text));
-        assert.deepEqual(left, [], "translate them, or allow them in `same`, above");
-        for (const text of allowed) assert.ok(used.includes(text), `${text} need not be allowed`);
+        const used = list((text, original) => text === original);
+        none(
+          used.filter(({ text }) => !allowed.includes(text)).map(({ place, text }) => `${place}: ${text}`),
+          "Translate them. If a word is the same in both languages, add it to `same` in test/nodes/editor/locales.test.ts.",
+        );
+        none(
+          allowed.filter((word) => !used.some(({ text }) => text === word)).map((word) => `${word} is not in ${file}`),
+          "Remove them from `same` in test/nodes/editor/locales.test.ts.",
+        );
       });
 
       it("has statuses that fit under a node and contain no key separators", () => {
-        each((text, _, key) => {
-          if (!isStatus(key)) return;
-          assert.ok(width(filled(text)) <= LONGEST, `${key}: ${text}`);
-          assert.doesNotMatch(text.replace("msg.seo.error", ""), /[.:]/, `${key} has a full stop or a colon: ${text}`);
-        });
+        none(
+          list((text, original, key) => isStatus(key) && text !== original && !fits(text)).map(
+            ({ place, text }) => `${place}: ${text}`,
+          ),
+          RULE,
+        );
       });
 
       it("is built, with help that begins in the language", () => {
         assert.deepEqual(JSON.parse(read("dist/nodes/locales", language, `${SET}.json`)), catalogue);
         const help = read("dist/nodes/locales", language, `${SET}.html`);
         for (const type of Object.keys(types)) {
-          const first = translated[`${SET}.node.${type}.help`] ?? "";
+          const first = translated[`${SET}.node.${type}.help`] ?? texts[`${SET}.node.${type}.help`] ?? "";
           assert.ok(help.includes(`data-help-name="${type}">\n<p>${safe(first)}</p>`), type);
         }
         assert.ok(help.includes(`<h3>${safe(translated[`${SET}.help.outputs`] ?? "")}</h3>`));
