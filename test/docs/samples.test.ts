@@ -84,7 +84,8 @@ describe("The samples in the README", () => {
       const { results: _, ...record } = payload as Json;
       const shown = JSON.parse(JSON.stringify({ payload: undated(record), ...rest }));
       assert.deepEqual(shown, { ...result, payload: undated(result?.payload ?? {}) });
-      assert.deepEqual(Object.keys(progress?.payload ?? {}), audit.outputs?.[1]?.payload);
+      const always = audit.outputs?.[1]?.payload?.filter((property) => property !== "repeated");
+      assert.deepEqual(Object.keys(progress?.payload ?? {}), always);
     } finally {
       await flow.stop();
       await other.close();

@@ -62,7 +62,7 @@ describe("An audit in a queue whose server is replaced", function () {
   }
 
   for (const engine of engines)
-    it(`goes on over new connections if those to ${engine} are dead`, async function () {
+    it(`continues over new connections if those to ${engine} are dead`, async function () {
       await open(engine, () => this.skip());
       await begin();
       relay.hang();
@@ -70,7 +70,7 @@ describe("An audit in a queue whose server is replaced", function () {
       assert.equal(service.carriedOut.length, PAGES);
     });
 
-  it("goes on with the new Redis after a failover", async function () {
+  it("continues with the new Redis after a failover", async function () {
     const skip = () => this.skip();
     await open("Redis", skip);
     const { replica, master } = await replicate(skip);

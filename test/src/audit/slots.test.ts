@@ -67,12 +67,12 @@ describe("an audit's slots and the client's", () => {
     }
   }
 
-  it("do not wait for each other when a request is resent while the service asks for a pause", async () => {
+  it("do not wait for each other if a request is retried during a pause of the service", async () => {
     const { results, created } = await auditThrottled(1, 3);
     assert.deepEqual([results.length, created], [8, 8]);
   });
 
-  it("are free again if a request waits to be resent when the service asks for too long a pause", async () => {
+  it("are free again if a request waits for its retry when the service requires too long a pause", async () => {
     const { results, created } = await auditThrottled(3600, 1);
     assert.deepEqual([results.length, created], [8, 6]);
   });

@@ -326,7 +326,7 @@ for (const engine of engines)
       await Promise.all(machines.map(({ audit }) => audit.close()));
     });
 
-    it("does not take a list that was reset and sent again for the one before", async () => {
+    it("treats a list that was reset and sent once more as a new one", async () => {
       const bad = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
       const service = createFake({ latency: 150, fate: (page) => (page.endsWith("/2") ? bad : "answered") });
       const { open } = await onServer(() => server)();
