@@ -4,7 +4,7 @@ import { dirname, join, normalize } from "node:path";
 import { documents } from "../../dev/documents.js";
 import { importsOf, reachable } from "../../dev/imports.js";
 import { root } from "../../dev/nodered.js";
-import { codes } from "../../src/errors.js";
+import { type Code, codes } from "../../src/errors.js";
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 const own = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"];
@@ -31,6 +31,12 @@ describe("The documents", () => {
   it("explain every error code in the README", () => {
     assert.ok(anchors("README.md").includes("errors"), "the help links to README.md#errors");
     for (const code of Object.keys(codes)) assert.ok(read("README.md").includes(`| \`${code}\` |`), code);
+  });
+
+  it("name the statuses in the README as the editor shows them", () => {
+    const named = [...read("README.md").matchAll(/_([^_]+)_ \(`(SEO_\w+)`\)/g)];
+    assert.ok(named.length > 5, "Troubleshooting names statuses");
+    for (const [, status = "", code] of named) assert.ok(codes[code as Code].status.startsWith(status), status);
   });
 
   it("are linked to from the help and the examples by files and headings that exist", () => {
