@@ -38,7 +38,7 @@ export const stages = {
     name: "The host name could not be resolved. Check the host name in the URL.",
     connect: "Could not connect to the server. Check the host and port in the URL, and whether the server is running.",
     tls: "The TLS certificate or protocol was not accepted. Check whether the server uses TLS, or choose a TLS configuration that trusts the certificate.",
-    time: "The server did not respond in time. Check the host and port in the URL, and whether the server uses TLS.",
+    time: "The server did not respond before the timeout. Check the host and port in the URL, and whether the server uses TLS.",
     key: "The server rejected the login. Check the user name, the password and the database in the URL, and the user's rights.",
     package:
       "Packages of the queue are not installed. Run this in Node-RED's user directory, then restart Node-RED: __command__",
