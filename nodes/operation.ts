@@ -3,7 +3,7 @@ import type { NodeAPI } from "node-red";
 import { SeoError } from "../src/errors.js";
 import { findingsOf } from "../src/findings.js";
 import { isIdle } from "../src/kinds.js";
-import type { Operation } from "../src/operations.js";
+import type { Operation, OutputName } from "../src/operations.js";
 import { type Page, readShape, type Shape } from "../src/pages.js";
 import { submit } from "../src/submit.js";
 import { type Config, handleInput, type Job, type StatusText } from "./handler.js";
@@ -159,8 +159,7 @@ const issues: Output = async (RED, ...message) => {
   return () => RED._(`seo-reports.status.${count === 1 ? "issue" : "issues"}`, { count });
 };
 
-/** By the values of the option `output` in the table. */
-const outputs: Record<string, Output> = {
+const outputs: Record<OutputName, Output> = {
   body: single((body) => body),
   data: single(unwrap),
   async all(RED, job, target, type, row) {
@@ -188,7 +187,7 @@ export function registerOperation(RED: NodeAPI, type: string, row: Operation): v
     handleInput(RED, this, type, row, config, (job) => {
       target ??= createTarget(RED, job.settings.target);
       target.check(job.msg);
-      return (outputs[String(job.settings.output)] as Output)(RED, job, target, type, row);
+      return outputs[job.settings.output as OutputName](RED, job, target, type, row);
     });
   });
 }

@@ -215,13 +215,13 @@ const maxAge: Param = {
   help: "Age up to which the existing report is returned, in days. If it is older, it is regenerated (Regenerate it) or a new one is created (Return it). Blank: the age is ignored.",
 };
 
-const output: Field = {
+const output = {
   kind: "choice",
   label: "Output",
   values: { body: "Full response", data: "Response data" },
   default: "body",
   help: "Content of the output messages.",
-};
+} satisfies Field;
 const limit: Field = {
   kind: "count",
   label: "Limit",
@@ -245,6 +245,8 @@ const target: Field = {
 const single = { output, target };
 /** Only reports have checks. */
 const issues = { issues: "Issues: one message per failed check" };
+/** The values of the option `output`. */
+export type OutputName = keyof typeof output.values | keyof typeof collected | keyof typeof issues;
 const report = { output: { ...output, values: { ...output.values, ...issues } }, target };
 const listing = (streams: Record<string, string>): Record<string, Field> => ({
   output: { ...output, values: { ...output.values, ...streams } },

@@ -181,7 +181,7 @@ describe("The editor page", () => {
         }
       });
 
-      it("has its own icon", () => assert.ok(icons.has(`${type}.svg`)));
+      it("has its own icon", () => assert.ok(icons.has(`${type}.svg`), `icons/${type}.svg is missing`));
     });
   }
 
