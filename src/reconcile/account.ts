@@ -78,6 +78,9 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
   let finding: Promise<void> | undefined;
   /** Until when each may still be another request's: a look can match a report by its page only. */
   const claimed = createMemory<string, number>();
+  /** Whose each is: a restored request can have had its response in this process, if the audit could not save it. */
+  const owners = createMemory<string, string>();
+  const ownerOf = (page: Address, watermark: Watermark | undefined) => `${watermark?.rank} ${page.key}`;
   /** Where a page redirected the last time, or its own key. */
   const redirects = createMemory<string, string>();
   /** By ID as the service sends it: a number need not become a text for each record of each list. */
@@ -132,8 +135,9 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
     },
 
     /** A message got this report, which is new, for its page: from its response, or from a look, which can be wrong. */
-    claim(record: Json, page: Address, doubtedUntil = 0): void {
+    claim(record: Json, page: Address, doubtedUntil = 0, watermark?: Watermark): void {
       claimed.set(idOf(record), doubtedUntil);
+      owners.set(idOf(record), ownerOf(page, watermark));
       if (typeof record.url === "string") redirects.set(page.key, readAddress(record.url).key);
       if (highest) knownAt = now();
     },
@@ -143,6 +147,9 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
     },
     /** Until when a claim is in doubt; undefined if nobody got the report. */
     claimOf: (record: Json) => claimed.get(idOf(record)),
+    /** This request got the report, before it was restored. */
+    has: (page: Address, watermark: Watermark | undefined, record: Json) =>
+      owners.get(idOf(record)) === ownerOf(page, watermark),
 
     /** The names under which a page's report can be listed: its own, and where it redirected the last time. */
     namesOf: ({ key }: Address) => [...new Set([key, redirects.get(key) ?? key])],

@@ -85,7 +85,9 @@ export async function lookInList(
     account.namesOf(address).includes(readAddress(String(record.url)).key);
   const later = records.filter((record) => entry.watermark && isAfter(record, entry.watermark));
   const unclaimed = () => later.filter((record) => account.claimOf(record) === undefined);
-  const mine = () => unclaimed().findLast((record) => isOf(record, entry));
+  const mine = () =>
+    later.find((record) => account.has(entry.address, entry.watermark, record)) ??
+    unclaimed().findLast((record) => isOf(record, entry));
   if (unclaimed().length > 0 && (decides || mine())) {
     // A page that is in flight may redirect to this one: its response says whose report it is.
     await Promise.all([...open].map(({ answered }) => answered));
@@ -93,7 +95,7 @@ export async function lookInList(
   }
   const found = mine();
   if (found) {
-    account.claim(found, entry.address, entry.until);
+    account.claim(found, entry.address, entry.until, entry.watermark);
     return present(requests, entry, found, response).then(
       (response) => ({ was: "carried out", response }),
       () => undecided([found]),

@@ -165,7 +165,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
         },
         received(result) {
           const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
-          if (record && lookup.list) account.claim(record, address);
+          if (record && lookup.list) account.claim(record, address, 0, entry.watermark);
           answer();
         },
         lost({ details: { statusCode, body } }, horizon) {

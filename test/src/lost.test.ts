@@ -138,6 +138,13 @@ describe("A lost response", () => {
     assert.equal(end.candidates?.length, 1);
   });
 
+  test("of a restored request is found if the response had arrived in this process", async () => {
+    const { account, store } = await open();
+    const first = await store();
+    const end = await store(PAGE, { intent: { watermark: { of: "id", rank: 0, ids: [] } } });
+    assert.deepEqual([end.id, account.count("POST")], [first.id, 1]);
+  });
+
   test("costs one short list if none is lost", async () => {
     const { account, store } = await open();
     await Promise.all(Array.from({ length: 20 }, (_, i) => store(`${PAGE}/${i}`)));
