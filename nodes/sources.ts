@@ -92,8 +92,9 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
 
   /** Awaits the values that are promises. */
   async function settle(input: Record<string, unknown>, unreadable: string[]): Promise<Input> {
-    const settled = await Promise.allSettled(reads.map(({ param }) => input[param]));
-    for (const [i, { param, refuse }] of reads.entries()) {
+    const pending = reads.filter(({ param }) => input[param] instanceof Promise);
+    const settled = await Promise.allSettled(pending.map(({ param }) => input[param]));
+    for (const [i, { param, refuse }] of pending.entries()) {
       const result = settled[i] as PromiseSettledResult<unknown>;
       if (result.status === "rejected") unreadable.push(refuse(result.reason));
       else if (result.value === undefined) delete input[param];

@@ -56,6 +56,11 @@ describe("A parameter", () => {
 
   const secret = node("secret", "seo-report-store", { password: "$number(payload.pin)", passwordType: "jsonata" });
 
+  const lookalike = node("lookalike", "seo-report-list", {
+    ...{ search: "payload", searchType: "msg" },
+    ...{ project: "'a'", projectType: "jsonata" },
+  });
+
   const several = node("several", "seo-report-list", {
     ...{ search: "payload[", searchType: "msg" },
     ...{ project: "payload.(", projectType: "jsonata" },
@@ -76,6 +81,7 @@ describe("A parameter", () => {
       service("service", server.url),
       ...[...rows, ...bad].map(listing),
       secret,
+      lookalike,
       several,
       ...bare,
     ]);
@@ -111,6 +117,13 @@ describe("A parameter", () => {
       assert.deepEqual([outcome.ends, outcome.caught?.payload], [1, msg().payload]);
       assert.equal(server.requests.length, length);
     });
+
+  it("is not awaited if it only looks like a promise, such as a database query", async () => {
+    const method = "then";
+    const query = { [method]() {} };
+    const { error } = failure(await flow.send("lookalike", { payload: query }));
+    assert.match(error.message, /; msg\.payload is of type object\.$/);
+  });
 
   it("is not quoted in the error of a JSONata expression if it is a secret", async () => {
     const { error } = failure(await flow.send("secret", { payload: { url: "example.com", pin: "s3cret" } }));
