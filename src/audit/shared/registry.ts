@@ -4,7 +4,7 @@ import { isMissing, logOf, lostData, segmentOf } from "./log.js";
 import type { Queue } from "./server.js";
 
 /** The job that is a batch. No worker processes it. */
-export interface Job {
+interface Job {
   /** `FORMAT`. */
   format: number;
   name: string;
@@ -80,8 +80,9 @@ export function createRegistry(jobs: Queue, logs: Queue) {
     async prepare(): Promise<void> {
       await jobs.add("mark", {}, { jobId: MARK });
       const segments = await logs.getRanges(["wait"], 0, -1);
+      // PostgreSQL reads the two one after the other: a batch that is reopened meanwhile is in neither.
       const used = new Set(await jobs.getRanges(["wait", "prioritized"], 0, -1));
-      for (const id of segments) if (!used.has(logOf(id))) await logs.remove(id);
+      for (const id of segments) if (!used.has(logOf(id)) && !(await exists(logOf(id)))) await logs.remove(id);
     },
   };
 }

@@ -13,8 +13,10 @@ import pg from "pg";
 import { root } from "../../../dev/nodered.js";
 import { fromServer } from "../../../src/audit/shared/faults.js";
 import { limitOf } from "../../../src/audit/shared/gate.js";
+import { segmentOf } from "../../../src/audit/shared/log.js";
 import { joinMachines } from "../../../src/audit/shared/machine.js";
 import { checkClock } from "../../../src/audit/shared/postgres.js";
+import { createRegistry } from "../../../src/audit/shared/registry.js";
 import { connect } from "../../../src/audit/shared/server.js";
 import { createShared, testQueue } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
@@ -319,6 +321,23 @@ describe("The queue that several machines share", function () {
     await logs.close();
     connection.disconnect();
   });
+
+  for (const engine of engines)
+    it(`keeps the log of a batch on ${engine} that is retried while another machine starts`, async () => {
+      const place = { url: serverOf(engine).url, prefix: "start" };
+      const [one, two] = await Promise.all([connect(place), connect(place)]);
+      const logs = one.queue("node-log");
+      const registry = createRegistry(one.queue("node"), logs);
+      const other = createRegistry(two.queue("node"), two.queue("node-log"));
+      const id = String(await registry.add("batch", { existing: "create" }, "", null));
+      await logs.add("log", {}, { jobId: segmentOf(id, 0) });
+      for (let round = 0; round < 60; round++) {
+        await registry.keep(id);
+        await Promise.all([other.prepare(), sleep((round % 6) * 0.7).then(() => registry.reopen(id))]);
+        assert.ok(await logs.getJob(segmentOf(id, 0)), `round ${round}`);
+      }
+      await Promise.all([one.close(), two.close()]);
+    });
 
   for (const engine of engines)
     it(`gives a machine on ${engine} that has lost its lock one new name`, async () => {
