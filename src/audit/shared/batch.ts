@@ -269,8 +269,11 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       else await append({ reset: true });
     },
     async last() {
-      const isFree = !group.owners.has(END) && group.isOver();
-      return isFree && (await take("end")) !== undefined ? { repeated: group.repeated.has(END) } : undefined;
+      if (!group.isOver()) return undefined;
+      // The end is this machine's already if a message came meanwhile that did not reopen the batch.
+      const by = group.owners.get(END);
+      const isOurs = by === undefined ? (await take("end")) !== undefined : by === mine.get(END);
+      return isOurs ? { repeated: group.repeated.has(END) } : undefined;
     },
     finish: () => end(false),
     remove: () => end(true),

@@ -289,6 +289,39 @@ for (const engine of engines)
       await one.audit.close();
     });
 
+    it("finishes a batch that is paused and resumed at the moment at which it ends", async () => {
+      const { open } = await onServer(() => server)();
+      let paused: Promise<number> | undefined;
+      const begun = deferred();
+      const one = createBench("", createFake(), {
+        async open(hooks) {
+          const store = await open()(hooks);
+          async function create(...list: Parameters<Store["create"]>): Promise<Batch> {
+            const batch = await store.create(...list);
+            const { last, pause } = batch;
+            const pausing = (on: boolean) => {
+              begun.resolve();
+              return pause(on);
+            };
+            const asked = async () => {
+              const isLast = await last();
+              paused ??= one.audit.pause();
+              await begun.promise;
+              return isLast;
+            };
+            return Object.assign(batch, { last: asked, pause: pausing });
+          }
+          return { ...store, create };
+        },
+      });
+      await one.add(urls(1));
+      while (!paused) await sleep(5);
+      await paused;
+      await one.audit.resume();
+      await one.finished();
+      await one.audit.close();
+    });
+
     it("forgets a batch that is kept until it is retried, and then all machines work on it", async () => {
       let fails = true;
       const service = createFake({
