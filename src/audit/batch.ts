@@ -2,7 +2,7 @@ import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createDelivery } from "./delivery.js";
 import { moveFolder, removeFolder, syncFolder } from "./folder.js";
-import { createLedger, type Entry } from "./ledger.js";
+import { createLedger, type Entry, NOBODY } from "./ledger.js";
 import { parseLine, readLines } from "./lines.js";
 import { type FileList, readList, readRow, type Settings, writeList } from "./list.js";
 import { type Log, openLog } from "./log.js";
@@ -111,6 +111,7 @@ export async function openBatch(
     name,
     recent,
     ...ledger.readings,
+    streak: () => ledger.streakOf(NOBODY),
 
     async take(which) {
       const page = which === "begun" ? ledger.takeBegun() : ledger.takeNew(planEnd);
@@ -137,6 +138,7 @@ export async function openBatch(
     sent: (page, sent) => write({ row: page, at: new Date().toISOString(), ...sent }),
     ended(page, ended) {
       wasOver = false;
+      earlier.delete(page);
       return write({ row: page, ...ended });
     },
     input,
@@ -147,7 +149,6 @@ export async function openBatch(
     async again(again) {
       delivery.flush();
       await Promise.all(again.map((row) => write({ row, again: true })));
-      for (const page of again) earlier.delete(page);
     },
     letGo: async () => ledger.letGo(),
 

@@ -1,7 +1,6 @@
 import { SeoError } from "../errors.js";
 import type { Clock } from "./clock.js";
 import { createDisk } from "./disk.js";
-import { STREAK } from "./ledger.js";
 import type { Progress } from "./progress.js";
 import { createRun, type Run } from "./run.js";
 import { createSlots, type Hold } from "./slots.js";
@@ -74,8 +73,8 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
   async function next(run: Run): Promise<Job | undefined> {
     const { batch } = run;
     if (batch.paused() || (run.stopped() && !run.due)) return undefined;
-    const streak = batch.held().length >= STREAK;
-    const begun = streak ? undefined : await batch.take("begun");
+    const streak = batch.streak();
+    const begun = streak?.before ? undefined : await batch.take("begun");
     if (begun) return pageOf(run, begun, false);
     const wanted = run.planning ? undefined : await batch.unplanned();
     if (wanted) {
@@ -86,10 +85,11 @@ export function createEngine({ store, share, clock, ...surroundings }: Surroundi
     if (slots.aside() >= share * MOST_ASIDE || (run.stopped() && run.planning)) return undefined;
     const fresh = await batch.take("new");
     if (fresh) return pageOf(run, fresh, false);
-    if (!streak || run.active > 0) return undefined;
-    await disk.keep(() => batch.again(batch.held().slice(0, 1)));
-    const again = await batch.take("new");
-    return again && pageOf(run, again, true);
+    if (!streak?.before || run.active > 0) return undefined;
+    const [held] = streak.pages;
+    if (held !== undefined) await disk.keep(() => batch.again([held]));
+    const last = await batch.take(held === undefined ? "begun" : "new");
+    return last && pageOf(run, last, held !== undefined);
   }
 
   /** The first page after a batch was stopped is the probe. */

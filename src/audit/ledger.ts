@@ -1,5 +1,6 @@
+import type { Code } from "../errors.js";
 import { outcomes, type Pages, type State } from "./pages.js";
-import type { Ended, Sent } from "./store.js";
+import type { Ended, Sent, Streak } from "./store.js";
 
 /** A line of the log. */
 export type Entry =
@@ -17,8 +18,19 @@ function takeFirst(rows: Set<number>): number | undefined {
   return row;
 }
 
-/** So many failures in a row with the same code are the account's, not the pages'. */
-export const STREAK = 5;
+/** After so many failures in a row with the same code, a machine stops. */
+const STREAK = 5;
+
+/** Failures that no page causes, and that had no effect. */
+const blameless: (string | undefined)[] = [
+  "SEO_UNAUTHORIZED",
+  "SEO_FORBIDDEN",
+  "SEO_RATE_LIMITED",
+  "SEO_NETWORK",
+] satisfies Code[];
+
+/** The owner of the streaks of machines that are gone. A batch in files has one machine, which has this name. */
+export const NOBODY = "";
 
 /**
  * What is known of a batch's pages. Everything that changes it is an entry of the log, so that reading the log again leads
@@ -33,7 +45,11 @@ export function createLedger(pages: Pages) {
   const invalid = new Set<number>();
   const rejected = new Set<number>();
   const busy = new Set<number>();
-  let held: number[] = [];
+  const streaks = new Map<string, Streak>();
+  /** Pages that were requested again after they were held, which happens once. */
+  const repeats = new Set<number>();
+  /** Machines that have succeeded. */
+  const working = new Set<string>();
   let paused = false;
   let dropped = false;
   let cursor = 0;
@@ -43,24 +59,64 @@ export function createLedger(pages: Pages) {
     if (!known || !(repeats || pages.pageOf(row) === row)) throw new Error("there is no such row");
   }
 
-  const drop = (page: number) => {
-    held = held.filter((other) => other !== page);
-  };
+  const held = () => [...streaks.values()].flatMap((streak) => streak.pages);
+  const holderOf = (page: number) => [...streaks.values()].find((streak) => streak.pages.includes(page));
 
-  function letGo(): void {
-    for (const page of held) begun.add(page);
-    held = [];
+  function drop(page: number): Streak | undefined {
+    const streak = holderOf(page);
+    if (streak) streak.pages = streak.pages.filter((other) => other !== page);
+    return streak;
+  }
+
+  /** The machine's own, or that of machines that are gone, as long as no success of this one is known. */
+  function streakOf(machine: string): Streak | undefined {
+    return streaks.get(machine) ?? (working.has(machine) ? undefined : streaks.get(NOBODY));
+  }
+
+  /** Held pages are told, or requested again: all, or those of a machine that has stopped which did not cause their failure. */
+  function resolve(streak: Streak, all = false): void {
+    for (const page of streak.pages.splice(0)) {
+      const { ended: outcome, error } = ended.get(page) as Ended;
+      const again = streak.before && outcome === "failed" && blameless.includes(error?.code) && !repeats.has(page);
+      if (all || again) waitAgain(page);
+      else begun.add(page);
+    }
   }
 
   /** Failures are held as long as they may be the account's. */
-  function hold(page: number, code: string): void {
-    const [first] = held;
-    const same = first !== undefined && ended.get(first)?.error?.code === code;
-    if (!same && held.length < STREAK) letGo();
-    held.push(page);
+  function fail(page: number, error: Ended["error"], machine: string): void {
+    let streak = streaks.get(machine);
+    if (!streak) {
+      streak = streakOf(machine);
+      if (streak) streaks.delete(NOBODY);
+    }
+    if (streak && !streak.before && streak.error?.code !== error?.code) {
+      resolve(streak);
+      streak = undefined;
+    }
+    streak ??= { pages: [], count: 0, error };
+    streaks.set(machine, streak);
+    streak.pages.push(page);
+    streak.count++;
+    streak.error = error;
+    if (streak.before && streak.probe === page) {
+      streaks.delete(machine);
+      for (const other of streak.pages) begun.add(other);
+    } else if (!streak.before && streak.pages.length >= STREAK)
+      streak.before = new Set([...sent.keys()].filter((other) => pages.state(other) === "sent"));
   }
 
-  function end(page: number, entry: Ended): void {
+  /** Ends the machine's streak. A probe also shows that the account can be used, so that no page has to be held. */
+  function succeed(page: number, machine: string): void {
+    working.add(machine);
+    for (const [owner, streak] of streaks) {
+      if (streak.before?.has(page) || !(streak.before || owner === machine)) continue;
+      resolve(streak, streak.probe === page);
+      if (owner === machine || owner === NOBODY) streaks.delete(owner);
+    }
+  }
+
+  function end(page: number, entry: Ended, machine: string): void {
     const { error } = entry;
     ended.set(page, entry);
     rejected.delete(page);
@@ -68,8 +124,9 @@ export function createLedger(pages: Pages) {
     if (entry.ended !== "uncertain" && sent.has(page))
       sent.set(page, { ...(sent.get(page) as Sent), intent: undefined });
     if (entry.ended === "fresh" || invalid.has(page)) return;
-    if (error) hold(page, error.code);
-    else if (held.length < STREAK) letGo();
+    if (error) fail(page, error, machine);
+    else succeed(page, machine);
+    for (const { before } of streaks.values()) before?.delete(page);
   }
 
   function tell(row: number): void {
@@ -80,7 +137,10 @@ export function createLedger(pages: Pages) {
     if (untold(page).length > 0) return;
     ended.delete(page);
     begun.delete(page);
-    drop(page);
+    repeats.delete(page);
+    // It was let go, which a log in a file does not say.
+    const streak = drop(page);
+    if (streak) streak.before = undefined;
     if (!entry.error) sent.delete(page);
   }
 
@@ -90,6 +150,11 @@ export function createLedger(pages: Pages) {
     drop(page);
     if (invalid.has(page)) rejected.add(page);
     cursor = Math.min(cursor, page);
+  }
+
+  function waitAgain(page: number): void {
+    wait(page);
+    repeats.add(page);
   }
 
   const isTold = (row: number) => (outcomes as readonly State[]).includes(pages.state(row));
@@ -104,18 +169,39 @@ export function createLedger(pages: Pages) {
     ended,
     untold,
     isNew,
-    letGo,
+    held,
+    streakOf,
+    /** The machines that have a streak. */
+    machines: () => [...streaks.keys()].filter((machine) => machine !== NOBODY),
+
+    /** Held pages are told, or requested again by a machine that has not stopped. */
+    letGo(): void {
+      for (const [owner, streak] of streaks) {
+        resolve(streak);
+        if (!streak.before || owner === NOBODY) streaks.delete(owner);
+      }
+    },
+
+    /** A machine is gone. If it had stopped, it stays open whose failures these are. */
+    gone(machine: string): void {
+      const streak = streaks.get(machine);
+      streaks.delete(machine);
+      if (!streak) return;
+      const other = streaks.get(NOBODY);
+      if (!streak.before) resolve(streak);
+      else if (other) other.pages.push(...streak.pages);
+      else if (streak.pages.length > 0) streaks.set(NOBODY, streak);
+    },
+
     /** What a batch says of itself. */
     readings: {
       counts: pages.counts,
       total: pages.count,
       paused: () => paused,
       dropped: () => dropped,
-      held: () => held,
-      heldError: () => ended.get(held.at(-1) ?? -1)?.error,
+      held,
       untold,
     },
-    held: () => held,
     paused: () => paused,
     dropped: () => dropped,
 
@@ -127,7 +213,7 @@ export function createLedger(pages: Pages) {
     },
 
     /** Throws if the entry cannot follow those before it. */
-    apply(entry: Entry): void {
+    apply(entry: Entry, machine = NOBODY): void {
       if ("row" in entry) check(entry.row, "told" in entry);
       if ("sent" in entry) {
         const { row, sent: action, report, intent } = entry;
@@ -136,10 +222,13 @@ export function createLedger(pages: Pages) {
       } else if ("ended" in entry) {
         const { row, ...rest } = entry;
         if (!outcomes.includes(rest.ended)) throw new Error("the outcome is unknown");
-        end(row, rest);
+        end(row, rest, machine);
       } else if ("told" in entry) tell(entry.row);
-      else if ("again" in entry) wait(entry.row);
-      else if ("retry" in entry) {
+      else if ("again" in entry) {
+        const streak = holderOf(entry.row);
+        if (streak) streak.probe = entry.row;
+        waitAgain(entry.row);
+      } else if ("retry" in entry) {
         // A page that is being told has not ended.
         for (let row = 0; row < pages.count(); row++)
           if (isFailed(row) && pages.pageOf(row) === row && !ended.has(row)) wait(row);
@@ -150,7 +239,7 @@ export function createLedger(pages: Pages) {
 
     /** After a log was read: the pages that were begun in an earlier process. */
     restore(): void {
-      for (const page of ended.keys()) if (!held.includes(page)) begun.add(page);
+      for (const page of ended.keys()) if (!holderOf(page)) begun.add(page);
       for (const page of sent.keys()) if (pages.state(page) === "sent") begun.add(page);
     },
 
@@ -191,7 +280,7 @@ export function createLedger(pages: Pages) {
       const state = pages.state(page);
       if (state === "waiting" && invalid.has(page)) rejected.add(page);
       else if (state === "waiting") cursor = Math.min(cursor, page);
-      else if (state === "sent" || (ended.has(page) && !held.includes(page))) begun.add(page);
+      else if (state === "sent" || (ended.has(page) && !holderOf(page))) begun.add(page);
     },
   };
 }

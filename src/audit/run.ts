@@ -1,6 +1,5 @@
 import { type Code, SeoError } from "../errors.js";
 import type { Clock } from "./clock.js";
-import { STREAK } from "./ledger.js";
 import { createPace, type Progress, progressOf } from "./progress.js";
 import type { Batch } from "./store.js";
 
@@ -24,15 +23,17 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
   let cancelShow: (() => void) | undefined;
   let cancelProbe = () => {};
   let ended = false;
-  let trouble = batch.held().length >= STREAK ? streak() : undefined;
+  let trouble = batch.streak()?.before ? streak() : undefined;
   let told = false;
   /** It is stopped because of its last failures. */
   let held = trouble !== undefined;
 
   /** Says that a batch is paused because of its last failures. */
   function streak(): SeoError {
-    const { code, message, ...details } = batch.heldError() ?? { code: "SEO_INPUT", message: "" };
-    const sentence = `The batch ${JSON.stringify(batch.name)} is paused: ${batch.held().length} pages in a row failed.`;
+    const { count = 0, error } = batch.streak() ?? {};
+    const { code, message, ...details } = error ?? { code: "SEO_INPUT", message: "" };
+    const where = batch.watch ? " on this machine" : "";
+    const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}: ${count} pages in a row failed.`;
     return new SeoError(code as Code, `${sentence} ${message}`, details);
   }
 
@@ -67,7 +68,7 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     /** Has the batch wait until its account can go on, which a probe finds out. The error is told once. */
     stop(error: SeoError = streak()): void {
       trouble = error;
-      held = batch.held().length >= STREAK;
+      held = batch.streak()?.before !== undefined;
       if (!told) out.failed(error, batch.name);
       told = true;
       run.due = run.asked;
@@ -106,9 +107,9 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
       else cancelShow = clock.later(wait, () => show());
     },
 
-    /** Another machine may have stopped the batch, or found out that it can go on. */
+    /** The last failures may stop the batch, or it can go on. */
     agree(): void {
-      const isStreak = batch.held().length >= STREAK;
+      const isStreak = batch.streak()?.before !== undefined;
       if (isStreak && !trouble) run.stop();
       else if (!isStreak && held && !run.probe) run.goOn();
       else run.changed();

@@ -25,6 +25,19 @@ export interface Ended {
   error?: { code: string; message: string } | undefined;
 }
 
+/** A machine's failures in a row. */
+export interface Streak {
+  /** Those that are held: neither told, nor requested again. */
+  pages: number[];
+  count: number;
+  /** The last one. */
+  error: Ended["error"];
+  /** Set if the machine has stopped: the pages that were in flight then. The success of any other page is a probe's. */
+  before?: Set<number> | undefined;
+  /** The page that was requested again as a probe, because no other was left. */
+  probe?: number;
+}
+
 /** A page that is worked on. It is its first row. */
 export interface Claim {
   page: number;
@@ -64,10 +77,10 @@ export interface Batch {
   paused(): boolean;
   /** It was reset: what waits is dropped. */
   dropped(): boolean;
-  /** Failures in a row with the same code, which are not told yet. */
+  /** Failures of all machines that are not told yet, because they may be the account's. */
   held(): readonly number[];
-  /** The error of the last of them. */
-  heldError(): Ended["error"];
+  /** The last failures in a row of this machine. */
+  streak(): Streak | undefined;
 
   /** The next page that was begun before or only has to be told (`begun`), or the next new one. */
   take(which: "begun" | "new"): Promise<Claim | undefined>;
@@ -84,7 +97,7 @@ export interface Batch {
   told(row: number): void;
   /** The pages wait again. */
   again(pages: readonly number[]): Promise<void>;
-  /** The failures in a row are told. */
+  /** Nothing but held failures is left. */
   letGo(): Promise<void>;
 
   /** The next list that has no plan, and its pages that need one. Undefined as well if another machine makes the plan. */

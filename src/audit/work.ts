@@ -1,6 +1,5 @@
 import { cancelled, SeoError } from "../errors.js";
 import type { Disk } from "./disk.js";
-import { STREAK } from "./ledger.js";
 import { makePlan } from "./plan.js";
 import { type End, sendRequest, showReport } from "./request.js";
 import { type Requests, toJSON } from "./requests.js";
@@ -79,17 +78,6 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     }
   }
 
-  /** A probe ended. If it succeeded, the failures were the pages'. */
-  async function judge(run: Run, again: boolean, failed: boolean): Promise<void> {
-    const { batch } = run;
-    run.probe = undefined;
-    if (failed && !again) return run.stop();
-    // If one of the failed pages succeeds, so may the others. If it fails again, there is no page left to find that out.
-    if (again && !failed) await disk.keep(() => batch.again([...batch.held()]));
-    else await disk.keep(batch.letGo);
-    run.goOn();
-  }
-
   async function requestPage(run: Run, claim: Claim, hold: Hold): Promise<void> {
     const { batch } = run;
     const { page } = claim;
@@ -101,8 +89,12 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     await end(run, page, result.ended);
     run.requestEnded();
     if (!error || batch.dropped()) await tell(run, page, result);
-    if (run.probe?.page === page) await judge(run, run.probe.again, error !== undefined);
-    else if (!run.stopped() && batch.held().length >= STREAK) run.stop();
+    const { probe } = run;
+    if (probe?.page !== page) return run.agree();
+    run.probe = undefined;
+    // If one of the failed pages fails again, there is no page left to find out why.
+    if (batch.streak()?.before || (error && !probe.again)) run.stop();
+    else run.goOn();
   }
 
   return {
@@ -112,7 +104,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
       try {
         if (!ended) return await requestPage(run, claim, hold);
         await tell(run, page, { ended, record: await showReport(requests, ended) }, repeated);
-        if (run.probe?.page === page) run.goOn();
+        if (run.probe?.page === page && !run.batch.streak()?.before) run.goOn();
       } finally {
         run.batch.release(page);
         // A probe that was not sent is still to be sent.
@@ -131,7 +123,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
           await end(run, page, ended);
           await tell(run, page, { ended, record });
         });
-        if (run.batch.held().length < STREAK) run.goOn();
+        if (!run.batch.streak()?.before) run.goOn();
       } finally {
         run.planning = false;
         run.due = run.stopped();

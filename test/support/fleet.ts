@@ -25,6 +25,8 @@ export async function startFleet(
     latency({ method, body }) {
       const url = new URLSearchParams(body).get("url");
       if (method !== "POST" || url === null) return 5;
+      // What is rejected has no effect.
+      if (sandbox.requests.at(-1)?.status === 401) return 5;
       const { key } = readAddress(url);
       begun.set(key, (begun.get(key) ?? 0) + 1);
       times.push(performance.now());

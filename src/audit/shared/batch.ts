@@ -167,6 +167,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       return elsewhere.recent();
     },
     ...ledger.readings,
+    streak: () => ledger.streakOf(machine()),
 
     async take(which) {
       const broken = writer.broken();
@@ -284,7 +285,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       if (group.finished() !== undefined) given.finished();
     },
     read: writer.read,
-    machines: () => new Set([...group.owners.values()].map(machineOf)),
+    machines: () => new Set([...[...group.owners.values()].map(machineOf), ...ledger.machines()]),
     async bury(machine) {
       await append({ gone: machine });
     },
@@ -297,7 +298,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     },
     async close() {
       delivery.close();
-      if (mine.size > 0) await append({ gone: machine() }).catch(() => {});
+      if (mine.size > 0 || ledger.machines().includes(machine())) await append({ gone: machine() }).catch(() => {});
       closed = true;
       await writer.close(cancelled);
     },

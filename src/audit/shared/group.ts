@@ -130,7 +130,7 @@ export function createGroup() {
         if (!entry.error || ledger.dropped() || ledger.isInvalid(page)) telling.add(page);
       }
     }
-    ledger.apply(entry);
+    ledger.apply(entry, by && machineOf(by));
     if ("told" in entry) {
       const page = pages.pageOf(row);
       if (ledger.ended.has(page)) return true;
@@ -172,6 +172,7 @@ export function createGroup() {
         skipPlans();
       } else if ("gone" in entry) {
         dead.add(entry.gone);
+        ledger.gone(entry.gone);
         for (const [key, by] of owners) {
           if (machineOf(by) !== entry.gone) continue;
           if (key === END) repeated.add(key);

@@ -245,10 +245,48 @@ describe("an audit", () => {
       refuses = false;
       await audit.resume("default");
       const { created, failed } = await finished();
-      assert.deepEqual([created, failed], [14, 6]);
+      assert.deepEqual([created, failed], [20, 0]);
       assert.equal(results.length, 20);
       assert.equal(errors.length, 1);
       assert.deepEqual(service.carriedOut.length, new Set(service.carriedOut).size);
+    });
+
+    for (const [code, most] of [
+      ["SEO_REJECTED", 1],
+      ["SEO_UNAUTHORIZED", 2],
+    ] as const)
+      it(`requests pages that failed with ${code} ${most === 1 ? "once" : "once more after the probe, and not again"}`, async () => {
+        const clock = createManualClock();
+        const requests = new Map<string, number>();
+        const service = createFake({
+          fate(page) {
+            requests.set(page, (requests.get(page) ?? 0) + 1);
+            return Number(page.split("/").at(-1)) > STREAK ? "answered" : new SeoError(code, "No.", { attempts: 1 });
+          },
+        });
+        const { add, errors, finished } = open(folder, service, { clock, share: 1 });
+        await add(urls(20));
+        for (let stops = 1; stops <= most; stops++) {
+          await until(() => errors.length === stops);
+          clock.pass(QUARTER);
+        }
+        const { created, failed } = await finished();
+        assert.deepEqual([created, failed, Math.max(...requests.values())], [15, 5, most]);
+      });
+
+    it("does not request a page again by itself if its request may have taken effect", async () => {
+      const clock = createManualClock();
+      const requests: string[] = [];
+      const lost = new SeoError("SEO_NETWORK", "The connection was lost.", { attempts: 1, uncertain: true });
+      const service = createFake({
+        fate: (page) => (requests.push(page) > STREAK ? "answered" : lost),
+      });
+      const { add, errors, finished } = open(folder, service, { clock, share: 1 });
+      await add(urls(20));
+      await until(() => errors.length === 1);
+      clock.pass(QUARTER);
+      const { created, uncertain } = await finished();
+      assert.deepEqual([created, uncertain, requests.length], [15, 5, 20]);
     });
 
     it("probes at once if the same list comes again, but not with new pages", async () => {
@@ -268,7 +306,7 @@ describe("an audit", () => {
       assert.equal(requests, STREAK);
       await audit.resume();
       const { created, failed } = await finished();
-      assert.deepEqual([created, failed], [17, 5]);
+      assert.deepEqual([created, failed], [22, 0]);
     });
 
     it("continues with the same list once the account can go on", async () => {
@@ -280,7 +318,7 @@ describe("an audit", () => {
       refuses = false;
       await add(urls(20));
       const { created, failed } = await finished();
-      assert.deepEqual([created, failed], [15, 5]);
+      assert.deepEqual([created, failed], [20, 0]);
     });
 
     it("reports failures that the pages caused", async () => {
@@ -334,7 +372,7 @@ describe("an audit", () => {
       full = false;
       refuses = false;
       clock.pass(60_000);
-      assert.equal((await finished()).created, 3);
+      assert.equal((await finished()).created, 8);
     });
 
     it("stays paused in the next process, which probes at once", async () => {
@@ -351,7 +389,7 @@ describe("an audit", () => {
       refuses = false;
       const third = open(folder, service, { share: 1 });
       const { created, failed } = await third.finished();
-      assert.deepEqual([created, failed, third.errors.length], [14, 6, 0]);
+      assert.deepEqual([created, failed, third.errors.length], [20, 0, 0]);
     });
 
     it("pauses if the list of reports cannot be read, and retries", async () => {

@@ -4,7 +4,14 @@ import { createGroup, type Group, type GroupEntry, machineOf } from "../../../sr
 
 const ROWS = 8;
 const rows = Array.from({ length: ROWS }, (_, row) => `{"input":"a.example/${row % 6}"}\n`).join("");
-const failure = { code: "SEO_REJECTED", message: "No." };
+const codes = ["SEO_REJECTED", "SEO_UNAUTHORIZED"];
+const failed = (row: number, by: string, code = "SEO_UNAUTHORIZED"): GroupEntry => ({
+  row,
+  ended: "failed",
+  attempts: 1,
+  error: { code, message: "No." },
+  by,
+});
 
 /** A machine that knows the log as far as it has read it, and what it has taken. */
 interface Replica {
@@ -56,7 +63,7 @@ function entryOf(replica: Replica, kind: Kind, number: number, names: string[]):
   if (mine.length === 0) return undefined;
   if (kind === "sent") return { row, sent: "create", intent: {}, by };
   if (kind === "ended") return { row, ended: "created", report: String(row), attempts: 1, by };
-  if (kind === "failed") return { row, ended: "failed", attempts: 1, error: failure, by };
+  if (kind === "failed") return failed(row, by, codes[number % 3 && 1]);
   const [untold] = ledger.ended.has(row) ? ledger.untold(row) : [];
   return untold === undefined ? undefined : { row: untold, told: true, by };
 }
@@ -66,6 +73,7 @@ const snapshot = ({ ledger, pages, owners, repeated, finished, isOver }: Group) 
   states: Array.from({ length: ROWS }, (_, row) => pages.state(row)),
   owners: [...owners].sort(([a], [b]) => a - b),
   held: ledger.held(),
+  stopped: ["a", "b", "c"].map((name) => ledger.streakOf(name)?.before !== undefined),
   ended: [...ledger.ended.keys()].sort(),
   repeated: [...repeated].sort(),
   finished: finished(),
@@ -107,6 +115,8 @@ describe("Machines that apply a shared log", () => {
           }
           if ("left" in entry && before.get(entry.left) !== entry.by)
             assert.deepEqual(owners, before, "a machine gave a page back that it had not");
+          for (const page of ledger.ended.keys())
+            assert.ok(owners.has(page) || ledger.held().includes(page) || ledger.has("begun", 0), `${page} is lost`);
           if ("again" in entry) assert.equal(result, held.includes(entry.row), "a page waits again that was told");
           if ("take" in entry && typeof result === "number") {
             replica.taken.push({ row: result, by: entry.by });
@@ -133,6 +143,156 @@ describe("Machines that apply a shared log", () => {
     group.apply({ gone: "b" });
     assert.equal(group.apply({ take: "begun", by: "c/1" }), 0);
     assert.ok(group.repeated.has(0));
+  });
+
+  describe("of which one has stopped", () => {
+    const PAGES = 20;
+    let group: Group;
+    const state = () => [group.pages.counts.waiting, group.ledger.held().length];
+    const stopped = (...names: string[]) => names.map((name) => group.ledger.streakOf(name)?.before !== undefined);
+    let claims: number;
+
+    /** A machine requests a page. */
+    function request(name: string, code?: string): number {
+      const by = `${name}/${++claims}`;
+      const row = Number(group.apply({ take: "new", by }));
+      assert.equal(group.apply({ row, sent: "create", intent: {}, by }), true);
+      if (code) group.apply(failed(row, by, code));
+      else group.apply({ row, ended: "created", report: String(row), attempts: 1, by });
+      if (!code) group.apply({ row, told: true, by });
+      group.apply({ left: row, by });
+      return row;
+    }
+    function stop(name: string, code = "SEO_UNAUTHORIZED"): void {
+      for (let failures = 0; failures < 5; failures++) request(name, code);
+    }
+
+    beforeEach(() => {
+      claims = 0;
+      group = createGroup();
+      const rows = Array.from({ length: PAGES }, (_, row) => `{"input":"a.example/${row}"}\n`).join("");
+      group.apply({ list: { existing: "create" }, rows });
+    });
+
+    it("count the failures of each, whatever the others do", () => {
+      for (let failures = 0; failures < 5; failures++) {
+        assert.deepEqual(stopped("a", "b"), [false, false]);
+        request("a", "SEO_UNAUTHORIZED");
+        request("b");
+      }
+      assert.deepEqual(stopped("a", "b"), [true, false]);
+    });
+
+    it("request its pages, once another one succeeds", () => {
+      stop("a");
+      assert.deepEqual(state(), [PAGES - 5, 5]);
+      request("b");
+      assert.deepEqual(state(), [PAGES - 1, 0]);
+      assert.deepEqual(stopped("a", "b"), [true, false]);
+      assert.equal(request("b"), 0);
+    });
+
+    it("give a page back once", () => {
+      stop("a");
+      request("b");
+      stop("c");
+      request("b");
+      assert.deepEqual(state(), [PAGES - 7, 0]);
+      assert.equal(group.ledger.has("begun", 0), true);
+    });
+
+    it("wait if all have stopped, and request all pages after a probe", () => {
+      stop("a");
+      stop("b");
+      assert.deepEqual(stopped("a", "b"), [true, true]);
+      request("a", "SEO_UNAUTHORIZED");
+      assert.deepEqual(state(), [PAGES - 11, 11]);
+      request("b");
+      assert.deepEqual(state(), [PAGES - 1, 0]);
+      assert.deepEqual(stopped("a", "b"), [true, false]);
+      request("a");
+      assert.deepEqual(stopped("a", "b"), [false, false]);
+    });
+
+    it("do not take a success for a probe's that was sent before", () => {
+      const by = "b/0";
+      const row = Number(group.apply({ take: "new", by }));
+      group.apply({ row, sent: "create", intent: {}, by });
+      stop("a");
+      group.apply({ row, ended: "created", report: "1", attempts: 1, by });
+      assert.deepEqual(state(), [PAGES - 6, 5]);
+    });
+
+    it("report failures that may be the pages' own, once another one succeeds", () => {
+      stop("a", "SEO_REJECTED");
+      request("b");
+      assert.deepEqual(state(), [PAGES - 6, 0]);
+      assert.equal(group.apply({ take: "begun", by: "b/x" }), 0);
+      assert.deepEqual(stopped("a", "b"), [true, false]);
+    });
+
+    it("have the next one begin with a probe if all are gone", () => {
+      stop("a");
+      group.apply({ gone: "a" });
+      assert.deepEqual(stopped("b", "c"), [true, true]);
+      request("b", "SEO_UNAUTHORIZED");
+      assert.deepEqual(stopped("b"), [true]);
+      assert.deepEqual(state(), [PAGES - 6, 6]);
+      request("c");
+      assert.deepEqual(state(), [PAGES - 1, 0]);
+      assert.deepEqual(stopped("c", "d"), [false, false]);
+    });
+
+    it("request the pages of all that have stopped and are gone", () => {
+      stop("a");
+      stop("b");
+      group.apply({ gone: "a" });
+      group.apply({ gone: "b" });
+      request("c");
+      assert.deepEqual(state(), [PAGES - 1, 0]);
+    });
+
+    it("request all its pages again if one of them, as the probe, succeeds", () => {
+      stop("a", "SEO_REJECTED");
+      assert.equal(group.apply({ row: 2, again: true }), true);
+      assert.equal(request("a"), 2);
+      assert.deepEqual(state(), [PAGES - 1, 0]);
+    });
+
+    it("take the success of a page for a probe's that was in flight, failed, and is requested again", () => {
+      const by = "a/0";
+      const row = Number(group.apply({ take: "new", by }));
+      group.apply({ row, sent: "create", intent: {}, by });
+      stop("a", "SEO_REJECTED");
+      group.apply(failed(row, by, "SEO_REJECTED"));
+      group.apply({ left: row, by });
+      group.apply({ row, again: true });
+      assert.equal(request("a"), row);
+      assert.deepEqual(stopped("a"), [false]);
+    });
+
+    it("count no failure that was let go and told, as a log in a file may say too late", () => {
+      stop("", "SEO_REJECTED");
+      group.ledger.apply({ row: 0, told: true });
+      assert.deepEqual(stopped(""), [false]);
+    });
+
+    it("keep its pages if it is gone, and another one fails that has succeeded", () => {
+      request("b");
+      stop("a");
+      group.apply({ gone: "a" });
+      request("b", "SEO_REJECTED");
+      assert.deepEqual(stopped("b"), [false]);
+      assert.deepEqual(state(), [PAGES - 7, 6]);
+      request("b");
+      assert.deepEqual(state(), [PAGES - 3, 0]);
+    });
+
+    it("report its failures if it is gone before it has stopped", () => {
+      request("a", "SEO_UNAUTHORIZED");
+      group.apply({ gone: "a" });
+      assert.equal(group.apply({ take: "begun", by: "b/x" }), 0);
+    });
   });
 
   it("reject an entry that has no meaning", () => {

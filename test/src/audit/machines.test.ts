@@ -102,6 +102,32 @@ for (const engine of engines)
       relay.stop();
     });
 
+    it("finish without one whose API key is invalid, which reports it once and leaves its pages to the others", async () => {
+      fleet = await open();
+      const pages = urls(60);
+      const bad = fleet.spawn(pages, { apiKey: "revoked-key" });
+      await fleet.until(() => fleet.errors().length > 0, "the machine has stopped");
+      fleet.spawn();
+      await fleet.until(() => fleet.finals() > 0, "the batch is finished");
+      check(fleet, 60);
+      assert.equal(fleet.errors().length, 1);
+      assert.match(String(fleet.errors()[0]), /is paused on this machine: \d pages in a row failed\. .*401/);
+      assert.equal(bad.exitCode, null);
+    });
+
+    it("finish after one was killed that had stopped because its API key was invalid", async () => {
+      fleet = await open();
+      const bad = fleet.spawn(urls(60), { apiKey: "revoked-key" });
+      await fleet.until(() => fleet.errors().length > 0, "the machine has stopped");
+      // Without the list of reports, what is lost now would stay uncertain.
+      await sleep(500);
+      await fleet.kill(bad);
+      fleet.spawn();
+      await fleet.until(() => fleet.finals() > 0, "the batch is finished");
+      check(fleet, 60);
+      assert.equal(fleet.errors().length, 1);
+    });
+
     it("keep to one rate", async () => {
       fleet = await open({ rate: 600, share: 3 });
       for (let machine = 0; machine < 3; machine++) fleet.spawn(urls(25));

@@ -22,7 +22,7 @@ const fates = [
   { failures: 9, goes: "answered" },
   { failures: 0, goes: "resent" },
 ] as const;
-const codes = ["SEO_REJECTED", "SEO_SERVER"] as const;
+const codes = ["SEO_REJECTED", "SEO_SERVER", "SEO_UNAUTHORIZED"] as const;
 const fateOf = (page: number) => fates[page % fates.length] as (typeof fates)[number];
 
 const batches = fc.constantFrom("a", "B / b");
