@@ -29,6 +29,7 @@ function createClock() {
         if (ended) return work;
         const timer = timers.shift();
         if (!timer) throw new Error("Nothing happens any more, and the work has not ended.");
+        if (timer.at > 24 * HOUR) throw new Error("The work does not end within a day.");
         time = timer.at;
         timer.wake();
       }
