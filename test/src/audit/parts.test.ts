@@ -9,12 +9,14 @@ import { createLedger, type Entry, STREAK } from "../../../src/audit/ledger.js";
 import { readHeader, readList, readRow, writeList } from "../../../src/audit/list.js";
 import { createPages, outcomes } from "../../../src/audit/pages.js";
 import { makePlan } from "../../../src/audit/plan.js";
-import { createPace, progressOf } from "../../../src/audit/progress.js";
+import { createPace, type Progress, progressOf } from "../../../src/audit/progress.js";
 import { keyOf, readRows } from "../../../src/audit/rows.js";
+import { createRun } from "../../../src/audit/run.js";
 import { createSlots } from "../../../src/audit/slots.js";
 import type { Batch } from "../../../src/audit/store.js";
+import { SeoError } from "../../../src/errors.js";
 import { decide, type Existing, isNewer } from "../../../src/existing.js";
-import { createFake, createFolder, key } from "./fake.js";
+import { createFake, createFolder, createManualClock, key } from "./fake.js";
 
 const states = ["waiting", "sent", "ended", ...outcomes] as const;
 const DAY = 86_400_000;
@@ -579,6 +581,136 @@ describe("The parts of an audit", () => {
           for (const row of firsts) assert.equal(next.isInvalid(row), invalid.has(row));
         },
       ),
+      { numRuns: 500 },
+    );
+  });
+
+  it("tell the progress within five seconds and no more often, each error once, and probe after a quarter of an hour", () => {
+    const kind = fc.constantFrom(
+      "changed",
+      "pass",
+      "stop",
+      "streak",
+      "go on",
+      "agree",
+      "ask",
+      "begin",
+      "probe",
+      "pause",
+    );
+    const step = fc.record({ kind, ms: fc.constantFrom(1, 2500, 5000, 899_999, 900_000) });
+    const steps = fc.array(step, { maxLength: 40, size: "max" });
+    fc.assert(
+      fc.property(steps, fc.boolean(), fc.boolean(), (steps, wasStopped, elsewhere) => {
+        const clock = createManualClock();
+        const told: { at: number; progress: Progress; elsewhere: boolean }[] = [];
+        const errors: SeoError[] = [];
+        let dues = 0;
+        let held = wasStopped ? STREAK : 0;
+        let paused = false;
+        const batch = {
+          name: "a",
+          counts: createPages().counts,
+          total: () => 7,
+          paused: () => paused,
+          dropped: () => false,
+          held: () => Array.from({ length: held }, (_, page) => page),
+          heldError: () => (held > 0 ? { code: "SEO_SERVER", message: "No.", statusCode: 500 } : undefined),
+        };
+        const run = createRun(batch as unknown as Batch, {
+          clock,
+          progress: (progress, elsewhere) => told.push({ at: clock.now(), progress, elsewhere }),
+          failed: (error, name) => errors.push(error) && assert.equal(name, "a"),
+          stalled: () => undefined,
+          due: () => dues++,
+        });
+        const streak = () => `The batch "a" is paused: ${held} pages in a row failed. ${held > 0 ? "No." : ""}`;
+        let trouble = wasStopped ? streak() : undefined;
+        let byStreak = wasStopped;
+        let reported = false;
+        let asked = false;
+        let probeAt: number | undefined;
+        let changedAt: number | undefined;
+        let expectedErrors = 0;
+        let isDue = wasStopped;
+        assert.equal(run.due, isDue);
+
+        function stop(message: string): void {
+          trouble = message;
+          byStreak = held >= STREAK;
+          if (!reported) expectedErrors++;
+          reported = true;
+          isDue = asked;
+          probeAt = clock.now() + 900_000;
+          changedAt ??= clock.now();
+        }
+        function goOn(): void {
+          trouble = undefined;
+          byStreak = false;
+          reported = false;
+          isDue = false;
+          probeAt = undefined;
+          changedAt ??= clock.now();
+        }
+        for (const { kind, ms } of steps) {
+          if (kind === "changed") {
+            changedAt ??= clock.now();
+            run.changed();
+          } else if (kind === "pass") {
+            const before = dues;
+            clock.pass(ms);
+            if (probeAt !== undefined && probeAt <= clock.now()) {
+              assert.equal(dues, before + 1, "it did not probe");
+              asked = true;
+              isDue = true;
+              probeAt = undefined;
+            } else assert.equal(dues, before);
+          } else if (kind === "stop") {
+            stop("Stop.");
+            run.stop(new SeoError("SEO_SERVER", "Stop."));
+          } else if (kind === "streak") held = held >= STREAK ? 0 : STREAK;
+          else if (kind === "go on") {
+            goOn();
+            run.goOn();
+          } else if (kind === "agree") {
+            if (held >= STREAK && trouble === undefined) stop(streak());
+            else if (held < STREAK && byStreak && !run.probe) goOn();
+            changedAt ??= clock.now();
+            run.agree();
+          } else if (kind === "ask") {
+            const before = dues;
+            run.setDue();
+            asked = true;
+            isDue = trouble !== undefined;
+            assert.equal(dues, before + (isDue ? 1 : 0));
+          } else if (kind === "begin") {
+            run.begin();
+            asked = false;
+            isDue = false;
+          } else if (kind === "probe") run.probe = run.probe ? undefined : { page: 0, again: false };
+          else paused = !paused;
+          assert.equal(run.stopped(), trouble !== undefined);
+          assert.equal(run.due, isDue);
+          assert.equal(errors.length, expectedErrors);
+          assert.equal(run.progress().paused, paused ? "Paused by msg.pause." : (trouble ?? false));
+          const last = told.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
+          if (changedAt !== undefined && last >= changedAt) changedAt = undefined;
+          if (changedAt !== undefined) assert.ok(clock.now() < last + 5000, "it did not tell its progress");
+        }
+        for (const [index, { at }] of told.entries())
+          assert.ok(at >= (told[index - 1]?.at ?? -5000) + 5000, "too often");
+        for (const { progress, ...rest } of told) assert.deepEqual([progress.finished, rest.elsewhere], [false, false]);
+        const before = told.length;
+        const errorsBefore = dues;
+        run.end({ elsewhere, repeated: !elsewhere });
+        run.changed();
+        clock.pass(1e6);
+        assert.equal(told.length, before + 1);
+        assert.equal(dues, errorsBefore);
+        const { progress: final, elsewhere: by } = told.at(-1) as (typeof told)[number];
+        assert.deepEqual([final.finished, final.repeated, by], [true, elsewhere ? undefined : true, elsewhere]);
+        assert.equal(final.paused, false);
+      }),
       { numRuns: 500 },
     );
   });
