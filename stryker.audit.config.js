@@ -15,6 +15,8 @@ export default {
   timeoutFactor: 1,
   // A mutant that never stops reading must not take the machine's memory.
   testRunnerNodeArgs: ["--max-old-space-size=512"],
+  // No score is required until all parts have one: docs/testing.md.
+  thresholds: { ...src.thresholds, break: null },
   incremental: true,
   incrementalFile: "reports/mutation-audit-incremental.json",
   jsonReporter: { fileName: "reports/mutation-audit.json" },

@@ -10,10 +10,12 @@ import { readHeader, readList, readRow, writeList } from "../../../src/audit/lis
 import { createPages, outcomes } from "../../../src/audit/pages.js";
 import { makePlan } from "../../../src/audit/plan.js";
 import { createPace, type Progress, progressOf } from "../../../src/audit/progress.js";
+import { sendRequest, showReport } from "../../../src/audit/request.js";
 import { keyOf, readRows, urlOf } from "../../../src/audit/rows.js";
 import { createRun } from "../../../src/audit/run.js";
 import { createSlots } from "../../../src/audit/slots.js";
 import type { Batch } from "../../../src/audit/store.js";
+import { Trouble } from "../../../src/audit/trouble.js";
 import { SeoError } from "../../../src/errors.js";
 import { decide, type Existing, isNewer } from "../../../src/existing.js";
 import { createFake, createFolder, createManualClock, key } from "./fake.js";
@@ -751,6 +753,81 @@ describe("The parts of an audit", () => {
         assert.equal(final.paused, false);
       }),
       { numRuns: 500 },
+    );
+  });
+
+  it("send what a page needs, and create its report only if the one to be regenerated was deleted", async () => {
+    const privacy = fc.constantFrom(undefined, "", "1");
+    const outcome = fc.constantFrom("report", "no id", "SEO_NOT_FOUND", "SEO_SERVER", "uncertain", "defect", "full");
+    await fc.assert(
+      fc.asyncProperty(fc.boolean(), privacy, outcome, fc.nat(3), async (creates, privacy, outcome, attempts) => {
+        const calls: unknown[] = [];
+        const error = new SeoError(outcome.startsWith("SEO_") ? (outcome as "SEO_SERVER") : "SEO_NETWORK", "No.", {
+          attempts,
+          ...(outcome === "uncertain" && { uncertain: true }),
+        });
+        const defect = outcome === "full" ? new Trouble("disk", "The disk is full.") : new Error("A defect.");
+        const requests = {
+          async send(type: string, input: object) {
+            calls.push([type, input]);
+            if (outcome === "defect" || outcome === "full") throw defect;
+            if (
+              outcome === "report" ||
+              outcome === "no id" ||
+              (outcome === "SEO_NOT_FOUND" && type.endsWith("-store") && !creates)
+            )
+              return { body: { data: outcome === "no id" ? {} : { id: 5 } }, attempts };
+            throw error;
+          },
+        };
+        const request = creates ? { sent: "create" as const } : { sent: "regenerate" as const, report: "7" };
+        const claim = {
+          page: 0,
+          url: "a.example",
+          settings: { existing: "create" as const, privacy },
+          request,
+          repeated: false,
+        };
+        const hooks = { permit: async () => {}, sending: async () => {}, lost() {} };
+        const sent = sendRequest(requests as never, claim, hooks);
+        const shown = () => showReport(requests as never, { ended: "created", report: "7", attempts: 1 });
+        if (outcome === "defect" || outcome === "full") {
+          await assert.rejects(sent, defect);
+          await assert.rejects(shown(), defect);
+          return;
+        }
+        const more = privacy ? { privacy } : {};
+        const store = ["seo-report-store", { url: "a.example", ...more }];
+        const update = ["seo-report-update", { reportId: "7", update: "1", ...more }];
+        const { ended, record } = await sent;
+        const again = !creates && outcome === "SEO_NOT_FOUND";
+        assert.deepEqual(calls, again ? [update, store] : [creates ? store : update]);
+        if (outcome === "report" || outcome === "no id" || again) {
+          const report = outcome === "no id" ? request.report : "5";
+          assert.deepEqual(ended, {
+            ended: creates || again ? "created" : "regenerated",
+            report,
+            attempts,
+            reconciled: undefined,
+          });
+          assert.deepEqual(record, outcome === "no id" ? {} : { id: 5 });
+        } else {
+          assert.deepEqual(
+            [ended.ended, ended.attempts, record],
+            [outcome === "uncertain" ? "uncertain" : "failed", attempts, null],
+          );
+          assert.deepEqual([ended.error?.code, ended.error?.message], [error.code, "No."]);
+        }
+        calls.length = 0;
+        if (outcome === "report") assert.deepEqual(await shown(), { id: 5 });
+        else if (outcome === "SEO_NOT_FOUND") assert.equal(await shown(), null);
+        else if (outcome !== "no id") await assert.rejects(shown(), error);
+        if (outcome !== "no id") assert.deepEqual(calls, [["seo-report-show", { reportId: "7" }]]);
+        calls.length = 0;
+        assert.equal(await showReport(requests as never, { ...ended, error: { code: "", message: "" } }), null);
+        assert.equal(await showReport(requests as never, { ended: "created", attempts: 1 }), null);
+        assert.deepEqual(calls, []);
+      }),
     );
   });
 });
