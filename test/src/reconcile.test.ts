@@ -84,13 +84,13 @@ describe("reconciling", () => {
 
   const quiet = { foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [], failing: 0, horizon: HORIZON };
 
-  it("ends with a certain outcome if nobody else uses the account", async () => {
+  it("ends with a certain outcome if all looks succeed and nobody else uses the account", async () => {
     const page = fc.constantFrom(...pages.slice(3, 5), "e.example", "f.example");
     const stores = fc.array(fc.record<Store>({ ...anyStoreFields, page }), { minLength: 1, maxLength: 12 });
     const existing = fc.array(page, { maxLength: 3 });
     await fc.assert(
-      fc.asyncProperty(stores, existing, fc.constantFrom(0, 0.3), async (stores, existing, failing) => {
-        const one: World = { ...quiet, stores, existing, failing, ids: "numbers" };
+      fc.asyncProperty(stores, existing, async (stores, existing) => {
+        const one: World = { ...quiet, stores, existing, ids: "numbers" };
         const { ends } = await simulate(one);
         for (const [index, { fate }] of stores.entries())
           assert.ok(
@@ -98,7 +98,7 @@ describe("reconciling", () => {
             `${index}: ${JSON.stringify(ends[index])}`,
           );
       }),
-      { numRuns: 200 },
+      { numRuns: Number(process.env.RUNS ?? 200) },
     );
   });
 

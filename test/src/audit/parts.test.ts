@@ -325,7 +325,7 @@ describe("The parts of an audit", () => {
     );
   });
 
-  it("note each row that was told once, in order, and not before it was delivered", async () => {
+  it("note each row that was reported once, in order, and not before it was delivered", async () => {
     async function play(steps: string[], closes: boolean): Promise<void> {
       const noted: number[] = [];
       const told: number[] = [];
@@ -626,7 +626,7 @@ describe("The parts of an audit", () => {
     );
   });
 
-  it("tell the progress within five seconds and no more often, each error once, and probe after a quarter of an hour", () => {
+  it("report the progress within five seconds and no more often, each error once, and probe after a quarter of an hour", () => {
     const kind = fc.constantFrom(
       "changed",
       "pass",
