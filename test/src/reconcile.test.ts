@@ -84,6 +84,24 @@ describe("reconciling", () => {
 
   const quiet = { foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [], failing: 0, horizon: HORIZON };
 
+  it("ends with a certain outcome if all looks succeed and nobody else uses the account", async () => {
+    const page = fc.constantFrom(...pages.slice(3, 5), "e.example", "f.example");
+    const stores = fc.array(fc.record<Store>({ ...anyStoreFields, page }), { minLength: 1, maxLength: 12 });
+    const existing = fc.array(page, { maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(stores, existing, async (stores, existing) => {
+        const one: World = { ...quiet, stores, existing, ids: "numbers" };
+        const { ends } = await simulate(one);
+        for (const [index, { fate }] of stores.entries())
+          assert.ok(
+            (fate === "page rejected" ? "certain" : "id") in (ends[index] as object),
+            `${index}: ${JSON.stringify(ends[index])}`,
+          );
+      }),
+      { numRuns: Number(process.env.RUNS ?? 200) },
+    );
+  });
+
   it("repeats the deciding look if it failed", async () => {
     const store: Store = { page: "a.example/1", after: 0, takes: 70, responds: 0, fate: "answered" };
     // The third GET request fails: after the short list and one look that came too early.

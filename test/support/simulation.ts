@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { readAddress } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
 import type { Response } from "../../src/http/transport.js";
@@ -29,6 +30,7 @@ function createClock() {
         if (ended) return work;
         const timer = timers.shift();
         if (!timer) throw new Error("Nothing happens any more, and the work has not ended.");
+        if (timer.at > 24 * HOUR) throw new Error("The work does not end within a day.");
         time = timer.at;
         timer.wake();
       }
@@ -169,7 +171,8 @@ export async function simulate(world: World) {
     const cut = clock
       .sleep(fate === "response lost" && attempt === 1 ? Math.min(takes * SECOND + 1, PROXY) : PROXY)
       .then(() => {
-        throw new SeoError("SEO_SERVER", "Timed out.", { statusCode: 504, body: "<html>", uncertain: true });
+        const error = index % 2 ? { statusCode: 504, body: {} } : { statusCode: 500, body: "<html>" };
+        throw new SeoError("SEO_SERVER", "Timed out.", { ...error, uncertain: true });
       });
     cut.catch(() => {});
     if (lost) return cut;
@@ -189,6 +192,7 @@ export async function simulate(world: World) {
       await ticket.turn();
       await ticket.newest();
       for (let attempt = 1; attempt <= 4; attempt++) {
+        const sentAt = clock.now();
         ticket.sending();
         try {
           const response = await post(one, index, attempt);
@@ -202,7 +206,11 @@ export async function simulate(world: World) {
           }
           lost++;
           const outcome = await ticket.lost(error as SeoError, world.horizon);
-          if (outcome.was === "carried out") return { id: (outcome.response.body as { data: Report }).data.id };
+          if (outcome.was === "carried out") {
+            const { id } = (outcome.response.body as { data: Report }).data;
+            assert.equal(outcome.reconciled.after, clock.now() - sentAt);
+            return { id };
+          }
           if (outcome.was === "undecided") return { uncertain: true };
           if (!outcome.again) return { certain: true };
         }

@@ -1,0 +1,23 @@
+import { readFileSync } from "node:fs";
+
+const src = JSON.parse(readFileSync(new URL("stryker.config.json", import.meta.url), "utf8"));
+const specs = ["parts", "group", "audit", "slots", "lock"];
+
+// Ends a test that a mutant leaves waiting: without a mutant, each takes less than three seconds.
+process.env.TEST_LIMIT = "5000";
+
+/** Audits, with the tests that need neither a server nor other processes. */
+export default {
+  ...src,
+  mutate: ["src/audit/*.ts", "src/audit/shared/group.ts"],
+  mochaOptions: { ...src.mochaOptions, spec: specs.map((name) => `dist/test/src/audit/${name}.test.js`) },
+  timeoutMS: 5000,
+  timeoutFactor: 1,
+  // A mutant that never stops reading must not take the machine's memory.
+  testRunnerNodeArgs: ["--max-old-space-size=512"],
+  // No score is required until all parts have one: docs/testing.md.
+  thresholds: { ...src.thresholds, break: null },
+  incremental: true,
+  incrementalFile: "reports/mutation-audit-incremental.json",
+  jsonReporter: { fileName: "reports/mutation-audit.json" },
+};

@@ -1,0 +1,833 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import { readAddress } from "../../../src/address.js";
+import { createDelivery } from "../../../src/audit/delivery.js";
+import { createLedger, type Entry, STREAK } from "../../../src/audit/ledger.js";
+import { readHeader, readList, readRow, writeList } from "../../../src/audit/list.js";
+import { createPages, outcomes } from "../../../src/audit/pages.js";
+import { makePlan } from "../../../src/audit/plan.js";
+import { createPace, type Progress, progressOf } from "../../../src/audit/progress.js";
+import { sendRequest, showReport } from "../../../src/audit/request.js";
+import { keyOf, readRows, urlOf } from "../../../src/audit/rows.js";
+import { createRun } from "../../../src/audit/run.js";
+import { createSlots } from "../../../src/audit/slots.js";
+import type { Batch } from "../../../src/audit/store.js";
+import { Trouble } from "../../../src/audit/trouble.js";
+import { SeoError } from "../../../src/errors.js";
+import { decide, type Existing, isNewer } from "../../../src/existing.js";
+import { createFake, createFolder, createManualClock, key } from "./fake.js";
+
+const states = ["waiting", "sent", "ended", ...outcomes] as const;
+const DAY = 86_400_000;
+
+describe("The parts of an audit", () => {
+  it("know the rows, the first row and the state of each page", () => {
+    const row = fc.record({ key: fc.nat(40).map(String), offset: fc.nat(), state: fc.constantFrom(...states) });
+    const change = fc.record({ row: fc.nat(299), state: fc.constantFrom(...states) });
+    fc.assert(
+      fc.property(fc.array(row, { maxLength: 300, size: "max" }), fc.array(change), (rows, changes) => {
+        const pages = createPages();
+        for (const [row, { key, offset, state }] of rows.entries()) {
+          pages.add(key, offset);
+          pages.set(row, state);
+        }
+        const expected: string[] = rows.map(({ state }) => state);
+        for (const { row, state } of changes) {
+          if (row >= rows.length) continue;
+          pages.set(row, state);
+          expected[row] = state;
+        }
+        const keys = rows.map(({ key }) => key);
+        assert.equal(pages.count(), rows.length);
+        assert.equal(pages.find("another"), undefined);
+        for (const [row, { key, offset }] of rows.entries()) {
+          const page = keys.indexOf(key);
+          assert.deepEqual([pages.find(key), pages.pageOf(row), pages.offset(row)], [page, page, offset]);
+          assert.equal(pages.state(row), expected[row]);
+          if (page === row)
+            assert.deepEqual(
+              [...pages.rowsOf(page)],
+              Array.from(keys.keys()).filter((row) => keys[row] === key),
+            );
+        }
+        for (const state of states)
+          assert.equal(pages.counts[state], expected.filter((other) => other === state).length, state);
+      }),
+    );
+  });
+
+  it("read a list back as it was written, whatever its rows are", async () => {
+    const { folder, remove } = await createFolder();
+    let files = 0;
+    const url = fc.oneof(
+      fc.webUrl({ withFragments: true, withQueryParameters: true }),
+      fc.string({ unit: "binary" }),
+      fc.constant(`example.org/${"ü".repeat(150_000)}`),
+    );
+    const object = {
+      url: fc.oneof({ weight: 4, arbitrary: url }, fc.jsonValue()),
+      PassWord: fc.string(),
+      more: fc.oneof(fc.jsonValue(), fc.constant("ü".repeat(150_000))),
+    };
+    const row = fc.oneof(url, fc.record(object, { requiredKeys: ["url"] }), fc.jsonValue());
+    const header = { batch: "ü b", first: 3, existing: "return" as const, maxAge: 2 };
+    try {
+      await fc.assert(
+        fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 8 }), async (given) => {
+          const rows = [...readRows(given)];
+          const path = join(folder, String(++files));
+          assert.equal(await writeList(path, header, rows), given.length);
+          const read: { key: string; offset: number; valid: boolean }[] = [];
+          const list = await readList(path, (key, offset, valid) => read.push({ key, offset, valid }));
+          const { size, ...rest } = list;
+          assert.deepEqual(rest, { ...header, path, end: 3 + given.length });
+          assert.deepEqual(await readHeader(path), header);
+          assert.equal(read.length, given.length);
+          for (const [index, { key, offset, valid }] of read.entries()) {
+            const row = await readRow(path, offset, read[index + 1]?.offset ?? size);
+            assert.deepEqual(row, JSON.parse(rows[index]?.text ?? ""));
+            assert.deepEqual([key, valid], [rows[index]?.key, row.error === undefined]);
+            assert.equal(keyOf(row as never), key);
+            const input = given[index] as { url?: unknown } | string;
+            const isObject = typeof input === "object" && input !== null && !Array.isArray(input);
+            if (valid) {
+              const { PassWord: _, ...kept } = isObject ? (input as Record<string, unknown>) : {};
+              assert.deepEqual(row.input, isObject ? JSON.parse(JSON.stringify(kept)) : input);
+              assert.equal(key, readAddress(String(isObject ? input.url : input)).key);
+            } else {
+              assert.match(`${key}|${row.error}`, /^ .*\|.*\.$/s);
+              const { password: _, PassWord: __, ...kept } = (isObject ? input : {}) as Record<string, unknown>;
+              const text = JSON.stringify(isObject ? kept : input);
+              if (text.length > 2000) assert.equal(row.input, `${text.slice(0, 2000)}…`);
+              else assert.deepEqual(row.input, JSON.parse(text));
+            }
+          }
+        }),
+        { numRuns: 60 },
+      );
+    } finally {
+      await remove();
+    }
+  });
+
+  it("reject a list that has a line too many or too few, and name the line", async () => {
+    const { folder, remove } = await createFolder();
+    const path = join(folder, "whole");
+    const other = join(folder, "damaged");
+    try {
+      await writeList(path, { batch: "a", first: 0, existing: "create" }, readRows(["a.example", "b.example", 5]));
+      const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+      const damages = lines.flatMap((line, at) => [
+        { lines: lines.toSpliced(at, 1), at: Math.min(at, lines.length - 2) },
+        ...[line, "", "{}", "[]", line.slice(1), '{"batch":5,"first":0}'].map((extra) => ({
+          lines: lines.toSpliced(at, 0, extra),
+          at,
+        })),
+        ...['{"batch":5,"first":0}', '{"batch":"a"}', "7"].map((other) => ({
+          lines: lines.toSpliced(at, 1, other),
+          at,
+        })),
+      ]);
+      damages.push({ lines: [], at: 0 }, { lines: [...lines, '{"input":"c.example"}'], at: lines.length });
+      for (const { lines, at } of damages) {
+        writeFileSync(other, lines.map((line) => `${line}\n`).join(""));
+        await assert.rejects(
+          readList(other, () => {}),
+          ({ message }: Error) => {
+            const [, line, what] = /, line (\d+): (.*?)\. Nothing was changed/.exec(message) ?? [];
+            assert.match(String(what), /^the l.* \w+$/, message);
+            assert.ok(Number(line) > at && Number(line) <= lines.length + 2, `${message} ${at}\n${lines.join("\n")}`);
+            return true;
+          },
+        );
+        if (typeof JSON.parse(lines[0]?.startsWith("{") ? lines[0] : "{}").batch !== "string")
+          await assert.rejects(readHeader(other));
+      }
+    } finally {
+      await remove();
+    }
+  });
+
+  it("read the same rows, however a list is given", () => {
+    const name = fc.stringMatching(/^([Hh]ttps?:\/\/)?[a-z]{1,9}\.example(:80)?\/[a-z]{0,9}(\?u=mailto:x)?$/);
+    const blank = fc.constantFrom("", " ", "\t", "\r");
+    fc.assert(
+      fc.property(fc.array(name, { minLength: 1 }), fc.array(blank), (urls, blanks) => {
+        const rows = [...readRows(urls)];
+        for (const { text } of rows) assert.deepEqual(Object.keys(JSON.parse(text)), ["input"], text);
+        for (const url of urls) assert.equal(urlOf({ url: ` ${url}\t` }), url);
+        const lines = urls.flatMap((url, index) => [` ${url}${blanks[index] ?? ""}`, ...blanks]);
+        assert.deepEqual([...readRows([...blanks, ...lines].join("\n"))], rows);
+        assert.deepEqual([...readRows({ data: urls, url: "z.example" })], rows);
+        const objects = urls.map((url) => ({ url }));
+        for (const object of objects) assert.deepEqual([...readRows(object)], [...readRows([object])]);
+        assert.deepEqual(
+          [...readRows(objects)].map(({ key }) => key),
+          rows.map(({ key }) => key),
+        );
+      }),
+    );
+    const loop: unknown[] = [];
+    loop.push(loop);
+    assert.throws(() => [...readRows([])], { message: "The list of pages is empty: pages has no URL." });
+    for (const [value, shown] of [
+      [{ name: 1, link: 2 }, "an object without url; it has .*name, link.*"],
+      [{}, "an object without url"],
+      [7, "7"],
+      [null, "null"],
+    ] as const)
+      assert.throws(() => [...readRows(value, "msg.pages")], {
+        message: new RegExp(`^pages must be a URL, .*; msg\\.pages is ${shown}\\.$`),
+      });
+    for (const [row, shown] of [
+      ["xhttp://a.example", '"xhttp://a.example"'],
+      ["httpsx://a.example", '"httpsx://a.example"'],
+      ["https:///path", '"https:///path"'],
+      ["https://a b/", '"https://a b/"'],
+      [loop, "it is not plain data"],
+      [[1], "an array"],
+      [undefined, "undefined"],
+      [{ url: { a: 1 } }, "an object"],
+      [{ name: 1, link: 2 }, "The row has no url; it has .*name, link.*"],
+      [{}, "The row has no url"],
+      ["ftp://a.example", '"ftp://a.example"'],
+      [`mailto:${"x".repeat(99)}`, `"mailto:x{52}…`],
+    ] as const)
+      assert.match(JSON.parse([...readRows([row])][0]?.text ?? "").error, new RegExp(`${shown}\\.$`));
+  });
+
+  it("count every row of a batch once, and measure the last 200 requests", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ state: fc.constantFrom(...states), lost: fc.boolean() }), { maxLength: 20 }),
+        fc.array(fc.nat(20_000), { maxLength: 300, size: "max" }),
+        fc.boolean(),
+        fc.boolean(),
+        (rows, pauses, dropped, paused) => {
+          const pages = createPages();
+          for (const [row, { state }] of rows.entries()) {
+            pages.add(String(row), 0);
+            pages.set(row, state);
+          }
+          const isDone = (row: number) => (outcomes as readonly string[]).includes(pages.state(row));
+          const batch = {
+            name: "a",
+            counts: pages.counts,
+            total: pages.count,
+            dropped: () => dropped,
+            untold: (page: number) => (isDone(page) ? [] : [page]),
+          };
+          const lost = Array.from(rows.keys()).filter((row) => rows[row]?.lost);
+          let time = 1000;
+          const times = [time];
+          const pace = createPace(() => time);
+          for (const pause of pauses) {
+            time += pause;
+            times.push(time);
+            pace.ended();
+          }
+          const reason = paused && "Because.";
+          const progress = progressOf(batch as unknown as Batch, lost, pace, reason, false);
+          const { perMinute, secondsLeft, done, waiting, reconciling, ...rest } = progress;
+          const of = (state: string) => rows.filter((row) => row.state === state).length;
+          const left = of("waiting") + of("sent") + of("ended");
+          assert.deepEqual(rest, {
+            batch: "a",
+            total: rows.length,
+            ...Object.fromEntries(outcomes.map((outcome) => [outcome, of(outcome)])),
+            dropped: dropped ? left : 0,
+            paused: reason,
+            finished: false,
+          });
+          const searched = lost.filter((row) => !isDone(row)).length;
+          assert.deepEqual(
+            [done, waiting, reconciling],
+            [rows.length - left, dropped ? 0 : left, dropped ? 0 : searched],
+          );
+          const last = times.slice(-200);
+          const minutes = (time - (last[0] as number)) / 60_000;
+          const speed = minutes > 0 ? (last.length - 1) / minutes : 0;
+          assert.ok(Math.abs(perMinute - speed) <= (speed < 9.9 ? 0.0501 : 0.501), `${perMinute}, not ${speed}`);
+          if (perMinute < 10) assert.ok(Math.abs(perMinute * 10 - Math.round(perMinute * 10)) < 1e-9);
+          else assert.ok(Number.isInteger(perMinute));
+          if (paused) assert.equal("secondsLeft" in progress, false);
+          else if (left === 0 || dropped) assert.equal(secondsLeft, 0);
+          else if (left === searched || speed === 0) assert.equal("secondsLeft" in progress, false);
+          else assert.equal(secondsLeft, Math.round((left * 60) / speed));
+        },
+      ),
+    );
+  });
+
+  it("have at most so many requests in flight, and continue a job before a new one", async () => {
+    const step = fc.record({ do: fc.constantFrom("take", "leave", "regain", "end"), job: fc.nat(9) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 3 }),
+        fc.array(step, { maxLength: 60, size: "max" }),
+        async (count, steps) => {
+          let freed = 0;
+          const slots = createSlots(count, () => freed++);
+          type Job = { hold: NonNullable<ReturnType<typeof slots.take>>; state: "flies" | "aside" | "waits" };
+          const jobs: Job[] = [];
+          const queue: Job[] = [];
+          const flying = () => jobs.filter(({ state }) => state === "flies").length;
+          /** Those that wait get the slots that are free, in order. */
+          const expect = () => {
+            for (let next = queue[0]; next && flying() < count; next = queue[0]) {
+              next.state = "flies";
+              queue.shift();
+            }
+          };
+          let left = 0;
+          const returned = new Set<Job>();
+          for (const { do: what, job: nth } of steps) {
+            const job = jobs[nth % jobs.length];
+            if (what === "take") {
+              const hold = slots.take();
+              assert.equal(hold !== undefined, flying() < count);
+              if (hold) jobs.push({ hold, state: "flies" });
+            } else if (!job) continue;
+            else if (what === "leave") {
+              if (job.state === "waits") continue;
+              if (job.state === "flies") left++;
+              job.hold.leave();
+              job.state = "aside";
+            } else if (what === "regain") {
+              if (job.state === "waits") continue;
+              if (job.state === "aside") {
+                job.state = "waits";
+                queue.push(job);
+                returned.delete(job);
+                void job.hold.regain().then(() => returned.add(job));
+              } else await job.hold.regain();
+            } else {
+              if (job.state === "waits") queue.splice(queue.indexOf(job), 1);
+              jobs.splice(jobs.indexOf(job), 1);
+              job.hold.end();
+            }
+            expect();
+            await Promise.resolve();
+            await Promise.resolve();
+            assert.equal(slots.aside(), jobs.length - flying());
+            assert.equal(freed, left);
+            for (const job of queue) assert.ok(!returned.has(job));
+          }
+          const waiting = queue.slice();
+          slots.close();
+          await new Promise(setImmediate);
+          for (const job of waiting) assert.ok(returned.has(job), "a job waits for ever");
+        },
+      ),
+    );
+  });
+
+  it("note each row that was reported once, in order, and not before it was delivered", async () => {
+    async function play(steps: string[], closes: boolean): Promise<void> {
+      const noted: number[] = [];
+      const told: number[] = [];
+      let flushes = false;
+      let delivered = 0;
+      const delivery = createDelivery((row) => {
+        noted.push(row);
+        const age = performance.now() - Number(told[row]);
+        assert.ok(flushes || age > 49, `${steps}: row ${row} was noted after ${age} ms`);
+      });
+      for (const step of steps) {
+        if (step === "add") told.push(performance.now());
+        if (step === "add") delivery.add(told.length - 1);
+        else if (step === "flush") {
+          flushes = true;
+          delivery.flush();
+          flushes = false;
+          assert.equal(noted.length, told.length);
+        } else {
+          const before = told.length;
+          await sleep(step === "wait" ? 60 : 20);
+          if (step === "wait") delivered = before;
+        }
+      }
+      const settled = delivery.settled();
+      flushes = closes;
+      if (closes) delivery.close();
+      const atOnce = noted.length;
+      await settled;
+      if (closes) await sleep(120);
+      assert.ok(atOnce >= (closes ? delivered : 0), `${steps}: ${atOnce} of ${delivered} were noted`);
+      assert.deepEqual(noted, Array.from(closes ? noted.keys() : told.keys()), String(steps));
+      if (closes) assert.equal(noted.length, atOnce, `${steps}: noted after the end`);
+    }
+    const steps = fc.array(fc.constantFrom("add", "add", "wait", "pause", "flush"), { maxLength: 8, size: "max" });
+    const samples = fc.sample(fc.tuple(steps, fc.boolean()), 100);
+    await Promise.all(samples.map((sample) => play(...sample)));
+  });
+
+  it("plan what a page's newest report requires, and read no more reports than that", async () => {
+    const now = Date.now();
+    const report = fc.record({ page: fc.nat(40), age: fc.nat(8) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(report, { maxLength: 350, size: "max" }),
+        fc.constantFrom<Existing>("regenerate", "return"),
+        fc.option(fc.nat(8), { nil: undefined }),
+        fc.boolean(),
+        async (given, existing, maxAge, unsorted) => {
+          const reports = given.map(({ page, age }, index) => {
+            const date = new Date(now - (age + 0.5) * DAY).toISOString();
+            return { id: index + 1, url: `example.org/${page}`, created_at: date, generated_at: date };
+          });
+          const service = createFake({ unsorted }, reports as never);
+          const wanted = 4;
+          const pages = Array.from({ length: wanted }, (_, page) => key(`example.org/${page}`));
+          const fresh = new Map<number, unknown>();
+          const plans = new Map<number, string>();
+          let planned = 0;
+          const batch = {
+            find: (_: unknown, key: string) => {
+              const page = pages.indexOf(key);
+              return page < 0 || fresh.has(page) ? undefined : page;
+            },
+            plan: (page: number, report: string) => plans.set(page, report),
+            planned: async () => planned++,
+          };
+          const list = { existing, maxAge, first: 0, end: wanted };
+          const requests = service.connect();
+          await makePlan(batch as never, { list, pages: wanted }, requests, async (page, { id }) => {
+            assert.ok(!fresh.has(page));
+            fresh.set(page, id);
+          });
+          const read = unsorted
+            ? reports
+            : reports.toSorted((a, b) => b.generated_at.localeCompare(a.generated_at) || b.id - a.id);
+          /** Nothing that follows the first reports can change the plan. */
+          const suffices = (count: number) => {
+            const dates = read.slice(0, count).map(({ generated_at }) => Date.parse(generated_at));
+            if (dates.some((date, index) => date > Number(dates[index - 1]))) return false;
+            const urls = new Set(read.slice(0, count).map(({ url }) => url));
+            const isOld = existing === "return" && maxAge !== undefined && Number(dates.at(-1)) < now - maxAge * DAY;
+            return isOld || pages.every((page) => urls.has(page));
+          };
+          let count = 100;
+          while (count < read.length && !suffices(count)) count += 100;
+          assert.equal(service.listed(), count / 100);
+          assert.equal(planned, 1);
+          for (const page of pages.keys()) {
+            const own = reports.filter(({ url }) => url === pages[page]);
+            const newest = own.reduce<(typeof own)[number] | undefined>(
+              (best, one) => (!best || isNewer(one, best) ? one : best),
+              undefined,
+            );
+            const decision = decide(existing, maxAge, newest, now);
+            assert.equal(fresh.has(page), decision === "fresh");
+            if (!unsorted && newest && decision === "fresh") assert.equal(fresh.get(page), newest.id);
+            if (decision === "regenerate") assert.equal(plans.get(page), String(newest?.id));
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  it("give each page to one job at a time, and know after a restart what is left", () => {
+    const row = fc.record({ page: fc.nat(19), invalid: fc.nat(3).map((number) => number === 0) });
+    const kinds = [
+      ...(["new", "new", "sent", "sent", "failed", "failed"] as const),
+      "new",
+      "begun",
+      "invalid",
+      "sent",
+      "created",
+      "fresh",
+      "failed",
+      "uncertain",
+      "told",
+      "release",
+    ] as const;
+    const others = ["again", "letGo", "retry", "pause", "reset"] as const;
+    const kind = fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...kinds) }, fc.constantFrom(...others));
+    const step = fc.record({ kind, nth: fc.nat(9), code: fc.constantFrom("A", "A", "B") });
+    fc.assert(
+      fc.property(
+        fc.array(row, { minLength: 1, maxLength: 30, size: "max" }),
+        fc.array(step, { maxLength: 150, size: "max" }),
+        (given, steps) => {
+          const entries: Entry[] = [];
+          const invalid = new Set<number>();
+          const begin = () => {
+            const pages = createPages();
+            const ledger = createLedger(pages);
+            for (const { page, invalid: isInvalid } of given) {
+              if (isInvalid && pages.find(String(page)) === undefined) {
+                invalid.add(pages.count());
+                ledger.reject();
+              }
+              pages.add(String(page), 0);
+            }
+            return { pages, ledger };
+          };
+          const { pages, ledger } = begin();
+          const firsts = Array.from(given.keys()).filter((row) => pages.pageOf(row) === row);
+          const busy = new Set<number>();
+          let held: { page: number; code: string }[] = [];
+          let dropped = false;
+          let paused = false;
+
+          const isHeld = (page: number) => held.some((other) => other.page === page);
+          const waits = (page: number) => pages.state(page) === "waiting" && !busy.has(page);
+          const fresh = (end: number) =>
+            firsts.filter((row) => waits(row) && !invalid.has(row) && row < end && !dropped);
+          const begun = () =>
+            firsts.filter(
+              (row) =>
+                !dropped && !busy.has(row) && (pages.state(row) === "sent" || (ledger.ended.has(row) && !isHeld(row))),
+            );
+          const rejected = () => firsts.filter((row) => waits(row) && invalid.has(row));
+          const apply = (entry: Entry) => {
+            ledger.apply(entry);
+            entries.push(entry);
+          };
+          const release = (page: number) => {
+            busy.delete(page);
+            ledger.release(page);
+          };
+
+          const noRows = [-1, given.length, 0.5, Number.NaN];
+          const repeats = Array.from(given.keys()).filter((row) => pages.pageOf(row) !== row);
+          for (const { kind, nth, code } of steps) {
+            const page = [...busy][nth % busy.size] ?? -1;
+            const isSent = busy.has(page) && pages.state(page) === "sent";
+            if (kind === "new") {
+              const end = nth % 2 ? given.length : nth;
+              const [expected] = fresh(end);
+              assert.equal(ledger.has("new", end), expected !== undefined);
+              assert.equal(ledger.takeNew(end), expected);
+              if (expected !== undefined) busy.add(expected);
+            } else if (kind === "begun" || kind === "invalid") {
+              const expected = kind === "begun" ? begun() : rejected();
+              assert.equal(ledger.has(kind, 0), expected.length > 0, kind);
+              const taken = kind === "begun" ? ledger.takeBegun() : ledger.takeRejected();
+              if (expected.length > 0) assert.ok(expected.includes(taken as number), kind);
+              else assert.equal(taken, undefined);
+              if (taken !== undefined) busy.add(taken);
+            } else if (kind === "sent") {
+              if (!busy.has(page) || invalid.has(page) || ledger.ended.has(page)) continue;
+              apply({ row: page, sent: "create", intent: {} });
+              assert.deepEqual(ledger.sent.get(page), { sent: "create", report: undefined, intent: {} });
+            } else if (kind === "created" || kind === "fresh") {
+              if (kind === "fresh" ? !busy.has(page) || invalid.has(page) || ledger.ended.has(page) : !isSent) continue;
+              apply({ row: page, ended: kind, report: "1", attempts: 1 });
+              assert.equal(pages.state(page), "ended");
+              if (kind === "created" && held.length < STREAK) held = [];
+              assert.equal(ledger.sent.get(page)?.intent, undefined, "it would be looked for again");
+            } else if (kind === "failed" || kind === "uncertain") {
+              const isInvalid = invalid.has(page) && busy.has(page) && pages.state(page) === "waiting";
+              if (!isSent && !(isInvalid && kind === "failed")) continue;
+              apply({ row: page, ended: kind, attempts: 1, error: { code, message: "" } });
+              if (isInvalid) continue;
+              if (held.length < STREAK && held[0]?.code !== code) held = [];
+              held.push({ page, code });
+              const intent = kind === "uncertain" ? {} : undefined;
+              assert.deepEqual(ledger.sent.get(page), { sent: "create", report: undefined, intent });
+              release(page);
+            } else if (kind === "told") {
+              const [untold] = busy.has(page) && ledger.ended.has(page) ? ledger.untold(page) : [];
+              if (untold === undefined) continue;
+              const outcome = ledger.ended.get(page)?.ended;
+              apply({ row: untold, told: true });
+              assert.equal(pages.state(untold), outcome);
+              if (ledger.ended.has(page)) continue;
+              assert.equal(
+                ledger.sent.has(page),
+                outcome === "failed" || outcome === "uncertain" ? !invalid.has(page) : false,
+              );
+              release(page);
+            } else if (kind === "release") {
+              if (busy.has(page)) release(page);
+            } else if (kind === "again") {
+              const chosen = held[nth % held.length];
+              if (!chosen) continue;
+              apply({ row: chosen.page, again: true });
+              held = held.filter((other) => other !== chosen);
+              for (const row of pages.rowsOf(chosen.page)) assert.equal(pages.state(row), "waiting");
+            } else if (kind === "letGo") {
+              ledger.letGo();
+              held = [];
+            } else if (kind === "retry") {
+              const isFailed = (row: number) =>
+                /failed|uncertain/.test(pages.state(row)) && !ledger.ended.has(pages.pageOf(row));
+              const states = given.map((_, row) => (isFailed(row) ? "waiting" : pages.state(row)));
+              apply({ retry: true });
+              assert.deepEqual(
+                given.map((_, row) => pages.state(row)),
+                states,
+              );
+            } else if (kind === "pause") {
+              paused = nth % 2 === 0;
+              apply({ paused });
+            } else if (nth === 9) {
+              dropped = true;
+              apply({ reset: true });
+            }
+            assert.deepEqual(
+              ledger.held(),
+              held.map(({ page }) => page),
+            );
+            assert.equal(ledger.readings.heldError()?.code, held.at(-1)?.code);
+            assert.deepEqual([ledger.paused(), ledger.dropped()], [paused, dropped]);
+            assert.equal(ledger.failed(), given.filter((_, row) => /failed|uncertain/.test(pages.state(row))).length);
+            assert.equal(
+              ledger.isDone(),
+              given.every((_, row) => (outcomes as readonly string[]).includes(pages.state(row))),
+            );
+          }
+
+          for (const row of [...noRows, ...repeats]) {
+            assert.throws(() => ledger.apply({ row, sent: "create" }), /no such row/);
+            assert.throws(() => ledger.apply({ row, ended: "fresh", attempts: 0 }), /no such row/);
+            assert.throws(() => ledger.apply({ row, again: true }), /no such row/);
+          }
+          for (const row of noRows) assert.throws(() => ledger.apply({ row, told: true }), /no such row/);
+          for (const row of firsts)
+            if (!ledger.ended.has(row)) assert.throws(() => ledger.apply({ row, told: true }), /before the page ended/);
+          assert.throws(() => ledger.apply({ row: 0, ended: "toString" as never, attempts: 0 }), /outcome is unknown/);
+          assert.throws(() => ledger.apply({} as never), /unknown meaning/);
+
+          const { ledger: next, pages: after } = begin();
+          for (const entry of entries) next.apply(entry);
+          next.restore();
+          assert.deepEqual(
+            given.map((_, row) => after.state(row)),
+            given.map((_, row) => pages.state(row)),
+          );
+          assert.deepEqual([...next.ended], [...ledger.ended]);
+          busy.clear();
+          held = next.held().map((page) => ({ page, code: "" }));
+          const drain = (take: () => number | undefined) => {
+            const all = new Set<number>();
+            for (let row = take(); row !== undefined; row = take()) {
+              assert.ok(!all.has(row), "a page was given twice");
+              all.add(row);
+            }
+            return [...all].sort((a, b) => a - b);
+          };
+          assert.deepEqual(drain(next.takeBegun), begun());
+          assert.deepEqual(drain(next.takeRejected), rejected());
+          assert.deepEqual(
+            drain(() => next.takeNew(given.length)),
+            fresh(given.length),
+          );
+          for (const row of firsts) assert.equal(next.isInvalid(row), invalid.has(row));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it("report the progress within five seconds and no more often, each error once, and probe after a quarter of an hour", () => {
+    const kind = fc.constantFrom(
+      "changed",
+      "pass",
+      "stop",
+      "streak",
+      "go on",
+      "agree",
+      "ask",
+      "begin",
+      "probe",
+      "pause",
+    );
+    const step = fc.record({ kind, ms: fc.constantFrom(1, 2500, 5000, 899_999, 900_000) });
+    const steps = fc.array(step, { maxLength: 40, size: "max" });
+    fc.assert(
+      fc.property(steps, fc.boolean(), fc.boolean(), (steps, wasStopped, elsewhere) => {
+        const clock = createManualClock();
+        const told: { at: number; progress: Progress; elsewhere: boolean }[] = [];
+        const errors: SeoError[] = [];
+        let dues = 0;
+        let held = wasStopped ? STREAK : 0;
+        let paused = false;
+        const batch = {
+          name: "a",
+          counts: createPages().counts,
+          total: () => 7,
+          paused: () => paused,
+          dropped: () => false,
+          held: () => Array.from({ length: held }, (_, page) => page),
+          heldError: () => (held > 0 ? { code: "SEO_SERVER", message: "No.", statusCode: 500 } : undefined),
+        };
+        const run = createRun(batch as unknown as Batch, {
+          clock,
+          progress: (progress, elsewhere) => told.push({ at: clock.now(), progress, elsewhere }),
+          failed: (error, name) => errors.push(error) && assert.equal(name, "a"),
+          stalled: () => undefined,
+          due: () => dues++,
+        });
+        const streak = () => `The batch "a" is paused: ${held} pages in a row failed. ${held > 0 ? "No." : ""}`;
+        let trouble = wasStopped ? streak() : undefined;
+        let byStreak = wasStopped;
+        let reported = false;
+        let asked = false;
+        let probeAt: number | undefined;
+        let changedAt: number | undefined;
+        let expectedErrors = 0;
+        let isDue = wasStopped;
+        assert.equal(run.due, isDue);
+
+        function stop(message: string): void {
+          trouble = message;
+          byStreak = held >= STREAK;
+          if (!reported) expectedErrors++;
+          reported = true;
+          isDue = asked;
+          probeAt = clock.now() + 900_000;
+          changedAt ??= clock.now();
+        }
+        function goOn(): void {
+          trouble = undefined;
+          byStreak = false;
+          reported = false;
+          isDue = false;
+          probeAt = undefined;
+          changedAt ??= clock.now();
+        }
+        for (const { kind, ms } of steps) {
+          if (kind === "changed") {
+            changedAt ??= clock.now();
+            run.changed();
+          } else if (kind === "pass") {
+            const before = dues;
+            clock.pass(ms);
+            if (probeAt !== undefined && probeAt <= clock.now()) {
+              assert.equal(dues, before + 1, "it did not probe");
+              asked = true;
+              isDue = true;
+              probeAt = undefined;
+            } else assert.equal(dues, before);
+          } else if (kind === "stop") {
+            stop("Stop.");
+            run.stop(new SeoError("SEO_SERVER", "Stop."));
+          } else if (kind === "streak") held = held >= STREAK ? 0 : STREAK;
+          else if (kind === "go on") {
+            goOn();
+            run.goOn();
+          } else if (kind === "agree") {
+            if (held >= STREAK && trouble === undefined) stop(streak());
+            else if (held < STREAK && byStreak && !run.probe) goOn();
+            changedAt ??= clock.now();
+            run.agree();
+          } else if (kind === "ask") {
+            const before = dues;
+            run.setDue();
+            asked = true;
+            isDue = trouble !== undefined;
+            assert.equal(dues, before + (isDue ? 1 : 0));
+          } else if (kind === "begin") {
+            run.begin();
+            asked = false;
+            isDue = false;
+          } else if (kind === "probe") run.probe = run.probe ? undefined : { page: 0, again: false };
+          else paused = !paused;
+          assert.equal(run.stopped(), trouble !== undefined);
+          assert.equal(run.due, isDue);
+          assert.equal(errors.length, expectedErrors);
+          assert.equal(run.progress().paused, paused ? "Paused by msg.pause." : (trouble ?? false));
+          const last = told.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
+          if (changedAt !== undefined && last >= changedAt) changedAt = undefined;
+          if (changedAt !== undefined) assert.ok(clock.now() < last + 5000, "it did not tell its progress");
+        }
+        for (const [index, { at }] of told.entries())
+          assert.ok(at >= (told[index - 1]?.at ?? -5000) + 5000, "too often");
+        for (const { progress, ...rest } of told) assert.deepEqual([progress.finished, rest.elsewhere], [false, false]);
+        const before = told.length;
+        const errorsBefore = dues;
+        run.end({ elsewhere, repeated: !elsewhere });
+        run.changed();
+        clock.pass(1e6);
+        assert.equal(told.length, before + 1);
+        assert.equal(dues, errorsBefore);
+        const { progress: final, elsewhere: by } = told.at(-1) as (typeof told)[number];
+        assert.deepEqual([final.finished, final.repeated, by], [true, elsewhere ? undefined : true, elsewhere]);
+        assert.equal(final.paused, false);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("send what a page needs, and create its report only if the one to be regenerated was deleted", async () => {
+    const privacy = fc.constantFrom(undefined, "", "1");
+    const outcome = fc.constantFrom("report", "no id", "SEO_NOT_FOUND", "SEO_SERVER", "uncertain", "defect", "full");
+    await fc.assert(
+      fc.asyncProperty(fc.boolean(), privacy, outcome, fc.nat(3), async (creates, privacy, outcome, attempts) => {
+        const calls: unknown[] = [];
+        const error = new SeoError(outcome.startsWith("SEO_") ? (outcome as "SEO_SERVER") : "SEO_NETWORK", "No.", {
+          attempts,
+          ...(outcome === "uncertain" && { uncertain: true }),
+        });
+        const defect = outcome === "full" ? new Trouble("disk", "The disk is full.") : new Error("A defect.");
+        const requests = {
+          async send(type: string, input: object) {
+            calls.push([type, input]);
+            if (outcome === "defect" || outcome === "full") throw defect;
+            if (
+              outcome === "report" ||
+              outcome === "no id" ||
+              (outcome === "SEO_NOT_FOUND" && type.endsWith("-store") && !creates)
+            )
+              return { body: { data: outcome === "no id" ? {} : { id: 5 } }, attempts };
+            throw error;
+          },
+        };
+        const request = creates ? { sent: "create" as const } : { sent: "regenerate" as const, report: "7" };
+        const claim = {
+          page: 0,
+          url: "a.example",
+          settings: { existing: "create" as const, privacy },
+          request,
+          repeated: false,
+        };
+        const hooks = { permit: async () => {}, sending: async () => {}, lost() {} };
+        const sent = sendRequest(requests as never, claim, hooks);
+        const shown = () => showReport(requests as never, { ended: "created", report: "7", attempts: 1 });
+        if (outcome === "defect" || outcome === "full") {
+          await assert.rejects(sent, defect);
+          await assert.rejects(shown(), defect);
+          return;
+        }
+        const more = privacy ? { privacy } : {};
+        const store = ["seo-report-store", { url: "a.example", ...more }];
+        const update = ["seo-report-update", { reportId: "7", update: "1", ...more }];
+        const { ended, record } = await sent;
+        const again = !creates && outcome === "SEO_NOT_FOUND";
+        assert.deepEqual(calls, again ? [update, store] : [creates ? store : update]);
+        if (outcome === "report" || outcome === "no id" || again) {
+          const report = outcome === "no id" ? request.report : "5";
+          assert.deepEqual(ended, {
+            ended: creates || again ? "created" : "regenerated",
+            report,
+            attempts,
+            reconciled: undefined,
+          });
+          assert.deepEqual(record, outcome === "no id" ? {} : { id: 5 });
+        } else {
+          assert.deepEqual(
+            [ended.ended, ended.attempts, record],
+            [outcome === "uncertain" ? "uncertain" : "failed", attempts, null],
+          );
+          assert.deepEqual([ended.error?.code, ended.error?.message], [error.code, "No."]);
+        }
+        calls.length = 0;
+        if (outcome === "report") assert.deepEqual(await shown(), { id: 5 });
+        else if (outcome === "SEO_NOT_FOUND") assert.equal(await shown(), null);
+        else if (outcome !== "no id") await assert.rejects(shown(), error);
+        if (outcome !== "no id") assert.deepEqual(calls, [["seo-report-show", { reportId: "7" }]]);
+        calls.length = 0;
+        assert.equal(await showReport(requests as never, { ...ended, error: { code: "", message: "" } }), null);
+        assert.equal(await showReport(requests as never, { ended: "created", attempts: 1 }), null);
+        assert.deepEqual(calls, []);
+      }),
+    );
+  });
+});
