@@ -41,11 +41,11 @@ export function createStatus(RED: NodeAPI, node: Node) {
     return failed > 0 ? { fill: "red", shape: "ring", text } : { fill: "green", shape: "dot", text };
   }
 
-  /** What keeps all requests waiting: for how long, how many, and about how long it takes until all are done at the speed so far. */
+  /** What keeps all requests waiting: for how long, how many, and about how long it takes until the last one starts. */
   function waiting(ms: number, queued: number): NodeStatus {
     const answered = run.done + run.failed;
     const seconds = Math.ceil(ms / SECOND);
-    const left = ms + (queued * (performance.now() - run.since + ms)) / answered;
+    const left = ms + ((queued - 1) * (performance.now() - run.since + ms)) / answered;
     const text =
       answered > 0 && queued > 1
         ? RED._("seo-reports.status.paused", { wait: span(ms), queued, left: span(left) })
