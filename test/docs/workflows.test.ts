@@ -27,6 +27,15 @@ describe("The workflows", () => {
       assert.ok(concurrency);
     });
 
+    it(`install the programs that the tests need before they run all of them: ${file}`, () => {
+      const { jobs } = parse(text) as { jobs: Record<string, { steps: { run?: string }[] }> };
+      for (const [job, { steps }] of Object.entries(jobs)) {
+        const tests = steps.findIndex(({ run = "" }) => /^npm (test|run \$\{\{ matrix\.run )/.test(run));
+        const programs = steps.findIndex(({ run }) => run === ".ci/programs");
+        if (tests >= 0) assert.ok(programs >= 0 && programs < tests, job);
+      }
+    });
+
     it(`run npm scripts that exist: ${file}`, () => {
       const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
       for (const [, script = ""] of text.matchAll(/npm run ([\w:-]+)/g)) assert.ok(script in scripts, script);
