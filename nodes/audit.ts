@@ -21,9 +21,8 @@ const FOLDER = "seo-reports";
 
 const controls = ["pause", "resume", "retry", "reset"] as const;
 
-/** How a message controls a batch: by a property, as in Node-RED's own nodes. The http request node adds `retry: 0`. */
-const controlIn = (msg: Message) =>
-  controls.find((name) => msg[name] !== undefined && msg[name] !== false && msg[name] !== 0);
+/** How a message controls a batch: only by `true`, because other nodes leave values, such as the http request node's `retry: 0`. */
+const controlIn = (msg: Message) => controls.find((name) => msg[name] === true);
 
 /** A list is not read at once, and has other errors than a parameter. */
 const { pages: _, ...params } = row.params;

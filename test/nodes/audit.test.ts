@@ -335,7 +335,7 @@ describe("The audit node", () => {
       await late(100);
       assert.equal(stored(), before);
       assert.equal(ring(), "yellow");
-      await succeed({ resume: "" });
+      await succeed({ resume: true });
       await Promise.all([finished("one"), finished("two")]);
       assert.equal(stored(), 80);
     });
@@ -353,9 +353,9 @@ describe("The audit node", () => {
       assert.equal(ring(), "green");
     });
 
-    it("does nothing if its property is false", async () => {
+    it("ignores a property that is not true", async () => {
       await run();
-      await succeed({ payload: urls(2), reset: false, pause: undefined, retry: 0 });
+      await succeed({ payload: urls(2), reset: null, pause: undefined, resume: "false", retry: 0 });
       await finished();
     });
 
