@@ -1,3 +1,4 @@
+import type { RequestHandler } from "express";
 import type { NodeAPI } from "node-red";
 import type { Client } from "../src/client.js";
 import type { Diagnosis } from "../src/diagnose.js";
@@ -43,21 +44,32 @@ async function suggest(client: Client, type: string, text: string) {
   });
 }
 
+/** A form of another website could send the browser's user here, but needs a preflight for this type, which Node-RED refuses. */
+const onlyJson: RequestHandler = (request, response, next) => {
+  if (request.is("application/json")) next();
+  else response.sendStatus(415);
+};
+
 /** The editor's routes: the connection tests and the suggestions. */
 export function registerAdmin(RED: NodeAPI): void {
   for (const [type, test] of Object.entries(tests) as [ConfigType, (typeof tests)[ConfigType]][]) {
-    RED.httpAdmin.post(`/${type}/test`, RED.auth.needsPermission(`${type}.write`), async (request, response) => {
-      try {
-        response.json(await test(readDraft(RED, type, Object(request.body))));
-      } catch (cause) {
-        const { explain } = await import("../src/diagnose.js");
-        response.json(explain(cause));
-      }
-    });
+    RED.httpAdmin.post(
+      `/${type}/test`,
+      RED.auth.needsPermission(`${type}.write`),
+      onlyJson,
+      async (request, response) => {
+        try {
+          response.json(await test(readDraft(RED, type, Object(request.body))));
+        } catch (cause) {
+          const { explain } = await import("../src/diagnose.js");
+          response.json(explain(cause));
+        }
+      },
+    );
   }
 
   const allowed = RED.auth.needsPermission("seo-service.write");
-  RED.httpAdmin.post("/seo-service/suggest", allowed, async (request, response) => {
+  RED.httpAdmin.post("/seo-service/suggest", allowed, onlyJson, async (request, response) => {
     const { operation, text, ...draft } = Object(request.body) as Values;
     try {
       const settings = readDraft(RED, "seo-service", draft);

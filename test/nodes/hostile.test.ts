@@ -67,6 +67,21 @@ describe("A connection test of any address", () => {
       );
       await server.close();
     });
+
+  for (const path of ["seo-service/test", "seo-service/suggest", "seo-queue/test"])
+    it(`sends nothing for a form of another website: ${path}`, async () => {
+      const server = await listen((socket) => socket.end(answer(200, '{"data":[]}')));
+      const draft = {
+        baseUrl: server.url,
+        apiKey: "${PATH}",
+        url: server.url.replace("http", "redis"),
+        operation: "seo-report-list",
+      };
+      const { status } = await helper.request().post(`/${path}`).type("form").send(draft);
+      assert.equal(status, 415);
+      assert.equal(server.requests.length, 0);
+      await server.close();
+    });
 });
 
 describe("A response that would change a prototype", () => {

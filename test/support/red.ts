@@ -24,6 +24,12 @@ export interface LogLine {
   msg: unknown;
 }
 
+/** A request to the admin API, as JSON if it has no other type. */
+interface Post {
+  type(name: string): Post;
+  send(body: unknown): Promise<{ status: number; body: unknown; text: string }>;
+}
+
 /** The part of node-red-node-test-helper that the tests use; the package has no types. */
 interface Helper {
   init(nodeRed: string): void;
@@ -35,7 +41,7 @@ interface Helper {
   /** The runtime's settings, as its nodes see them. */
   settings(): object;
   /** Sends a request to the admin API, without authentication. */
-  request(): { post(path: string): { send(body: unknown): Promise<{ body: unknown; text: string }> } };
+  request(): { post(path: string): Post };
   /** The spies that `load` puts on the log and on every method of a node. */
   _sandbox: { restore(): void };
 }
