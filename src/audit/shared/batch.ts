@@ -293,6 +293,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     isOpen: () => !closed && group.finished() === undefined && !ledger.dropped() && !group.owners.has(END),
     vanish() {
       closed = true;
+      elsewhere.end();
       void writer.close(taken);
       if (!wasFinished) watcher?.finished();
     },
@@ -300,6 +301,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
       delivery.close();
       if (mine.size > 0 || ledger.machines().includes(machine())) await append({ gone: machine() }).catch(() => {});
       closed = true;
+      elsewhere.end();
       await writer.close(cancelled);
     },
   };

@@ -28,6 +28,13 @@ export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: 
       for (const page of ledger.sent.keys()) follow(page);
     },
 
+    /** Nothing is followed any more. */
+    end(): void {
+      watcher = undefined;
+      for (const stop of open.values()) stop();
+      open.clear();
+    },
+
     applied(entry: GroupEntry, result: Result): void {
       if ("ended" in entry && result === true && entry.report !== undefined) {
         if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);

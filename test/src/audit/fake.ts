@@ -63,6 +63,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   let inFlight = 0;
   let most = 0;
   let looking = 0;
+  let expected = 0;
   let listed = 0;
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, fake.latency));
   const answer = (report: Report | undefined, more = {}): Answer => ({ body: { data: report }, attempts: 1, ...more });
@@ -181,7 +182,12 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       send: (...parameters) => send(closed.signal, ...parameters),
       pages,
       claim,
-      expect: () => () => {},
+      expect() {
+        expected++;
+        return () => {
+          expected--;
+        };
+      },
       cancel: () => closed.abort(),
     };
   }
@@ -192,6 +198,8 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     carriedOut,
     most: () => most,
     looking: () => looking,
+    /** The requests of other machines that clients know of. */
+    expected: () => expected,
     listed: () => listed,
   });
 }

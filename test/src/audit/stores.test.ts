@@ -57,19 +57,23 @@ function contract(name: string, keep: () => Promise<Kept>): void {
     this.timeout(60_000);
     let kept: Kept;
     let benches: Bench[];
+    let services: Set<FakeService>;
 
     beforeEach(async () => {
       kept = await keep();
       benches = [];
+      services = new Set();
     });
-    afterEach(async () => {
+    afterEach("nothing is left open", async () => {
       await Promise.all(benches.map(({ audit }) => audit.close()));
+      for (const service of services) assert.equal(service.expected(), 0);
       await kept.close();
     });
 
     function bench(service: FakeService, options: Parameters<typeof createBench>[2] = {}): Bench {
       const one = createBench("", service, { open: kept.open(), ...options });
       benches.push(one);
+      services.add(service);
       return one;
     }
     /** Audits on all machines; the first and the last of them can be the same. */
