@@ -3,6 +3,7 @@ import { readAddress } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
 import type { Response } from "../../src/http/transport.js";
 import { type Lookup, operations } from "../../src/operations.js";
+import { readPages } from "../../src/pages.js";
 import type { Requests } from "../../src/reconcile/account.js";
 import { createReconciler } from "../../src/reconcile/reconcile.js";
 
@@ -127,7 +128,7 @@ function createService(clock: Clock, world: World) {
       const end = reports.length - (page - 1) * size;
       const newest = reports.slice(Math.max(0, end - size), Math.max(0, end)).toReversed();
       const data = (unsorted ? reports.slice((page - 1) * size, page * size) : newest).map(shown);
-      return respond({ data, meta: { total: reports.length } });
+      return respond({ data, meta: { total: reports.length, last_page: Math.ceil(reports.length / size) } });
     },
     shown,
   };
@@ -146,13 +147,12 @@ export async function simulate(world: World) {
       return response;
     },
     async *pages(type, input) {
-      for (let page = 1; ; page++) {
-        const response = await service.get(type, input, page);
+      const get = async ({ page = "1" }: { page?: string }) => {
+        const response = await service.get(type, input, Number(page));
         reconciler.observe(response);
-        const { data, meta } = response.body as { data: unknown[]; meta: { total: number } };
-        yield { records: data, total: meta.total, response };
-        if (page * Number(input.per_page) >= meta.total) return;
-      }
+        return response;
+      };
+      for await (const { records, total, answer } of readPages(get)) yield { records, total, response: answer };
     },
   };
   const reconciler = createReconciler(requests, clock);
