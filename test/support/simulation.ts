@@ -75,6 +75,8 @@ export interface World {
   existing: string[];
   /** The share of GET requests that fail. */
   failing: number;
+  /** From which second to which no GET request succeeds. */
+  outage: [number, number];
   horizon: number;
 }
 
@@ -92,7 +94,7 @@ interface Report {
 export const written = ({ redirects }: World, page: string) => readAddress(redirects[page] ?? page).key;
 
 function createService(clock: Clock, world: World) {
-  const { skew, ids, failing, unsorted, existing } = world;
+  const { skew, ids, failing, outage, unsorted, existing } = world;
   const reports: Report[] = [];
   let gets = 0;
   /** Whole seconds, as databases often keep them. */
@@ -121,7 +123,8 @@ function createService(clock: Clock, world: World) {
     async get(type: string, input: Record<string, string>, page = 1): Promise<Response> {
       gets++;
       await clock.sleep(200);
-      if ((gets * 37) % 100 < failing * 100) throw new SeoError("SEO_SERVER", "No.", { statusCode: 503 });
+      const isOut = clock.now() >= outage[0] * SECOND && clock.now() < outage[1] * SECOND;
+      if (isOut || (gets * 37) % 100 < failing * 100) throw new SeoError("SEO_SERVER", "No.", { statusCode: 503 });
       if (type === "seo-report-show")
         return respond({ data: shown(reports.findLast(({ id }) => String(id) === input.reportId) as Report) });
       const size = Number(input.per_page);
