@@ -187,6 +187,7 @@ describe("an audit", () => {
       ["regenerate", 30],
       ["regenerate", undefined, true],
       ["return", 30, true],
+      ["return", undefined, true],
     ] as const)
       it(`plans ${existing} with a maximum age of ${maxAge}${unsorted ? ", if the list is not sorted" : ""}`, async () => {
         const known = reports();
