@@ -39,6 +39,7 @@ function makeWorld(lost: number): World {
     unsorted: false,
     existing: [],
     failing: 0,
+    outage: [0, 0],
     horizon: HORIZON,
   };
 }

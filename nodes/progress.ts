@@ -46,15 +46,14 @@ export function createProgress(RED: NodeAPI, node: Node) {
     if (active.length === 0)
       return { fill: "yellow", shape: "ring", text: RED._("seo-reports.status.auditPaused", figures) };
     const lost = sum(active, ({ reconciling }) => reconciling);
-    const waiting = sum(active, (one) => one.waiting);
-    if (lost > 0 && lost === waiting) {
+    if (lost > 0 && active.every(({ secondsLeft }) => !secondsLeft)) {
       const parts = [
         RED._("seo-reports.status.auditing", figures),
         RED._("seo-reports.status.reconciling", { count: lost }),
       ];
       return { fill: "blue", shape: "dot", text: parts.join(" · ") };
     }
-    const left = (60_000 * waiting) / sum(active, ({ perMinute }) => perMinute);
+    const left = (60_000 * sum(active, (one) => one.waiting)) / sum(active, ({ perMinute }) => perMinute);
     const text = Number.isFinite(left)
       ? RED._("seo-reports.status.audit", { ...figures, left: span(left) })
       : RED._("seo-reports.status.auditing", figures);

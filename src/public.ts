@@ -21,23 +21,23 @@ export type Input<O extends Operation> = {
   [Name in keyof (typeof operations)[O]["params"]]?: string | number | boolean | undefined;
 };
 
-/** The settings of an SEO service node. A missing setting has the value of a new node. */
+/** The settings of an SEO service node. A setting that is missing or undefined has the value of a new node. */
 export interface ClientOptions {
   /** URL of the service, without /api/v1. */
   baseUrl: string;
   apiKey: string;
   /** Seconds for one attempt. */
-  timeout?: number;
+  timeout?: number | undefined;
   /** Requests in flight. */
-  concurrency?: number;
+  concurrency?: number | undefined;
   /** Requests a minute. */
-  rate?: number;
+  rate?: number | undefined;
   /** Further attempts after a failed one, if resending is safe. */
-  retries?: number;
+  retries?: number | undefined;
   /** Seconds that the service can work on a request. If a response is lost, the outcome is looked up during this time; 0: never. */
-  reconcile?: number;
-  tls?: TlsOptions;
-  proxy?: ProxyOptions;
+  reconcile?: number | undefined;
+  tls?: TlsOptions | undefined;
+  proxy?: ProxyOptions | undefined;
 }
 
 /** A response, and what it took to get it. */
@@ -87,7 +87,7 @@ async function keepAlive<Value>(work: () => Promise<Value>): Promise<Value> {
 
 /** Opens an account of the service. Nothing is sent. Throws SEO_CONFIG if an option is invalid. */
 export function createClient(options: ClientOptions): Client {
-  const client = connect({ reconcile: service.reconcile?.initial, ...options });
+  const client = connect({ ...options, reconcile: options.reconcile ?? service.reconcile?.initial });
   return {
     call: (operation, input = {}) =>
       keepAlive(async () => {
@@ -99,7 +99,7 @@ export function createClient(options: ClientOptions): Client {
     async *pages(operation, input = {}) {
       const row = rowOf(operation);
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
-      const values = client.validate(row, { per_page: "100", ...input }, {});
+      const values = client.validate(row, { ...input, per_page: input.per_page ?? "100" }, {});
       const get = (extra: Record<string, string>) => keepAlive(() => client.send(operation, values, { extra }));
       for await (const { answer: response, records, page, pages, total } of readPages(get, {
         id: row.list,

@@ -17,8 +17,8 @@ import type { Seen } from "./service.js";
 const MB = 2 ** 20;
 const TENTHS = 10;
 const IN_FLIGHT = 2000;
-/** If no message has ended for so long, the remaining ones are lost. */
-const PATIENCE = 60_000;
+/** If no message has ended for so long, the remaining ones are lost. Ten looks that fail take five minutes. */
+const PATIENCE = 360_000;
 /** The heap after the last tenth may be this multiple of the heap after the first. */
 const GROWTH = 1.5;
 

@@ -106,11 +106,14 @@ export function createLedger(pages: Pages) {
       streak.before = new Set([...sent.keys()].filter((other) => pages.state(other) === "sent"));
   }
 
-  /** Ends the machine's streak. A probe also shows that the account can be used, so that no page has to be held. */
-  function succeed(page: number, machine: string): void {
-    working.add(machine);
+  /**
+   * Ends the machine's streak if it sent the request, rather than found the effect of one that another process sent. A probe
+   * also shows that the account can be used, so that no page has to be held.
+   */
+  function succeed(page: number, machine: string, sent: boolean): void {
+    if (sent) working.add(machine);
     for (const [owner, streak] of streaks) {
-      if (streak.before?.has(page) || !(streak.before || owner === machine)) continue;
+      if (streak.before?.has(page) || !(streak.before || (sent && owner === machine))) continue;
       resolve(streak, streak.probe === page);
       if (owner === machine || owner === NOBODY) streaks.delete(owner);
     }
@@ -125,7 +128,7 @@ export function createLedger(pages: Pages) {
       sent.set(page, { ...(sent.get(page) as Sent), intent: undefined });
     if (entry.ended === "fresh" || invalid.has(page)) return;
     if (error) fail(page, error, machine);
-    else succeed(page, machine);
+    else succeed(page, machine, entry.attempts > 0);
     for (const { before } of streaks.values()) before?.delete(page);
   }
 
@@ -218,6 +221,7 @@ export function createLedger(pages: Pages) {
       if ("sent" in entry) {
         const { row, sent: action, report, intent } = entry;
         sent.set(row, { sent: action, report, intent });
+        for (const { before } of streaks.values()) before?.delete(row);
         pages.set(row, "sent");
       } else if ("ended" in entry) {
         const { row, ...rest } = entry;

@@ -8,6 +8,7 @@ import type { Batch } from "./store.js";
 
 const LIST = "seo-report-list";
 const NEWEST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
+const AT_ONCE = 100;
 const DAY = 86_400_000;
 
 /**
@@ -22,13 +23,20 @@ export async function makePlan(
 ): Promise<void> {
   const { existing, maxAge } = list;
   const found = new Map<number, Json>();
-  let ended = 0;
+  /** Reports that need no request. As long as the list is not sorted, a newer one of the same page can follow. */
+  const recent = new Map<number, Json>();
   let sorted = true;
   let last = Number.POSITIVE_INFINITY;
+
+  async function endRecent(): Promise<void> {
+    const all = [...recent];
+    recent.clear();
+    while (all.length > 0) await Promise.all(all.splice(0, AT_ONCE).map(([page, record]) => fresh(page, record)));
+  }
+
   for await (const { records, response } of requests.pages(LIST, NEWEST)) {
     const clock = Date.parse(String(response.headers.date));
     const now = Number.isNaN(clock) ? Date.now() : clock;
-    const recent = new Map<number, Json>();
     for (const record of reportsIn(records)) {
       if (typeof record.generated_at === "string") {
         sorted &&= dateOf(record) <= last;
@@ -36,7 +44,7 @@ export async function makePlan(
       }
       const page = batch.find(list, readAddress(String(record.url)).key);
       if (page === undefined) continue;
-      const known = recent.get(page) ?? found.get(page);
+      const known = found.get(page);
       if (known && !isNewer(record, known)) continue;
       const decision = decide(existing, maxAge, record, now);
       if (decision === "fresh") recent.set(page, record);
@@ -44,11 +52,11 @@ export async function makePlan(
       const { id, generated_at, created_at } = record;
       found.set(page, { id, generated_at, created_at });
     }
-    await Promise.all(Array.from(recent, ([page, record]) => fresh(page, record)));
-    for (const page of recent.keys()) if (found.delete(page)) ended++;
     if (!sorted) continue;
-    if (found.size + ended === pages) break;
+    await endRecent();
+    if (found.size === pages) break;
     if (existing === "return" && maxAge !== undefined && last < now - maxAge * DAY) break;
   }
+  await endRecent();
   await batch.planned(list);
 }

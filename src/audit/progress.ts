@@ -47,7 +47,7 @@ export type Pace = ReturnType<typeof createPace>;
 
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
-/** `lost`: the pages whose response was lost. How long these take does not depend on the pace. */
+/** `lost`: the pages whose response was lost. How long these, and held failures, take does not depend on the pace. */
 export function progressOf(
   batch: Batch,
   lost: Iterable<number>,
@@ -59,10 +59,10 @@ export function progressOf(
   const done = created + regenerated + fresh + failed + uncertain;
   const rest = batch.total() - done;
   const perMinute = pace.perMinute();
-  let reconciling = 0;
-  for (const page of lost) reconciling += batch.untold(page).length;
+  const rowsOf = (some: Iterable<number>) => Array.from(some, batch.untold).flat().length;
+  const reconciling = rowsOf(lost);
   const ended = rest === 0 || batch.dropped();
-  const left = ended ? 0 : rest > reconciling ? Math.round((rest * 60) / perMinute) : undefined;
+  const left = ended ? 0 : rest > reconciling + rowsOf(batch.held()) ? Math.round((rest * 60) / perMinute) : undefined;
   return {
     batch: batch.name,
     total: batch.total(),

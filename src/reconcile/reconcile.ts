@@ -58,8 +58,8 @@ const SECOND = 1000;
 const LOOKS = [5, 15, 30, 60, 120].map((seconds) => seconds * SECOND);
 /** An application that has responded no longer works on the request. */
 const AFTER_ANSWER = 2 * SECOND;
-/** How often a deciding look that failed or was put off is repeated. */
-const MOST_FAILURES = 5;
+/** A deciding look takes place so often if it fails or is put off. */
+const MOST_FAILURES = 10;
 /** Many that search share their looks. */
 const MOST_SECONDS_BETWEEN = 5;
 

@@ -27,7 +27,8 @@ describe("The status of an audit", () => {
     ...{ batch: "a", total: 50_000, done: 0, created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 },
     ...{ waiting: 50_000, reconciling: 0, dropped: 0, perMinute: 0, paused: false, finished: false },
   };
-  const half: Progress = { ...idle, done: 12_043, created: 12_043, waiting: 37_957, perMinute: 45.2 };
+  const counts = { done: 12_043, created: 12_043, waiting: 37_957 };
+  const half: Progress = { ...idle, ...counts, perMinute: 45.2, secondsLeft: 50_386 };
   const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
   const yellow = (text: string): NodeStatus => ({ fill: "yellow", shape: "ring", text });
   const red = (text: string): NodeStatus => ({ fill: "red", shape: "ring", text });
@@ -49,13 +50,15 @@ describe("The status of an audit", () => {
     is(blue("49,990 of 60,000 · 10 s left"));
   });
 
-  it("estimates no time while only lost responses are looked for", () => {
+  it("estimates no time if that depends on lost responses only", () => {
     const { update } = open();
-    const rest = { ...half, done: 49_997, waiting: 3 };
-    update({ ...rest, reconciling: 2 });
+    const rest = { ...half, done: 49_997, waiting: 3, reconciling: 2, secondsLeft: 4 };
+    update(rest);
     is(blue("49,997 of 50,000 · 4 s left"));
-    update({ ...rest, reconciling: 3 });
-    is(blue("49,997 of 50,000 · 3 reconciling"));
+    update({ ...rest, secondsLeft: undefined });
+    is(blue("49,997 of 50,000 · 2 reconciling"));
+    update({ ...half, batch: "b" });
+    is(blue("62,040 of 100,000 · 7 h 0 min left"));
   });
 
   it("shows how a batch ended until another one continues", () => {

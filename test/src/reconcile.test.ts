@@ -70,6 +70,7 @@ const world = fc.record<World>({
   unsorted: fc.boolean(),
   existing: fc.array(fc.constantFrom(...pages), { maxLength: 3 }),
   failing: fc.constantFrom(0, 0.3, 1),
+  outage: fc.tuple(fc.nat(600), fc.nat(1200)),
   horizon: fc.constant(HORIZON),
 });
 
@@ -82,7 +83,10 @@ describe("reconciling", () => {
     );
   });
 
-  const quiet = { foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [], failing: 0, horizon: HORIZON };
+  const quiet: Omit<World, "stores" | "ids"> = {
+    ...{ foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [] },
+    ...{ failing: 0, outage: [0, 0], horizon: HORIZON },
+  };
 
   it("ends with a certain outcome if all looks succeed and nobody else uses the account", async () => {
     const page = fc.constantFrom(...pages.slice(3, 5), "e.example", "f.example");
@@ -151,6 +155,13 @@ describe("reconciling", () => {
       const world: World = { ...quiet, stores, redirects, ids: "numbers", ...more };
       check(world, await simulate(world));
     });
+
+  it("waits for the end of an outage of four minutes after the horizon", async () => {
+    const stores = [at("a.example/1", 0, 70, "request lost"), at("a.example/2", 0, 70, "response lost")];
+    const outage: World["outage"] = [50, HORIZON / SECOND + 240];
+    const { ends } = await simulate({ ...quiet, stores, outage, ids: "numbers" });
+    assert.deepEqual(ends, [{ id: 2 }, { id: 1 }]);
+  });
 
   it("reports a rejected page without waiting for another request's report", async () => {
     const stores = [at("a.example/1", 0, 76), at("a.example/2", 70, 9, "page rejected")];

@@ -3,6 +3,7 @@ import { readAddress } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
 import type { Response } from "../../src/http/transport.js";
 import { type Lookup, operations } from "../../src/operations.js";
+import { readPages } from "../../src/pages.js";
 import type { Requests } from "../../src/reconcile/account.js";
 import { createReconciler } from "../../src/reconcile/reconcile.js";
 
@@ -74,6 +75,8 @@ export interface World {
   existing: string[];
   /** The share of GET requests that fail. */
   failing: number;
+  /** From which second to which no GET request succeeds. */
+  outage: [number, number];
   horizon: number;
 }
 
@@ -91,7 +94,7 @@ interface Report {
 export const written = ({ redirects }: World, page: string) => readAddress(redirects[page] ?? page).key;
 
 function createService(clock: Clock, world: World) {
-  const { skew, ids, failing, unsorted, existing } = world;
+  const { skew, ids, failing, outage, unsorted, existing } = world;
   const reports: Report[] = [];
   let gets = 0;
   /** Whole seconds, as databases often keep them. */
@@ -120,14 +123,15 @@ function createService(clock: Clock, world: World) {
     async get(type: string, input: Record<string, string>, page = 1): Promise<Response> {
       gets++;
       await clock.sleep(200);
-      if ((gets * 37) % 100 < failing * 100) throw new SeoError("SEO_SERVER", "No.", { statusCode: 503 });
+      const isOut = clock.now() >= outage[0] * SECOND && clock.now() < outage[1] * SECOND;
+      if (isOut || (gets * 37) % 100 < failing * 100) throw new SeoError("SEO_SERVER", "No.", { statusCode: 503 });
       if (type === "seo-report-show")
         return respond({ data: shown(reports.findLast(({ id }) => String(id) === input.reportId) as Report) });
       const size = Number(input.per_page);
       const end = reports.length - (page - 1) * size;
       const newest = reports.slice(Math.max(0, end - size), Math.max(0, end)).toReversed();
       const data = (unsorted ? reports.slice((page - 1) * size, page * size) : newest).map(shown);
-      return respond({ data, meta: { total: reports.length } });
+      return respond({ data, meta: { total: reports.length, last_page: Math.ceil(reports.length / size) } });
     },
     shown,
   };
@@ -146,13 +150,12 @@ export async function simulate(world: World) {
       return response;
     },
     async *pages(type, input) {
-      for (let page = 1; ; page++) {
-        const response = await service.get(type, input, page);
+      const get = async ({ page = "1" }: { page?: string }) => {
+        const response = await service.get(type, input, Number(page));
         reconciler.observe(response);
-        const { data, meta } = response.body as { data: unknown[]; meta: { total: number } };
-        yield { records: data, total: meta.total, response };
-        if (page * Number(input.per_page) >= meta.total) return;
-      }
+        return response;
+      };
+      for await (const { records, total, answer } of readPages(get)) yield { records, total, response: answer };
     },
   };
   const reconciler = createReconciler(requests, clock);

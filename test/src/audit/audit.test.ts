@@ -187,6 +187,7 @@ describe("an audit", () => {
       ["regenerate", 30],
       ["regenerate", undefined, true],
       ["return", 30, true],
+      ["return", undefined, true],
     ] as const)
       it(`plans ${existing} with a maximum age of ${maxAge}${unsorted ? ", if the list is not sorted" : ""}`, async () => {
         const known = reports();
@@ -539,14 +540,21 @@ describe("an audit", () => {
     await audit.reset();
   });
 
-  it("counts the pages whose response is looked for, and estimates no time for them", async () => {
-    const service = createFake({ latency: 100, fate: (page) => (page.endsWith("/1") ? "answered" : "lost") });
-    const { add, audit, finished } = open(folder, service, { share: 2 });
-    await add(urls(2));
-    await until(() => service.looking() === 1 && service.carriedOut.length === 2);
-    await sleep(20);
+  it("estimates no time if only lost responses and held failures are left", async () => {
+    const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+    const service = createFake({
+      fate: (page) => (page.endsWith("/2") ? "lost" : page.endsWith("/3") ? refused : "answered"),
+      step(what) {
+        // The third request begins when the second one's response is lost, and fails while it is looked for.
+        service.latency = what.endsWith("/2") ? 200 : 0;
+      },
+    });
+    const { add, audit, finished } = open(folder, service, { share: 1 });
+    await add(urls(3));
+    await until(() => service.looking() === 1 && service.latency === 0);
+    await sleep(50);
     const [progress] = await audit.progress();
-    assert.deepEqual([progress?.waiting, progress?.reconciling, progress?.secondsLeft], [1, 1, undefined]);
+    assert.deepEqual([progress?.waiting, progress?.reconciling, progress?.secondsLeft], [2, 1, undefined]);
     assert.equal((await finished()).reconciling, 0);
   });
 

@@ -223,6 +223,35 @@ describe("Machines that apply a shared log", () => {
       assert.deepEqual(state(), [PAGES - 6, 5]);
     });
 
+    it("take the success of a retry for a probe's", () => {
+      const by = "b/0";
+      const row = Number(group.apply({ take: "new", by }));
+      group.apply({ row, sent: "create", intent: {}, by });
+      stop("a");
+      group.apply({ row, sent: "create", intent: {}, by });
+      group.apply({ row, ended: "created", report: "1", attempts: 2, by });
+      assert.deepEqual(state(), [PAGES - 1, 0]);
+    });
+
+    it("take no success for that of a machine which found it after another one was gone", () => {
+      for (const row of [0, 1]) {
+        group.apply({ take: "new", by: `z/${row}` });
+        group.apply({ row, sent: "create", intent: {}, by: `z/${row}` });
+      }
+      group.apply({ gone: "z" });
+      const find = (by: string) => {
+        const row = Number(group.apply({ take: "begun", by }));
+        group.apply({ row, ended: "created", report: "1", attempts: 0, by });
+      };
+      request("a", "SEO_UNAUTHORIZED");
+      find("a/x");
+      assert.deepEqual(state(), [PAGES - 3, 1]);
+      stop("a");
+      group.apply({ gone: "a" });
+      find("b/x");
+      assert.deepEqual(stopped("b"), [true]);
+    });
+
     it("report failures that may be the pages' own, once another one succeeds", () => {
       stop("a", "SEO_REJECTED");
       request("b");
