@@ -2,7 +2,7 @@ import { mkdir, open, readdir, realpath, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { FINISHED, listName, openBatch, writeBatch } from "./batch.js";
 import { folderOf, moveFolder, removeFolder } from "./folder.js";
-import { readHeader } from "./list.js";
+import { readName } from "./list.js";
 import { type Lock, lockFolder } from "./lock.js";
 import { outcomes } from "./pages.js";
 import type { Batch, Store } from "./store.js";
@@ -75,12 +75,8 @@ async function occupy(folder: string): Promise<() => void> {
 
 /** The name of a batch that is not opened, as far as its list says it. */
 async function nameOf(folder: string): Promise<string> {
-  try {
-    const { batch } = await readHeader(join(folder, listName(1)));
-    return batch;
-  } catch {
-    return BATCH.exec(basename(folder))?.[2] ?? "";
-  }
+  const name = await readName(join(folder, listName(1))).catch(() => undefined);
+  return name ?? BATCH.exec(basename(folder))?.[2] ?? "";
 }
 
 /**
