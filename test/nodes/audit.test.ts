@@ -567,6 +567,19 @@ describe("The audit node", () => {
         assert.equal(stored(), before);
       });
 
+    it("that changes the folder, warns where its pages wait, and continues them there", async () => {
+      await start();
+      await flow.deploy(nodes({ folder: join(folder, "other") }));
+      const [warning] = flow.warnings();
+      const [, details = ""] = /^seo-reports\.status\.pagesLeft (.*)$/.exec(String(warning?.msg)) ?? [];
+      const { count, where } = JSON.parse(details);
+      assert.ok(count > 0 && count < 23, `${count} of 25`);
+      assert.equal(where, folder);
+      await flow.deploy(nodes());
+      await isComplete();
+      assert.equal(flow.warnings().length, 1);
+    });
+
     it("that removes a node whose service is missing, counts the pages, too", async () => {
       await start();
       await flow.deploy(nodes({ service: "none" }));

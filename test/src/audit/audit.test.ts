@@ -657,7 +657,7 @@ describe("an audit", () => {
 
   it("repeats a result whose delivery is not certain, and keeps the reports that it got", async () => {
     const service = createFake({ latency: 20 });
-    let closed: Promise<void> | undefined;
+    let closed: Promise<unknown> | undefined;
     const first = open(folder, service, {
       share: 1,
       result(result) {
