@@ -219,7 +219,7 @@ describe("The audit node", () => {
       "an empty text": [{ payload: " \n\n " }, /^The list of pages is empty/],
       "invalid parameters, all at once": [
         { payload: "example.com", how: "again", age: -1 },
-        /^existing must be one of create .*; msg\.how is "again"\. maxAge must be a whole number.*; msg\.age is "-1"\.$/,
+        /^existing must be one of create .*; msg\.how is "again"\. maxAge must be a whole number.*; msg\.age is -1\.$/,
         { existing: "how", existingType: "msg", maxAge: "age", maxAgeType: "msg" },
       ],
       "an invalid name": [
