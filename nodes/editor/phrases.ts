@@ -143,7 +143,7 @@ export const phrases = {
       "A message with `msg.pause`, `msg.resume`, `msg.retry` or `msg.reset` set to `true` controls a batch. `retry` requests failed and uncertain pages again; `reset` drops waiting pages. The name of the batch is `msg.batch` or `msg.topic`. If both are blank, the message applies to all batches.",
     record: "Properties, if the service returns them: __properties__.",
     issue:
-      "An issue is a check that failed or was fixed: `report` (its ID), `url`, `project`, `check`, `importance`, `value`, `errors` (at most 10) and `omitted` (the number of further errors).",
+      "An issue describes a check: `report` (its ID), `url`, `project`, `check`, `importance`, `value`, `errors` (at most 10) and `omitted` (the number of further errors).",
     failure:
       "Errors go to Catch nodes, with the details in `msg.seo.error`. `msg.payload` is unchanged. See the README for the error codes.",
     sources:
