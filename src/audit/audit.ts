@@ -11,7 +11,7 @@
  */
 import { cancelled, SeoError } from "../errors.js";
 import { type Clock, clock as realClock } from "./clock.js";
-import { createEngine, type Engine, type Surroundings } from "./engine.js";
+import { createEngine, type Engine, type EngineOptions } from "./engine.js";
 import type { Settings } from "./list.js";
 import type { Progress } from "./progress.js";
 import type { Requests } from "./requests.js";
@@ -20,7 +20,7 @@ import type { Run } from "./run.js";
 import type { Hooks, Store } from "./store.js";
 import { Trouble } from "./trouble.js";
 
-export interface AuditOptions extends Omit<Surroundings, "store" | "clock" | "requests"> {
+export interface AuditOptions extends Omit<EngineOptions, "store" | "clock" | "requests"> {
   /** Makes the requests of one engine, which cancels them at its end. */
   connect(): Requests;
   /** Opens the place where the jobs are kept. */

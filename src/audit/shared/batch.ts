@@ -7,10 +7,10 @@ import { taken } from "../trouble.js";
 import { createElsewhere } from "./elsewhere.js";
 import { createGroup, END, type GroupEntry, type Kind, machineOf, PLAN } from "./group.js";
 import type { Log } from "./log.js";
-import { createWriter, type Result } from "./writer.js";
+import { type Applied, createWriter } from "./writer.js";
 
 /** What a batch needs of the store that keeps it. */
-export interface Surroundings {
+export interface BatchOptions {
   name: string;
   /** This machine, in claims. It has a new ID after the connection was lost. */
   machine(): string;
@@ -56,7 +56,7 @@ export function textOf(rows: Iterable<Row>): string {
 let claims = 0;
 
 /** A batch whose state is what its log says. Nothing changes it before it was read back from there. */
-export function createSharedBatch(settings: Settings, rows: string, around: Surroundings): SharedBatch {
+export function createSharedBatch(settings: Settings, rows: string, around: BatchOptions): SharedBatch {
   const { name, machine, toError } = around;
   const group = createGroup();
   const { ledger, pages } = group;
@@ -87,7 +87,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     });
   }
 
-  function apply(entry: GroupEntry): Result {
+  function apply(entry: GroupEntry): Applied {
     const result = group.apply(entry);
     if ("told" in entry) told.delete(entry.row);
     if ("sent" in entry && result === true) known.delete(entry.row);
@@ -96,7 +96,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
   }
 
   /** The process had given up what it has taken now. */
-  function late(entry: GroupEntry, result: Result): void {
+  function late(entry: GroupEntry, result: Applied): void {
     if ("take" in entry && typeof result === "number" && isOwn(entry.by)) void leave(result, entry.by);
   }
 
@@ -152,7 +152,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
 
   const untold = (page: number) => ledger.untold(page).filter((row) => !told.has(row));
 
-  const number = (result: Result) => (typeof result === "number" ? result : 0);
+  const number = (result: Applied) => (typeof result === "number" ? result : 0);
 
   async function end(complete: boolean): Promise<void> {
     await delivery.settled();

@@ -15,7 +15,7 @@ import { createSlots } from "../../../src/audit/slots.js";
 import type { Batch } from "../../../src/audit/store.js";
 import { Trouble } from "../../../src/audit/trouble.js";
 import { SeoError } from "../../../src/errors.js";
-import { decide, type Existing, isNewer } from "../../../src/existing.js";
+import { type Existing, isNewer, needOf } from "../../../src/existing.js";
 import { createFake, createFolder, key } from "./fake.js";
 
 const states = ["waiting", "sent", "ended", ...outcomes] as const;
@@ -418,7 +418,7 @@ describe("The parts of an audit", () => {
               (best, one) => (!best || isNewer(one, best) ? one : best),
               undefined,
             );
-            const decision = decide(existing, maxAge, newest, now);
+            const decision = needOf(existing, maxAge, newest, now);
             assert.equal(fresh.has(page), decision === "fresh");
             if (!unsorted && newest && decision === "fresh") assert.equal(fresh.get(page), newest.id);
             if (decision === "regenerate") assert.equal(plans.get(page), String(newest?.id));
