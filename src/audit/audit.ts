@@ -6,7 +6,7 @@
  * 3. The engine (engine.ts) works on the batches, the oldest first, with a run (run.ts) for each. slots.ts limits what is in flight.
  * 4. plan.ts reads the account's reports once per list, and decides which pages to create, to regenerate, or to leave as they are.
  * 5. work.ts requests a page: request.ts sends it through the client (requests.ts), with a line in the log before and after.
- * 6. The result is sent to the flow, and delivery.ts notes that. Failures are held until they are certainly not the account's.
+ * 6. The result is sent to the flow, and delivery.ts notes that. streaks.ts holds failures until they are certainly not the account's.
  * 7. If nothing can be saved, disk.ts stops all batches until it can (trouble.ts). A batch that is done is removed, or kept for msg.retry.
  */
 import { cancelled, SeoError } from "../errors.js";

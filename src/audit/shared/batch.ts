@@ -1,8 +1,9 @@
 import { cancelled, type SeoError } from "../../errors.js";
 import { createDelivery } from "../delivery.js";
+import { readingsOf } from "../ledger.js";
 import type { Settings } from "../list.js";
 import type { Row } from "../rows.js";
-import type { Batch, Claim, Ended, Sent, Watcher } from "../store.js";
+import type { Batch, Ended, Sent, Watcher } from "../store.js";
 import { taken } from "../trouble.js";
 import { createElsewhere } from "./elsewhere.js";
 import { createGroup, END, type GroupEntry, type Kind, machineOf, PLAN } from "./group.js";
@@ -166,7 +167,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
     get recent() {
       return elsewhere.recent();
     },
-    ...ledger.readings,
+    ...readingsOf(ledger),
     streak: () => ledger.streakOf(machine()),
 
     async take(which) {
@@ -182,17 +183,14 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
           batch.release(page);
           throw cause;
         });
-      const report = group.reports.get(page);
-      const planned: Sent = report === undefined ? { sent: "create" } : { sent: "regenerate", report };
-      const claim: Claim = {
+      return {
         page,
         url: group.urlOf(page),
         settings: group.listOf(page),
-        request: ledger.sent.get(page) ?? planned,
+        request: ledger.requestOf(page, group.reports.get(page)),
         ended: ledger.ended.get(page),
         repeated: group.repeated.has(page),
       };
-      return claim;
     },
     takeInvalid: async () => (ledger.has("invalid", 0) ? take("invalid") : undefined),
     release(page) {
@@ -232,15 +230,10 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
         if (!list) return undefined;
         const by = group.owners.get(PLAN);
         if (by === undefined ? (await take("plan")) === undefined : by !== mine.get(PLAN)) return undefined;
-        let count = 0;
-        for (let row = list.first; row < list.end; row++) if (ledger.isNew(row)) count++;
+        const count = ledger.countNew(list);
         if (count > 0) return { list, pages: count };
         await batch.planned(list);
       }
-    },
-    find(list, key) {
-      const page = pages.find(key);
-      return page !== undefined && page >= list.first && page < list.end && ledger.isNew(page) ? page : undefined;
     },
     plan(page, report) {
       plans.push([page, report]);
