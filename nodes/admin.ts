@@ -35,11 +35,11 @@ const tests: Record<ConfigType, (settings: Values) => Promise<Diagnosis>> = {
 async function suggest(client: Client, type: string, text: string) {
   const { list: id } = rowOf(type);
   if (!id) return [];
-  const { readShape, idOf } = await import("../src/pages.js");
+  const { readShape, requireId } = await import("../src/pages.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
   return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).map((record) => {
     const { url, generated_at: date } = Object(record) as Record<string, unknown>;
-    const value = idOf(record, id);
+    const value = requireId(record, id);
     return { value, label: typeof url === "string" ? url : value, date: typeof date === "string" ? date : undefined };
   });
 }

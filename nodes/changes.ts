@@ -79,9 +79,9 @@ export function registerChanges(RED: NodeAPI): void {
         ? sendChanges(RED, this, state, checks, JSON.stringify([...of, CHECKS]), job)
         : sendChanges(RED, this, state, reports, JSON.stringify(of), job);
     };
-    const { ended, resume } = createSchedule(RED, this, config.interval);
+    const { received, ended, resume } = createSchedule(RED, this, config.interval);
     // One message at a time: two that compare with the same state would report the same change twice.
-    handleInput(RED, this, TYPE, changes, config, run, { maxActive: 1, ended });
+    handleInput(RED, this, TYPE, changes, config, run, { maxActive: 1, received, ended });
     void resume(async () => (Object(await state.read()) as Partial<Saved>).at);
   });
 }

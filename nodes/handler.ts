@@ -59,7 +59,7 @@ export function reportOn(node: Node, rest: Message, how: () => void): void {
  * Handles a node's input: reads and validates the parameters, waits for admission, does the node's `work`, and reports
  * how it ended, exactly once: `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`.
  * A closed node reports nothing. `maxActive`: how many messages it works on at a time, if that is limited;
- * `ended` is called with the ID of each message that was reported.
+ * `received` and `ended` are called with the ID of each message that was received, and that was reported.
  */
 export function handleInput(
   RED: NodeAPI,
@@ -68,7 +68,7 @@ export function handleInput(
   row: NodeType,
   config: Config,
   work: (job: Job) => Promise<StatusText>,
-  { maxActive, ended }: { maxActive?: number; ended?(id: unknown): void } = {},
+  { maxActive, received, ended }: { maxActive?: number; received?(id: unknown): void; ended?(id: unknown): void } = {},
 ): void {
   const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
   const readInput = createSources(RED, node, row, config);
@@ -176,6 +176,7 @@ export function handleInput(
 
   node.on("input", (msg: Message, send, done) => {
     unanswered++;
+    received?.(msg._msgid);
     status.received();
     try {
       receive(msg, send as Send, done)?.catch((cause) => fail(msg, done, cause));

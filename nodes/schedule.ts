@@ -13,13 +13,16 @@ export function createSchedule(RED: NodeAPI, node: Node, minutes: unknown) {
   /** In milliseconds; 0 if it is invalid, which is an error of the first message. */
   const interval = Number.isSafeInteger(Number(minutes)) ? Math.max(Number(minutes), 0) * MINUTE : 0;
   let timer: NodeJS.Timeout | undefined;
-  /** The ID of a message that was sent and has not ended. */
+  /** The ID of a message that was sent and not yet received, and that of one that was received and has not ended. */
+  let sent: string | undefined;
   let pending: string | undefined;
   let closed = false;
 
   function run(): void {
-    pending = RED.util.generateId();
-    node.receive({ _msgid: pending });
+    sent = RED.util.generateId();
+    node.receive({ _msgid: sent });
+    // A hook of Node-RED can keep the message, or drop it.
+    if (sent !== undefined) again();
   }
 
   function wait(ms: number): void {
@@ -28,6 +31,10 @@ export function createSchedule(RED: NodeAPI, node: Node, minutes: unknown) {
     timer = setTimeout(() => (ms > LONGEST_TIMER ? wait(ms - LONGEST_TIMER) : run()), Math.min(ms, LONGEST_TIMER));
   }
   const spread = (ms: number) => ms + Math.random() * Math.min(ms / 10 + 1000, MINUTE);
+
+  function again(): void {
+    if (interval > 0) wait(spread(interval));
+  }
 
   node.on("close", () => {
     closed = true;
@@ -43,11 +50,18 @@ export function createSchedule(RED: NodeAPI, node: Node, minutes: unknown) {
       // A last run in the future means that the clock was set.
       wait(spread(Math.min(Math.max(last + interval - Date.now(), 0), interval)));
     },
+    /** A message was received, by its ID. */
+    received(id: unknown): void {
+      if (id !== sent) return;
+      clearTimeout(timer);
+      pending = sent;
+      sent = undefined;
+    },
     /** A message ended, by its ID. */
     ended(id: unknown): void {
       if (pending !== undefined && pending !== id) return;
       pending = undefined;
-      if (interval > 0) wait(spread(interval));
+      again();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { isObject, type Json } from "./json.js";
-import { idOf } from "./pages.js";
+import { requireId } from "./pages.js";
 
 /** A difference between a report, or one of its checks, and what was saved of it. */
 export interface Change {
@@ -120,7 +120,7 @@ export const reports: Subject<ReportState> = {
       },
 
       compare(record) {
-        const id = idOf(record, "id");
+        const id = requireId(record, "id");
         const now = figures(record);
         const previous = Object.hasOwn(before, id) ? before[id] : undefined;
         seen[id] = now;

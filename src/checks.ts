@@ -1,7 +1,7 @@
 import { type ById, type Change, figures, merged, type Subject } from "./changes.js";
 import { findingsOf } from "./findings.js";
 import { isObject } from "./json.js";
-import { idOf } from "./pages.js";
+import { requireId } from "./pages.js";
 
 /** What is saved of reports to compare their checks. */
 export interface CheckState {
@@ -44,7 +44,7 @@ export const checks: Subject<CheckState> = {
       },
 
       compare(record) {
-        const id = idOf(record, "id");
+        const id = requireId(record, "id");
         const saved = Object.hasOwn(before.reports, id) ? (before.reports[id] as string) : "";
         const marks = [...saved];
         const changes: Change[] = [];

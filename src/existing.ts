@@ -3,7 +3,7 @@ import type { Json } from "./json.js";
 /** What to do if the account has a report of the page: a new one anyway, a new analysis of it, or that report. */
 export type Existing = "create" | "regenerate" | "return";
 
-export type Decision = "create" | "regenerate" | "fresh";
+export type Need = "create" | "regenerate" | "fresh";
 
 const DAY = 86_400_000;
 
@@ -25,12 +25,7 @@ export const isNewer = (record: Json, other: Json): boolean =>
  * Decides what a page needs. `record` is the page's report, if there is one. `maxAge` is in days; `now` is in milliseconds,
  * by the service's clock.
  */
-export function decide(
-  existing: Existing,
-  maxAge: number | undefined,
-  record: Json | undefined,
-  now: number,
-): Decision {
+export function needOf(existing: Existing, maxAge: number | undefined, record: Json | undefined, now: number): Need {
   if (existing === "create" || !record) return "create";
   const recent = maxAge === undefined ? existing === "return" : now - dateOf(record) <= maxAge * DAY;
   if (recent) return "fresh";

@@ -23,6 +23,8 @@ export interface Field extends Omit<Dependent, "when"> {
   least?: Record<string, string>;
   /** The unit of a number, as a symbol that is the same in every language. */
   unit?: string;
+  /** The JavaScript types in the help, if they are not those of the kind. */
+  types?: string;
   /** The config node that a field of kind "node" refers to. */
   node?: string;
   example?: string;
@@ -498,6 +500,7 @@ export const audit: NodeType = {
       label: "Pages",
       required: true,
       reads: "payload",
+      types: "string | array | object",
       example: "https://example.com",
       help: "A URL, text with one URL per line, an array of URLs, or an array of objects with a url property.",
     },

@@ -84,7 +84,7 @@ export async function* readPages<A extends Answered>(
   const seen = new Set<string>();
   // Records without IDs cannot be distinguished: all of them are returned.
   let identified = true;
-  const isNew = (record: unknown) => !identified || !seen.has(idOf(record, id));
+  const isNew = (record: unknown) => !identified || !seen.has(requireId(record, id));
   const requested: Promise<A>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
   let count = 0;
@@ -110,7 +110,7 @@ export async function* readPages<A extends Answered>(
         cut = true;
         return false;
       }
-      if (identified) seen.add(idOf(record, id));
+      if (identified) seen.add(requireId(record, id));
       count++;
       return true;
     });
@@ -150,7 +150,7 @@ function keyOf(record: unknown, id: string): string | undefined {
 }
 
 /** The same where it cannot be done without. Throws SEO_RESPONSE. */
-export function idOf(record: unknown, id: string): string {
+export function requireId(record: unknown, id: string): string {
   const key = keyOf(record, id);
   if (key === undefined)
     throw new SeoError("SEO_RESPONSE", `The list contains a record without ${id}, so its pages cannot be combined.`);

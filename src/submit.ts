@@ -1,7 +1,7 @@
 import { readAddress } from "./address.js";
 import type { Answer, Client, SendOptions } from "./client.js";
 import type { SeoError } from "./errors.js";
-import { type Decision, decide, type Existing, isNewer } from "./existing.js";
+import { type Existing, isNewer, type Need, needOf } from "./existing.js";
 import type { Json } from "./json.js";
 import { rowOf } from "./operations.js";
 import { readPages } from "./pages.js";
@@ -11,7 +11,7 @@ export type Outcome = "created" | "regenerated" | "fresh";
 
 type Send = Client["send"];
 
-const outcomes: Record<Decision, Outcome> = { create: "created", regenerate: "regenerated", fresh: "fresh" };
+const outcomes: Record<Need, Outcome> = { create: "created", regenerate: "regenerated", fresh: "fresh" };
 const NEWEST = { search_by: "url", sort_by: "generated_at", sort: "desc", per_page: "100" };
 /** A longer text is not searched for: the host alone finds more. */
 const LONGEST_SEARCH = 200;
@@ -59,7 +59,7 @@ export async function submit(
   const { list, show, change } = lookup;
   return client.inTurn(readAddress(url).key, options.task, async () => {
     const { record, now } = await find(send, list, url);
-    const decision = decide(existing as Existing, maxAge === undefined ? undefined : Number(maxAge), record, now);
+    const need = needOf(existing as Existing, maxAge === undefined ? undefined : Number(maxAge), record, now);
     const reportId = String(record?.id);
     const { url: _, ...access } = input;
     const sends = {
@@ -67,7 +67,7 @@ export async function submit(
       regenerate: () => send(change, { ...access, reportId, update: "1" }),
       fresh: () => send(show, { reportId }),
     };
-    const answer = await sends[decision]();
-    return { ...answer, ...spent, outcome: outcomes[decision] };
+    const answer = await sends[need]();
+    return { ...answer, ...spent, outcome: outcomes[need] };
   });
 }

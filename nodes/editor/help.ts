@@ -102,7 +102,7 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
       ];
       return term(
         row.source === "msg" ? row.value : name,
-        row.values && !Object.keys(row.values).some(Number) ? "string" : widgets[row.kind].type,
+        row.types ?? (row.values && !Object.keys(row.values).some(Number) ? "string" : widgets[row.kind].type),
         prose.filter(Boolean).join(" "),
         !row.required,
       );

@@ -6,12 +6,12 @@
  * 3. The engine (engine.ts) works on the batches, the oldest first, with a run (run.ts) for each. slots.ts limits what is in flight.
  * 4. plan.ts reads the account's reports once per list, and decides which pages to create, to regenerate, or to leave as they are.
  * 5. work.ts requests a page: request.ts sends it through the client (requests.ts), with a line in the log before and after.
- * 6. The result is sent to the flow, and delivery.ts notes that. Failures are held until they are certainly not the account's.
+ * 6. The result is sent to the flow, and delivery.ts notes that. streaks.ts holds failures until they are certainly not the account's.
  * 7. If nothing can be saved, disk.ts stops all batches until it can (trouble.ts). A batch that is done is removed, or kept for msg.retry.
  */
 import { cancelled, SeoError } from "../errors.js";
 import { type Clock, clock as realClock } from "./clock.js";
-import { createEngine, type Engine, type Surroundings } from "./engine.js";
+import { createEngine, type Engine, type EngineOptions } from "./engine.js";
 import type { Settings } from "./list.js";
 import type { Progress } from "./progress.js";
 import type { Requests } from "./requests.js";
@@ -20,7 +20,7 @@ import type { Run } from "./run.js";
 import type { Hooks, Store } from "./store.js";
 import { Trouble } from "./trouble.js";
 
-export interface AuditOptions extends Omit<Surroundings, "store" | "clock" | "requests"> {
+export interface AuditOptions extends Omit<EngineOptions, "store" | "clock" | "requests"> {
   /** Makes the requests of one engine, which cancels them at its end. */
   connect(): Requests;
   /** Opens the place where the jobs are kept. */
@@ -208,11 +208,13 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     /** How far each batch is that is not finished. */
     progress: async (): Promise<Progress[]> => runsOf(await opened).map((run) => run.progress()),
 
-    /** Ends everything at once. The next audit continues. */
-    async close(): Promise<void> {
+    /** Ends everything at once. The next audit continues. Returns how many rows wait for it. */
+    async close(): Promise<number> {
       closed = true;
       cancel();
+      const waiting = parts ? runsOf(parts).reduce((sum, run) => sum + run.progress().waiting, 0) : 0;
       await Promise.all([parts && turn, end()]);
+      return waiting;
     },
   };
 }

@@ -2,13 +2,14 @@ import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createDelivery } from "./delivery.js";
 import { moveFolder, removeFolder, syncFolder } from "./folder.js";
-import { createLedger, type Entry, NOBODY } from "./ledger.js";
+import { createLedger, type Entry, readingsOf } from "./ledger.js";
 import { parseLine, readLines } from "./lines.js";
 import { type FileList, readList, readRow, type Settings, writeList } from "./list.js";
 import { type Log, openLog } from "./log.js";
 import { createPages } from "./pages.js";
 import { type Row, urlOf } from "./rows.js";
 import type { Batch } from "./store.js";
+import { NOBODY } from "./streaks.js";
 import { damaged, fromDisk } from "./trouble.js";
 
 const LOG = "log.jsonl";
@@ -110,20 +111,18 @@ export async function openBatch(
   return {
     name,
     recent,
-    ...ledger.readings,
+    ...readingsOf(ledger),
     streak: () => ledger.streakOf(NOBODY),
 
     async take(which) {
       const page = which === "begun" ? ledger.takeBegun() : ledger.takeNew(planEnd);
       if (page === undefined) return undefined;
-      const report = reports.get(page);
-      const planned = report === undefined ? { sent: "create" as const } : { sent: "regenerate" as const, report };
       try {
         return {
           page,
           url: urlOf((await input(page)).input),
           settings: listOf(page),
-          request: ledger.sent.get(page) ?? planned,
+          request: ledger.requestOf(page, reports.get(page)),
           ended: ledger.ended.get(page),
           repeated: earlier.has(page),
         };
@@ -155,17 +154,11 @@ export async function openBatch(
     async unplanned() {
       for (const list of lists) {
         if (list.end <= planEnd) continue;
-        let count = 0;
-        if (list.existing !== "create")
-          for (let row = list.first; row < list.end; row++) if (ledger.isNew(row)) count++;
+        const count = list.existing === "create" ? 0 : ledger.countNew(list);
         if (count > 0) return { list, pages: count };
         planEnd = list.end;
       }
       return undefined;
-    },
-    find(list, key) {
-      const page = pages.find(key);
-      return page !== undefined && page >= list.first && page < list.end && ledger.isNew(page) ? page : undefined;
     },
     plan(page, report) {
       reports.set(page, report);

@@ -8,7 +8,7 @@ import type { Batch, Claim, Store } from "./store.js";
 import { Trouble, taken } from "./trouble.js";
 import { createWork, type Tools } from "./work.js";
 
-export interface Surroundings extends Omit<Tools, "disk" | "isClosed"> {
+export interface EngineOptions extends Omit<Tools, "disk" | "isClosed"> {
   store: Store;
   /** So many requests are in flight at most. */
   share: number;
@@ -27,7 +27,7 @@ type Job = (hold: Hold) => Promise<void>;
 const MOST_ASIDE = 10;
 
 /** Works through batches, the oldest first. One request per page and batch, whatever happens. */
-export function createEngine({ store, share, clock, ...surroundings }: Surroundings) {
+export function createEngine({ store, share, clock, ...surroundings }: EngineOptions) {
   const runs = new Set<Run>();
   const jobs = new Set<Promise<void>>();
   /** Batches whose final progress was told, and that are not removed yet. */

@@ -1,6 +1,7 @@
-import type { Code } from "../errors.js";
+import type { List } from "./list.js";
 import { outcomes, type Pages, type State } from "./pages.js";
-import type { Ended, Sent, Streak } from "./store.js";
+import type { Ended, Sent } from "./store.js";
+import { createStreaks, NOBODY } from "./streaks.js";
 
 /** A line of the log. */
 export type Entry =
@@ -18,20 +19,6 @@ function takeFirst(rows: Set<number>): number | undefined {
   return row;
 }
 
-/** After so many failures in a row with the same code, a machine stops. */
-const STREAK = 5;
-
-/** Failures that no page causes, and that had no effect. */
-const blameless: (string | undefined)[] = [
-  "SEO_UNAUTHORIZED",
-  "SEO_FORBIDDEN",
-  "SEO_RATE_LIMITED",
-  "SEO_NETWORK",
-] satisfies Code[];
-
-/** The owner of the streaks of machines that are gone. A batch in files has one machine, which has this name. */
-export const NOBODY = "";
-
 /**
  * What is known of a batch's pages. Everything that changes it is an entry of the log, so that reading the log again leads
  * to the same state.
@@ -45,91 +32,28 @@ export function createLedger(pages: Pages) {
   const invalid = new Set<number>();
   const rejected = new Set<number>();
   const busy = new Set<number>();
-  const streaks = new Map<string, Streak>();
-  /** Pages that were requested again after they were held, which happens once. */
-  const repeats = new Set<number>();
-  /** Machines that have succeeded. */
-  const working = new Set<string>();
   let paused = false;
   let dropped = false;
   let cursor = 0;
+  const streaks = createStreaks({
+    ended,
+    inFlight: () => [...sent.keys()].filter((page) => pages.state(page) === "sent"),
+    tell: (page) => begun.add(page),
+    again: wait,
+  });
 
   function check(row: number, repeats: boolean): void {
     const known = Number.isInteger(row) && row >= 0 && row < pages.count();
     if (!known || !(repeats || pages.pageOf(row) === row)) throw new Error("there is no such row");
   }
 
-  const held = () => [...streaks.values()].flatMap((streak) => streak.pages);
-  const holderOf = (page: number) => [...streaks.values()].find((streak) => streak.pages.includes(page));
-
-  function drop(page: number): Streak | undefined {
-    const streak = holderOf(page);
-    if (streak) streak.pages = streak.pages.filter((other) => other !== page);
-    return streak;
-  }
-
-  /** The machine's own, or that of machines that are gone, as long as no success of this one is known. */
-  function streakOf(machine: string): Streak | undefined {
-    return streaks.get(machine) ?? (working.has(machine) ? undefined : streaks.get(NOBODY));
-  }
-
-  /** Held pages are told, or requested again: all, or those of a machine that has stopped which did not cause their failure. */
-  function resolve(streak: Streak, all = false): void {
-    for (const page of streak.pages.splice(0)) {
-      const { ended: outcome, error } = ended.get(page) as Ended;
-      const again = streak.before && outcome === "failed" && blameless.includes(error?.code) && !repeats.has(page);
-      if (all || again) waitAgain(page);
-      else begun.add(page);
-    }
-  }
-
-  /** Failures are held as long as they may be the account's. */
-  function fail(page: number, error: Ended["error"], machine: string): void {
-    let streak = streaks.get(machine);
-    if (!streak) {
-      streak = streakOf(machine);
-      if (streak) streaks.delete(NOBODY);
-    }
-    if (streak && !streak.before && streak.error?.code !== error?.code) {
-      resolve(streak);
-      streak = undefined;
-    }
-    streak ??= { pages: [], count: 0, error };
-    streaks.set(machine, streak);
-    streak.pages.push(page);
-    streak.count++;
-    streak.error = error;
-    if (streak.before && streak.probe === page) {
-      streaks.delete(machine);
-      for (const other of streak.pages) begun.add(other);
-    } else if (!streak.before && streak.pages.length >= STREAK)
-      streak.before = new Set([...sent.keys()].filter((other) => pages.state(other) === "sent"));
-  }
-
-  /**
-   * Ends the machine's streak if it sent the request, rather than found the effect of one that another process sent. A probe
-   * also shows that the account can be used, so that no page has to be held.
-   */
-  function succeed(page: number, machine: string, sent: boolean): void {
-    if (sent) working.add(machine);
-    for (const [owner, streak] of streaks) {
-      if (streak.before?.has(page) || !(streak.before || (sent && owner === machine))) continue;
-      resolve(streak, streak.probe === page);
-      if (owner === machine || owner === NOBODY) streaks.delete(owner);
-    }
-  }
-
   function end(page: number, entry: Ended, machine: string): void {
-    const { error } = entry;
     ended.set(page, entry);
     rejected.delete(page);
     pages.set(page, "ended");
     if (entry.ended !== "uncertain" && sent.has(page))
       sent.set(page, { ...(sent.get(page) as Sent), intent: undefined });
-    if (entry.ended === "fresh" || invalid.has(page)) return;
-    if (error) fail(page, error, machine);
-    else succeed(page, machine, entry.attempts > 0);
-    for (const { before } of streaks.values()) before?.delete(page);
+    if (entry.ended !== "fresh" && !invalid.has(page)) streaks.end(page, entry, machine);
   }
 
   function tell(row: number): void {
@@ -140,24 +64,15 @@ export function createLedger(pages: Pages) {
     if (untold(page).length > 0) return;
     ended.delete(page);
     begun.delete(page);
-    repeats.delete(page);
-    // It was let go, which a log in a file does not say.
-    const streak = drop(page);
-    if (streak) streak.before = undefined;
+    streaks.told(page);
     if (!entry.error) sent.delete(page);
   }
 
   function wait(page: number): void {
     for (const row of pages.rowsOf(page)) pages.set(row, "waiting");
     ended.delete(page);
-    drop(page);
     if (invalid.has(page)) rejected.add(page);
     cursor = Math.min(cursor, page);
-  }
-
-  function waitAgain(page: number): void {
-    wait(page);
-    repeats.add(page);
   }
 
   const isTold = (row: number) => (outcomes as readonly State[]).includes(pages.state(row));
@@ -171,42 +86,32 @@ export function createLedger(pages: Pages) {
     sent,
     ended,
     untold,
-    isNew,
-    held,
-    streakOf,
-    /** The machines that have a streak. */
-    machines: () => [...streaks.keys()].filter((machine) => machine !== NOBODY),
-
-    /** Held pages are told, or requested again by a machine that has not stopped. */
-    letGo(): void {
-      for (const [owner, streak] of streaks) {
-        resolve(streak);
-        if (!streak.before || owner === NOBODY) streaks.delete(owner);
-      }
-    },
-
-    /** A machine is gone. If it had stopped, it stays open whose failures these are. */
-    gone(machine: string): void {
-      const streak = streaks.get(machine);
-      streaks.delete(machine);
-      if (!streak) return;
-      const other = streaks.get(NOBODY);
-      if (!streak.before) resolve(streak);
-      else if (other) other.pages.push(...streak.pages);
-      else if (streak.pages.length > 0) streaks.set(NOBODY, streak);
-    },
-
-    /** What a batch says of itself. */
-    readings: {
-      counts: pages.counts,
-      total: pages.count,
-      paused: () => paused,
-      dropped: () => dropped,
-      held,
-      untold,
-    },
+    streakOf: streaks.streakOf,
+    held: streaks.held,
+    machines: streaks.machines,
+    letGo: streaks.letGo,
+    gone: streaks.gone,
+    counts: pages.counts,
+    total: pages.count,
     paused: () => paused,
     dropped: () => dropped,
+
+    /** How many pages of a list are new. */
+    countNew({ first, end }: List): number {
+      let count = 0;
+      for (let row = first; row < end; row++) if (isNew(row)) count++;
+      return count;
+    },
+
+    /** The page of a key, if it is new and in the list. */
+    find({ first, end }: List, key: string): number | undefined {
+      const page = pages.find(key);
+      return page !== undefined && page >= first && page < end && isNew(page) ? page : undefined;
+    },
+
+    /** What was sent for a page, or what is to be sent. `report`: the one to regenerate, by the plan. */
+    requestOf: (page: number, report: string | undefined): Sent =>
+      sent.get(page) ?? (report === undefined ? { sent: "create" } : { sent: "regenerate", report }),
 
     /** The row that is added next cannot be audited. */
     reject(): void {
@@ -221,18 +126,15 @@ export function createLedger(pages: Pages) {
       if ("sent" in entry) {
         const { row, sent: action, report, intent } = entry;
         sent.set(row, { sent: action, report, intent });
-        for (const { before } of streaks.values()) before?.delete(row);
+        streaks.sent(row);
         pages.set(row, "sent");
       } else if ("ended" in entry) {
         const { row, ...rest } = entry;
         if (!outcomes.includes(rest.ended)) throw new Error("the outcome is unknown");
         end(row, rest, machine);
       } else if ("told" in entry) tell(entry.row);
-      else if ("again" in entry) {
-        const streak = holderOf(entry.row);
-        if (streak) streak.probe = entry.row;
-        waitAgain(entry.row);
-      } else if ("retry" in entry) {
+      else if ("again" in entry) streaks.probe(entry.row);
+      else if ("retry" in entry) {
         // A page that is being told has not ended.
         for (let row = 0; row < pages.count(); row++)
           if (isFailed(row) && pages.pageOf(row) === row && !ended.has(row)) wait(row);
@@ -243,7 +145,7 @@ export function createLedger(pages: Pages) {
 
     /** After a log was read: the pages that were begun in an earlier process. */
     restore(): void {
-      for (const page of ended.keys()) if (!holderOf(page)) begun.add(page);
+      for (const page of ended.keys()) if (!streaks.holds(page)) begun.add(page);
       for (const page of sent.keys()) if (pages.state(page) === "sent") begun.add(page);
     },
 
@@ -284,9 +186,20 @@ export function createLedger(pages: Pages) {
       const state = pages.state(page);
       if (state === "waiting" && invalid.has(page)) rejected.add(page);
       else if (state === "waiting") cursor = Math.min(cursor, page);
-      else if (state === "sent" || (ended.has(page) && !holderOf(page))) begun.add(page);
+      else if (state === "sent" || (ended.has(page) && !streaks.holds(page))) begun.add(page);
     },
   };
 }
 
 export type Ledger = ReturnType<typeof createLedger>;
+
+/** What a batch says of itself, wherever it is kept. */
+export const readingsOf = ({ counts, total, paused, dropped, held, untold, find }: Ledger) => ({
+  counts,
+  total,
+  paused,
+  dropped,
+  held,
+  untold,
+  find,
+});

@@ -2,7 +2,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { cancelled } from "../errors.js";
 import { fromDisk } from "./trouble.js";
 
-interface Entry {
+interface Waiting {
   line: string;
   synced: boolean;
   resolve(): void;
@@ -23,14 +23,14 @@ export interface Log {
 /** Opens a log behind its first `size` bytes, and removes what follows them: a line that was not written completely. */
 export async function openLog(path: string, size: number): Promise<Log> {
   const file: FileHandle = await open(path, "r+");
-  let pending: Entry[] = [];
+  let pending: Waiting[] = [];
   let writing: Promise<void> | undefined;
   let end = size;
   /** What is behind the end is to be removed first. */
   let torn = true;
   let closed = false;
 
-  async function write(entries: Entry[]): Promise<void> {
+  async function write(entries: Waiting[]): Promise<void> {
     if (torn) {
       await file.truncate(end);
       await file.datasync();

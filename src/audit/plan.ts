@@ -1,5 +1,5 @@
 import { readAddress } from "../address.js";
-import { dateOf, decide, isNewer } from "../existing.js";
+import { dateOf, isNewer, needOf } from "../existing.js";
 import type { Json } from "../json.js";
 import { reportsIn } from "../reconcile/account.js";
 import type { List } from "./list.js";
@@ -46,7 +46,7 @@ export async function makePlan(
       if (page === undefined) continue;
       const known = found.get(page);
       if (known && !isNewer(record, known)) continue;
-      const decision = decide(existing, maxAge, record, now);
+      const decision = needOf(existing, maxAge, record, now);
       if (decision === "fresh") recent.set(page, record);
       if (decision === "regenerate") batch.plan(page, String(record.id));
       const { id, generated_at, created_at } = record;

@@ -5,7 +5,7 @@ import type { Claim, Ended, Sent } from "./store.js";
 import { Trouble } from "./trouble.js";
 
 /** What happens to a request until its outcome is known. */
-interface Hooks {
+interface RequestHooks {
   /** It waits to be sent, also once more after its response was lost. */
   permit(): Promise<void>;
   /** It is about to be sent. If this rejects, it is not. */
@@ -30,7 +30,7 @@ function reportOf(body: unknown): { id?: unknown } | null {
 }
 
 /** Sends a page's request, or looks for one that was sent before. Rejects only as `sending` does. */
-export async function sendRequest(requests: Requests, claim: Claim, hooks: Hooks): Promise<End> {
+export async function sendRequest(requests: Requests, claim: Claim, hooks: RequestHooks): Promise<End> {
   const { url, settings, request } = claim;
   const { privacy } = settings;
   const { sent, report } = request;

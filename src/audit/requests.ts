@@ -1,15 +1,11 @@
-import type { Client } from "../client.js";
+import type { Client, Answer as ClientAnswer } from "../client.js";
 import type { SeoError } from "../errors.js";
 import { createLane, createTask } from "../queue.js";
 import type { Intent } from "../reconcile/look.js";
 import type { Sent } from "./store.js";
 
-/** A response, and what it took to get it. */
-export interface Answer {
-  body: unknown;
-  attempts: number;
-  reconciled?: { looks: number; after: number } | undefined;
-}
+/** What an audit needs of a response. */
+export type Answer = Pick<ClientAnswer, "body" | "attempts" | "reconciled">;
 
 /** A page of the account's list of reports. */
 export interface ListPage {

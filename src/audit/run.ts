@@ -6,7 +6,7 @@ import type { Batch } from "./store.js";
 const PROBE = 15 * 60_000;
 const BETWEEN = 5000;
 
-export interface Surroundings {
+export interface RunOptions {
   clock: Clock;
   progress(progress: Progress, elsewhere: boolean): void;
   failed(error: SeoError, batch: string): void;
@@ -17,7 +17,7 @@ export interface Surroundings {
 }
 
 /** What is in memory of a batch that is worked on, beside its pages. */
-export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
+export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
   let pace = createPace(clock.now);
   let shown = Number.NEGATIVE_INFINITY;
   let cancelShow: (() => void) | undefined;

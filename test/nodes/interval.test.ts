@@ -4,8 +4,13 @@ import { setTimeout as late } from "node:timers/promises";
 import { createSchedule } from "../../nodes/schedule.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { type Lists, latch, type Row, reports, startLists } from "../support/lists.js";
-import { helper } from "../support/red.js";
+import { helper, nodeRedModule } from "../support/red.js";
 import { shortenMinutes, stopTime } from "../support/time.js";
+
+interface Hooks {
+  add(name: string, hook: (event: { destination: { id: string } }) => false | undefined): void;
+  remove(name: string): void;
+}
 
 const short = ({ seo, payload }: Message) => `${(seo as Row).change} ${(payload as Row).id}`;
 const context = () => helper.getNode("changes")?.context();
@@ -121,6 +126,17 @@ describe("The interval of the changes node", () => {
     assert.deepEqual((await flow.take("out", 1)).map(short), ["created 4"]);
   });
 
+  it("continues after a hook of Node-RED has dropped a run's message", async () => {
+    const { hooks } = nodeRedModule<{ hooks: Hooks }>("@node-red/util");
+    let dropped = 0;
+    hooks.add("onReceive.drop", ({ destination }) =>
+      destination.id === "changes" && ++dropped < 3 ? false : undefined,
+    );
+    flow = await startFlow(nodes());
+    await asked(2).finally(() => hooks.remove("onReceive.drop"));
+    assert.ok(dropped >= 3);
+  });
+
   it("continues after a redeploy, with the saved state", async () => {
     flow = await startFlow(nodes({ interval: "60" }));
     await flow.until(() => flow.of("completed").length === 1);
@@ -211,10 +227,18 @@ describe("The interval of the changes node", () => {
     let time: ReturnType<typeof stopTime>;
     let runs: string[];
     const node = Object.assign(new EventEmitter(), {
-      receive: ({ _msgid }: Message) => runs.push(String(_msgid)),
+      receive({ _msgid }: Message) {
+        runs.push(String(_msgid));
+        received(_msgid);
+      },
     });
-    const schedule = (minutes: string) =>
-      createSchedule({ util: { generateId: () => `run ${runs.length}` } } as never, node as never, minutes);
+    let received: (id: unknown) => void;
+    function schedule(minutes: string) {
+      const RED = { util: { generateId: () => `run ${runs.length}` } };
+      const created = createSchedule(RED as never, node as never, minutes);
+      ({ received } = created);
+      return created;
+    }
 
     beforeEach(() => {
       runs = [];

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { type Client, createClient } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
-import { decide, type Existing, isNewer } from "../../src/existing.js";
+import { type Existing, isNewer, needOf } from "../../src/existing.js";
 import { submit } from "../../src/submit.js";
 
 const STORE = "seo-report-store";
@@ -27,7 +27,7 @@ describe("What a page needs", () => {
   ];
   for (const [existing, maxAge, age, decision] of rows)
     it(`is to ${decision} if existing is ${existing}, maxAge is ${maxAge ?? "blank"} and ${age === undefined ? "there is no report" : `the report is ${age} days old`}`, () =>
-      assert.equal(decide(existing, maxAge, age === undefined ? undefined : aged(age), now), decision));
+      assert.equal(needOf(existing, maxAge, age === undefined ? undefined : aged(age), now), decision));
 
   it("follows from its newest report: by generated_at, else created_at, then by the highest ID", () => {
     const date = fc.constantFrom(null, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "no date");

@@ -1,16 +1,17 @@
 import { cancelled, type SeoError } from "../../errors.js";
 import { createDelivery } from "../delivery.js";
+import { readingsOf } from "../ledger.js";
 import type { Settings } from "../list.js";
 import type { Row } from "../rows.js";
-import type { Batch, Claim, Ended, Sent, Watcher } from "../store.js";
+import type { Batch, Ended, Sent, Watcher } from "../store.js";
 import { taken } from "../trouble.js";
 import { createElsewhere } from "./elsewhere.js";
 import { createGroup, END, type GroupEntry, type Kind, machineOf, PLAN } from "./group.js";
 import type { Log } from "./log.js";
-import { createWriter, type Result } from "./writer.js";
+import { type Applied, createWriter } from "./writer.js";
 
 /** What a batch needs of the store that keeps it. */
-export interface Surroundings {
+export interface BatchOptions {
   name: string;
   /** This machine, in claims. It has a new ID after the connection was lost. */
   machine(): string;
@@ -56,7 +57,7 @@ export function textOf(rows: Iterable<Row>): string {
 let claims = 0;
 
 /** A batch whose state is what its log says. Nothing changes it before it was read back from there. */
-export function createSharedBatch(settings: Settings, rows: string, around: Surroundings): SharedBatch {
+export function createSharedBatch(settings: Settings, rows: string, around: BatchOptions): SharedBatch {
   const { name, machine, toError } = around;
   const group = createGroup();
   const { ledger, pages } = group;
@@ -87,7 +88,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     });
   }
 
-  function apply(entry: GroupEntry): Result {
+  function apply(entry: GroupEntry): Applied {
     const result = group.apply(entry);
     if ("told" in entry) told.delete(entry.row);
     if ("sent" in entry && result === true) known.delete(entry.row);
@@ -96,7 +97,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
   }
 
   /** The process had given up what it has taken now. */
-  function late(entry: GroupEntry, result: Result): void {
+  function late(entry: GroupEntry, result: Applied): void {
     if ("take" in entry && typeof result === "number" && isOwn(entry.by)) void leave(result, entry.by);
   }
 
@@ -152,7 +153,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
 
   const untold = (page: number) => ledger.untold(page).filter((row) => !told.has(row));
 
-  const number = (result: Result) => (typeof result === "number" ? result : 0);
+  const number = (result: Applied) => (typeof result === "number" ? result : 0);
 
   async function end(complete: boolean): Promise<void> {
     await delivery.settled();
@@ -166,7 +167,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
     get recent() {
       return elsewhere.recent();
     },
-    ...ledger.readings,
+    ...readingsOf(ledger),
     streak: () => ledger.streakOf(machine()),
 
     async take(which) {
@@ -182,17 +183,14 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
           batch.release(page);
           throw cause;
         });
-      const report = group.reports.get(page);
-      const planned: Sent = report === undefined ? { sent: "create" } : { sent: "regenerate", report };
-      const claim: Claim = {
+      return {
         page,
         url: group.urlOf(page),
         settings: group.listOf(page),
-        request: ledger.sent.get(page) ?? planned,
+        request: ledger.requestOf(page, group.reports.get(page)),
         ended: ledger.ended.get(page),
         repeated: group.repeated.has(page),
       };
-      return claim;
     },
     takeInvalid: async () => (ledger.has("invalid", 0) ? take("invalid") : undefined),
     release(page) {
@@ -232,15 +230,10 @@ export function createSharedBatch(settings: Settings, rows: string, around: Surr
         if (!list) return undefined;
         const by = group.owners.get(PLAN);
         if (by === undefined ? (await take("plan")) === undefined : by !== mine.get(PLAN)) return undefined;
-        let count = 0;
-        for (let row = list.first; row < list.end; row++) if (ledger.isNew(row)) count++;
+        const count = ledger.countNew(list);
         if (count > 0) return { list, pages: count };
         await batch.planned(list);
       }
-    },
-    find(list, key) {
-      const page = pages.find(key);
-      return page !== undefined && page >= list.first && page < list.end && ledger.isNew(page) ? page : undefined;
     },
     plan(page, report) {
       plans.push([page, report]);

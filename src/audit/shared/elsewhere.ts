@@ -1,6 +1,6 @@
 import type { Watcher } from "../store.js";
 import type { Group, GroupEntry } from "./group.js";
-import type { Result } from "./writer.js";
+import type { Applied } from "./writer.js";
 
 const MOST_RECENT = 1000;
 
@@ -35,7 +35,7 @@ export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: 
       open.clear();
     },
 
-    applied(entry: GroupEntry, result: Result): void {
+    applied(entry: GroupEntry, result: Applied): void {
       if ("ended" in entry && result === true && entry.report !== undefined) {
         if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
         watcher?.got(entry.report);

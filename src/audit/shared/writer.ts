@@ -5,16 +5,16 @@ import type { GroupEntry } from "./group.js";
 import { isGone, type Log } from "./log.js";
 
 /** What applying an entry returned. */
-export type Result = number | boolean | undefined;
+export type Applied = number | boolean | undefined;
 
-interface Hooks {
+interface WriterOptions {
   /** The batch's name. */
   name: string;
   log(take: (text: string) => void): Log;
   /** Throws if the entry has no meaning. */
-  apply(entry: GroupEntry): Result;
+  apply(entry: GroupEntry): Applied;
   /** An entry of this process has been applied that its writer had given up, because the server did not respond. */
-  late(entry: GroupEntry, result: Result): void;
+  late(entry: GroupEntry, result: Applied): void;
   /** All entries of a line were applied. */
   applied(): void;
   /** An error as the engine wants it. */
@@ -23,7 +23,7 @@ interface Hooks {
 
 interface Waiting {
   entry: GroupEntry;
-  resolve(result: Result): void;
+  resolve(result: Applied): void;
   reject(cause: unknown): void;
 }
 
@@ -37,7 +37,7 @@ interface Line {
 const AGAIN = 1000;
 
 /** Writes entries to a shared log, a line at a time, and applies them when they come back, between those of others. */
-export function createWriter({ name, log, apply, late, applied, toError }: Hooks) {
+export function createWriter({ name, log, apply, late, applied, toError }: WriterOptions) {
   const own = randomBytes(6).toString("hex");
   const inFlight = new Map<number, Waiting[]>();
   const lines = log(take);
@@ -86,7 +86,7 @@ export function createWriter({ name, log, apply, late, applied, toError }: Hooks
   }
 
   /** Resolves when the entry was applied. Rejects if the server does not respond; it can still be applied later. */
-  function append(entry: GroupEntry): Promise<Result> {
+  function append(entry: GroupEntry): Promise<Applied> {
     return new Promise((resolve, reject) => {
       const reason = broken ?? over;
       if (reason) return reject(reason);

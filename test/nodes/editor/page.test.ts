@@ -119,11 +119,12 @@ describe("The editor page", () => {
 
       it("lists in its help what a new node reads from msg under Inputs, and other fields under Settings", () => {
         const [inputs = "", rest = ""] = helpOf(helps, type).split("<h3>Outputs</h3>");
-        for (const [name, { source, value, values }] of Object.entries(types[type]?.rows ?? {})) {
+        for (const [name, { source, value, values, types: known }] of Object.entries(types[type]?.rows ?? {})) {
           if (!source && !(name in row.options)) continue;
           const read = source === "msg";
           const [, kind] = (read ? inputs : rest).match(`>${read ? value : name} <span[^>]*>(.*?)<`) ?? [];
           assert.ok(kind, name);
+          if (known) assert.equal(kind, known, name);
           if (values) assert.equal(kind === "string", !Object.keys(values).some((one) => /^\d+$/.test(one)), name);
         }
       });
