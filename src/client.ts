@@ -116,7 +116,8 @@ export function createClient(options: ClientOptions) {
     const called = performance.now();
     let attempts = 0;
     let busy = 0;
-    let uncertain = false;
+    // Until it is found out; a cancellation or a limit can come first.
+    let uncertain = Boolean(intent && ticket);
     let reconciled: Answer["reconciled"];
     const toAnswer = ({ statusCode, headers, body }: Response): Answer => {
       const duration = performance.now() - called;
@@ -155,7 +156,6 @@ export function createClient(options: ClientOptions) {
     /** Finds out what became of an attempt: the response, or the error with what is certain now. */
     async function findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
       if (!(result instanceof SeoError) || !result.details.uncertain) return result;
-      // Until it is found out; a cancellation can come first.
       uncertain = true;
       lost?.();
       const { lane } = task;
