@@ -116,7 +116,7 @@ export function createClient(options: ClientOptions) {
     const called = performance.now();
     let attempts = 0;
     let busy = 0;
-    // Until it is found out; a cancellation or a limit can come first.
+    // Until it is found out, for which no slot is needed: a limit does not end it, but a cancellation can.
     let uncertain = Boolean(intent && ticket);
     let reconciled: Answer["reconciled"];
     const toAnswer = ({ statusCode, headers, body }: Response): Answer => {
@@ -161,7 +161,7 @@ export function createClient(options: ClientOptions) {
       const { lane } = task;
       lane.reconciling++;
       const outcome = await queue
-        .wait(task, () => ticket.lost(result, horizon))
+        .wait(task, () => ticket.lost(result, horizon), uncertain)
         .finally(() => {
           lane.reconciling--;
         });
@@ -176,9 +176,9 @@ export function createClient(options: ClientOptions) {
     task.pending++;
     try {
       const turn = ticket?.turn();
-      if (turn) await queue.wait(task, () => turn);
+      if (turn) await queue.wait(task, () => turn, uncertain);
       const newest = ticket?.newest();
-      if (newest) await queue.hold(task, newest);
+      if (newest) await queue.hold(task, newest, uncertain);
       let ended: Response | SeoError = intent && ticket ? interrupted : await attempt();
       for (; ; ended = await attempt()) {
         const result = ticket ? await findOut(ended, ticket) : ended;

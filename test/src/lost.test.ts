@@ -363,6 +363,19 @@ describe("A lost response", () => {
       assert.equal(account.asked.length, before);
     });
 
+  for (const [name, earlier] of Object.entries({ "is still": {}, "of an earlier process is still": EARLIER }))
+    test(`${name} looked for after another request gets a limit that is too long to wait for`, async () => {
+      const { account, store, show } = await open({ fate: () => "carried out, then cut" });
+      if (earlier === EARLIER) account.create(PAGE);
+      const [lost, second] = [store(PAGE, earlier), store()];
+      while (earlier !== EARLIER && account.count("POST") === 0) await late(5);
+      account.options.limited = true;
+      isError("SEO_RATE_LIMITED", false, 1)(await show());
+      account.options.limited = false;
+      isError("SEO_RATE_LIMITED", false, 0)(await second);
+      assert.deepEqual([(await lost).id, account.reports.length], [1, 1]);
+    });
+
   test("of an earlier process stays uncertain if it is cancelled before it was looked for", async () => {
     const { account, client, store } = await open({ get: () => late(300).then(() => undefined) });
     const lane = createLane();
