@@ -59,11 +59,6 @@ export interface SendOptions {
   extra?: Record<string, string> | undefined;
 }
 
-export interface CallOptions extends SendOptions {
-  /** Where each value of the input came from, for error messages: `msg.payload.privacy`. */
-  from?: Record<string, string>;
-}
-
 /** Seconds that an attempt can take, unless the row or the settings say otherwise. */
 const USUAL_TIMEOUT = 30;
 /** The error of a request that another process was sending. It is not SEO_CANCELLED, which says that this client was closed. */
@@ -220,12 +215,8 @@ export function createClient(options: ClientOptions) {
     pages,
 
     /** Validates and sends. Rejects with SEO_INPUT before anything is sent, or as `send` does. */
-    async call(
-      type: string,
-      input: Record<string, unknown>,
-      { from = {}, ...options }: CallOptions = {},
-    ): Promise<Answer> {
-      return send(type, validateInput(rowOf(type), input, from), options);
+    async call(type: string, input: Record<string, unknown>, options: SendOptions = {}): Promise<Answer> {
+      return send(type, validateInput(rowOf(type), input), options);
     },
 
     /** Does `work` after all earlier work of the same name. Without a slot while it waits. */

@@ -92,14 +92,14 @@ export function createClient(options: ClientOptions): Client {
     call: (operation, input = {}) =>
       keepAlive(async () => {
         const row = rowOf(operation);
-        const values = client.validate(row, input, {});
+        const values = client.validate(row, input);
         return row.params.existing ? submit(client, operation, values) : client.send(operation, values);
       }),
 
     async *pages(operation, input = {}) {
       const row = rowOf(operation);
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
-      const values = client.validate(row, { per_page: "100", ...input }, {});
+      const values = client.validate(row, { per_page: "100", ...input });
       const get = (extra: Record<string, string>) => keepAlive(() => client.send(operation, values, { extra }));
       for await (const { answer: response, records, page, pages, total } of readPages(get, {
         id: row.list,

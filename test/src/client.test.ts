@@ -304,9 +304,8 @@ describe("The client", () => {
     for (const payload of [{}, { url: "x" }, { data: { url: "x" } }, { data: null }, new Date()])
       it(`nothing if the payload has no main parameter: ${JSON.stringify(payload)}`, async () => {
         open();
-        const from = { reportId: "msg.payload" };
-        const { code, message } = await failure(client.call("seo-report-show", { reportId: payload }, { from }));
-        assert.deepEqual([code, message], ["SEO_INPUT", required("reportId", "msg.payload.id")]);
+        const { code, message } = await failure(client.call("seo-report-show", { reportId: payload }));
+        assert.deepEqual([code, message], ["SEO_INPUT", required("reportId", "reportId.id")]);
         assert.equal(server.requests.length, 0);
       });
 
