@@ -77,6 +77,8 @@ export function handleInput(
   const { method = "GET" } = row as Partial<Operation>;
   let loading: Promise<Tools> | undefined;
   let tools: Tools | undefined;
+  /** Messages whose values take time to read are admitted in the order in which they were received. */
+  let earlier = Promise.resolve();
   let unanswered = 0;
   let closed = false;
 
@@ -150,7 +152,11 @@ export function handleInput(
     const read = readInput(msg);
     if (tools && !(read instanceof Promise)) return admit(tools, read, msg, pass, done);
     loading ??= load(service);
-    return Promise.all([loading, read]).then(([tools, input]) => admit(tools, input, msg, pass, done));
+    const admitted = Promise.all([loading, read, earlier]).then(([tools, input]) =>
+      admit(tools, input, msg, pass, done),
+    );
+    earlier = Promise.allSettled([earlier, admitted]).then(() => {});
+    return admitted;
   }
 
   function fail(msg: Message, done: Done, cause: unknown): void {

@@ -15,11 +15,14 @@ function unwrap(value: unknown, names: string[]): unknown {
 
 const validators = new Map<NodeType, ReturnType<typeof createValidator>>();
 
-/** Validates an input against its row, and returns the values that are set, as they are sent. Throws SEO_INPUT. */
+/**
+ * Validates an input against its row, and returns the values that are set, as they are sent. Throws SEO_INPUT, which says
+ * `from` where a value came, such as `msg.payload.privacy`.
+ */
 export function validateInput(
   row: NodeType,
   input: Record<string, unknown>,
-  from: Record<string, string>,
+  from: Record<string, string> = {},
 ): Record<string, string> {
   const validate = validators.get(row) ?? createValidator(row.params);
   validators.set(row, validate);

@@ -264,8 +264,8 @@ const method: Field = {
   help: "HTTP method of the request. The service treats both the same.",
 };
 
-/** Makes the compiler check the parameter names that a row mentions. */
-const define = <P extends string>(row: Operation<P>) => row;
+/** Makes the compiler check the parameter names that a row mentions, and know which one is required. */
+const define = <P extends string, M extends P = never>(row: Operation<P> & { main?: M }) => row;
 
 /**
  * Every operation of the service, by node type. Everything else is generated from this table,

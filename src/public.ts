@@ -16,9 +16,12 @@ export type Operation = keyof typeof operations;
 /** An operation that returns a list. */
 export type List = Extract<Operation, `${string}-list`>;
 
+type Row<O extends Operation> = (typeof operations)[O];
+type Value = string | number | boolean;
+
 /** The parameters of an operation, by the names in the reference. Blank values are not sent. */
-export type Input<O extends Operation> = {
-  [Name in keyof (typeof operations)[O]["params"]]?: string | number | boolean | undefined;
+export type Input<O extends Operation> = { [Name in keyof Row<O>["params"]]?: Value | undefined } & {
+  [Name in NonNullable<Row<O>["main"]>]: Value;
 };
 
 /** The settings of an SEO service node. A setting that is missing or undefined has the value of a new node. */
@@ -72,7 +75,10 @@ export interface Page {
 /** One account of the service. All calls share its limits. */
 export interface Client {
   /** Validates the input and sends the request, with the retries that are safe. Rejects with an SeoError. */
-  call<O extends Operation>(operation: O, input?: Input<O>): Promise<Response>;
+  call<O extends Operation>(
+    operation: O,
+    ...input: Record<never, never> extends Input<O> ? [input?: Input<O>] : [input: Input<O>]
+  ): Promise<Response>;
   /** Reads a list to its end. A page is requested when it is needed. Rejects with an SeoError. */
   pages<L extends List>(operation: L, input?: Input<L>): AsyncIterable<Page>;
   /** Cancels what is in flight or waiting, with SEO_CANCELLED, and closes the connections. */
@@ -89,10 +95,10 @@ async function keepAlive<Value>(work: () => Promise<Value>): Promise<Value> {
 export function createClient(options: ClientOptions): Client {
   const client = connect({ ...options, reconcile: options.reconcile ?? service.reconcile?.initial });
   return {
-    call: (operation, input = {}) =>
+    call: (operation, input?: object) =>
       keepAlive(async () => {
         const row = rowOf(operation);
-        const values = client.validate(row, input, {});
+        const values = client.validate(row, { ...input });
         return row.params.existing ? submit(client, operation, values) : client.send(operation, values);
       }),
 

@@ -1,6 +1,6 @@
 import { readAddress } from "./address.js";
 import type { Answer, Client, SendOptions } from "./client.js";
-import type { SeoError } from "./errors.js";
+import { SeoError } from "./errors.js";
 import { type Existing, isNewer, type Need, needOf } from "./existing.js";
 import type { Json } from "./json.js";
 import { rowOf } from "./operations.js";
@@ -46,8 +46,9 @@ export async function submit(
   const { url = "" } = input;
   const spent = { attempts: 0, duration: 0, waited: 0 };
   const send: Send = async (operation, values, more) => {
-    const answer = await client.send(operation, values, { ...options, ...more }).catch((error: SeoError) => {
-      throw error.with({ attempts: spent.attempts + (error.details.attempts ?? 0) });
+    const answer = await client.send(operation, values, { ...options, ...more }).catch((cause: unknown) => {
+      if (!(cause instanceof SeoError)) throw cause;
+      throw cause.with({ attempts: spent.attempts + (cause.details.attempts ?? 0) });
     });
     spent.attempts += answer.attempts;
     spent.duration += answer.duration;

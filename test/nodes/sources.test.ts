@@ -67,6 +67,11 @@ describe("A parameter", () => {
     ...{ sort: "a[", sortType: "flow" },
   });
 
+  const slow = node("slow", "seo-report-list", {
+    service: "one-at-a-time",
+    ...{ search: "$string($sum($map([1..payload], function($i) { $i })))", searchType: "jsonata" },
+  });
+
   /** As in flows that were written by hand, or before a parameter existed. */
   const bare = [
     ...["list", "show", "store"].map((name) => node(name, `seo-report-${name}`)),
@@ -79,10 +84,12 @@ describe("A parameter", () => {
     server = await listen((socket) => socket.write(answer(200, '{"data":[]}')));
     flow = await startFlow([
       service("service", server.url),
+      service("one-at-a-time", server.url, { concurrency: "1" }),
       ...[...rows, ...bad].map(listing),
       secret,
       lookalike,
       several,
+      slow,
       ...bare,
     ]);
     const own = helper.getNode("node-0")?.context();
@@ -172,6 +179,13 @@ describe("A parameter", () => {
     assert.deepEqual(searches, [undefined, undefined, undefined]);
     const last = server.requests.slice(-3).map(({ path }) => new URL(path, server.url).searchParams.get("search"));
     assert.deepEqual(last.sort(), ["a!", "b!", "c!"]);
+  });
+
+  it("takes long to read for one message, and later messages of the node wait for it", async () => {
+    await flow.send("slow", { payload: 3 });
+    await Promise.all([3000, "bad", 2, 1].map((payload) => flow.send("slow", { payload })));
+    const searches = server.requests.map(({ path }) => new URL(path, server.url).searchParams.get("search"));
+    assert.deepEqual(searches, ["6", "4501500", "3", "1"]);
   });
 
   it("has its source named in the error if its value is invalid", async () => {

@@ -304,9 +304,8 @@ describe("The client", () => {
     for (const payload of [{}, { url: "x" }, { data: { url: "x" } }, { data: null }, new Date()])
       it(`nothing if the payload has no main parameter: ${JSON.stringify(payload)}`, async () => {
         open();
-        const from = { reportId: "msg.payload" };
-        const { code, message } = await failure(client.call("seo-report-show", { reportId: payload }, { from }));
-        assert.deepEqual([code, message], ["SEO_INPUT", required("reportId", "msg.payload.id")]);
+        const { code, message } = await failure(client.call("seo-report-show", { reportId: payload }));
+        assert.deepEqual([code, message], ["SEO_INPUT", required("reportId", "reportId.id")]);
         assert.equal(server.requests.length, 0);
       });
 
@@ -395,6 +394,16 @@ describe("The client", () => {
       const { message, body } = await failure(sent);
       assert.equal(message, returned(422, "*** ***s *** of example.com"));
       assert.deepEqual(body, { message: "*** ***s *** of example.com", errors: {} });
+    });
+
+    it("in an error that stays certain, however long the page password is", async () => {
+      behave = (socket) => socket.write(answer(422, JSON.stringify({ message: `${KEY} said so.` })));
+      open();
+      const password = "é".repeat(8192);
+      const { message, uncertain } = await failure(
+        client.call("seo-report-store", { url: "example.com", privacy: 2, password }),
+      );
+      assert.deepEqual([message, uncertain], [returned(422, "*** said so."), false]);
     });
 
     it("unless it is shorter than eight characters", async () => {

@@ -135,6 +135,13 @@ describe("Submitting a page", () => {
     const error = await submit(client, STORE, { url: "https://x.example.com", existing: "return" }).catch((one) => one);
     assert.deepEqual([error.code, error.details.attempts, sent()], ["SEO_UNAUTHORIZED", 1, "GET"]);
   });
+
+  it("rejects as the request does, also with an error that is no SeoError", async () => {
+    const cause = new RangeError("of somebody else");
+    const broken = { ...client, send: () => Promise.reject(cause) };
+    const sending = submit(broken, STORE, { url: "https://x.example.com", existing: "return" });
+    await assert.rejects(sending, cause);
+  });
 });
 
 describe("The search for the report of a page", () => {

@@ -49,7 +49,8 @@ describe("The table of operations", () => {
           required && kind === "segment",
           `${name} is in the path, so it needs required: true, kind: "segment"`,
         );
-      assert.ok(!row.main || row.params[row.main]?.required, `${row.main} is \`main\`, so it needs required: true`);
+      const required = Object.keys(row.params).filter((name) => row.params[name]?.required);
+      assert.deepEqual(required, row.main ? [row.main] : [], "`main`, and nothing else, needs required: true");
       assert.ok(row.list || row.done, "an operation that is not a list has the status text `done`");
       for (const { name, default: preset, values, when = {} } of params) {
         const known = preset === undefined || Object.hasOwn(values ?? {}, preset);
