@@ -73,9 +73,12 @@ describe("The queue that several machines share", function () {
     for (const engine of engines) {
       const { port, url } = serverOf(engine);
       const begin = `SEO_CONFIG: The queue's server 127.0.0.1:${port} rejects the connection:`;
-      const wrong = `${begin} the user name or password is wrong.`;
+      const wrong = `${begin} the user name or password in the queue's URL is wrong.`;
       assert.equal(await said({ url: url.replace(PASSWORD, "other-word") }), wrong);
-      assert.equal(await said({ url: url.replace(`:${PASSWORD}`, "") }), `${begin} it requires a password.`);
+      assert.equal(
+        await said({ url: url.replace(`:${PASSWORD}`, "") }),
+        `${begin} it requires a password in the queue's URL.`,
+      );
     }
   });
 
