@@ -67,9 +67,15 @@ describe("An audit in a queue whose server changes", function () {
   let relay: Relay;
   let service: FakeService;
   let bench: Bench;
+  /** Gets what the audit sends to its server. */
+  let sent: (text: string) => void;
+  /** Requests whose effect was looked for before they were sent. */
+  let looked: number;
 
   beforeEach(() => {
     closing = [];
+    sent = () => {};
+    looked = 0;
   });
   afterEach(async () => {
     for (const close of closing.reverse()) await close();
@@ -82,20 +88,22 @@ describe("An audit in a queue whose server changes", function () {
   /** Opens an audit that reaches its server through a relay. */
   async function open(engine: Engine, skip: () => never, options: BenchOptions = {}): Promise<void> {
     server = (await startServer(engine)) ?? skip();
-    relay = await startRelay(server.port);
+    relay = await startRelay(server.port, (chunk) => sent(chunk.toString()));
     service = createFake({ latency: 50 });
     const url = server.url.replace(`:${server.port}`, `:${relay.port}`);
     const shared = createShared({ url }, { node: "node", service: "service", rate: 60_000 }, LEASE);
     function connect(): Requests {
       const requests = service.connect();
-      const send: Requests["send"] = (type, input, { permit, ...more } = {}) =>
-        requests.send(type, input, {
+      const send: Requests["send"] = (type, input, { permit, ...more } = {}) => {
+        if (more.intent) looked++;
+        return requests.send(type, input, {
           ...more,
           async permit() {
             await permit?.();
             await shared.gate.permit();
           },
         });
+      };
       return { ...requests, send };
     }
     bench = createBench("", service, { connect, open: shared.open, ...options });
@@ -149,6 +157,28 @@ describe("An audit in a queue whose server changes", function () {
       relay.hang();
       await bench.finished();
       assert.equal(service.carriedOut.length, PAGES);
+    });
+
+  for (const engine of engines)
+    it(`looks for no request that it has not sent, because ${engine} did not respond to its note`, async function () {
+      await open(engine, () => this.skip());
+      await bench.add(urls(PAGES));
+      await until(() => bench.results.length > 10);
+      const muted = new Promise<void>((resolve) => {
+        sent = (text) => {
+          if (!text.includes('"sent":"create"')) return;
+          relay.mute();
+          resolve();
+        };
+      });
+      await muted;
+      sent = () => {};
+      // Until the command has timed out, which Redis would get again over a new connection.
+      await until(() => bench.errors.length > 0);
+      relay.cut();
+      relay.mend();
+      await bench.finished();
+      assert.deepEqual([service.carriedOut.length, looked], [PAGES, 0]);
     });
 
   it("continues with the new Redis after a failover", async function () {
