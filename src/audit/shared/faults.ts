@@ -53,10 +53,7 @@ const failing: [pattern: RegExp, reason: string][] = [
 export function fromServer(thrown: unknown, url: URL): SeoError {
   if (thrown instanceof SeoError) return thrown;
   if (thrown === lostData)
-    return new SeoError(
-      "SEO_NETWORK",
-      "The queue's server has lost data: send the unfinished lists again in a minute.",
-    );
+    return new Trouble("server", "The queue's server has lost data: send the unfinished lists again in a minute.");
   // A transaction of Redis fails with the error of its first command only in here.
   const cause = Object(thrown).previousErrors?.[0] ?? thrown;
   const { message = "", code = "", name = "" } = Object(cause) as NodeJS.ErrnoException;
@@ -82,7 +79,7 @@ export function fromServer(thrown: unknown, url: URL): SeoError {
     );
   const [, problem] = failing.find(([pattern]) => pattern.test(message) || pattern.test(code)) ?? [];
   if (problem) return new Trouble("server", `${server} reports an error: ${problem}.`, { stage: "unknown" });
-  if (/CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
+  if (!unreachable[code] && /CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
     return config(`TLS failed (${code || message.slice(0, 80)})`, "tls");
   const [why, stage = "connect"] = unreachable[code] ?? words.find(([pattern]) => pattern.test(message))?.[1] ?? [];
   if (why) return new Trouble("server", `${server} cannot be reached: ${why}.`, { stage });
