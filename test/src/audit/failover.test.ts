@@ -110,6 +110,7 @@ describe("An audit in a queue whose server changes", function () {
     closing.push(server.close, relay.stop, bench.audit.close);
   }
 
+  /** Adds a list, and waits for its first results. */
   async function begin(pages = PAGES): Promise<void> {
     await bench.add(urls(pages));
     await until(() => bench.results.length > 10);
@@ -162,16 +163,14 @@ describe("An audit in a queue whose server changes", function () {
   for (const engine of engines)
     it(`looks for no request that it has not sent, because ${engine} did not respond to its note`, async function () {
       await open(engine, () => this.skip());
-      await bench.add(urls(PAGES));
-      await until(() => bench.results.length > 10);
-      const muted = new Promise<void>((resolve) => {
+      await begin();
+      await new Promise<void>((resolve) => {
         sent = (text) => {
           if (!text.includes('"sent":"create"')) return;
           relay.mute();
           resolve();
         };
       });
-      await muted;
       sent = () => {};
       // Until the command has timed out, which Redis would get again over a new connection.
       await until(() => bench.errors.length > 0);
@@ -204,16 +203,13 @@ describe("An audit in a queue whose server changes", function () {
     relay.direct(replica.port);
     relay.cut();
     relay.mend();
-    await until(() => bench.errors.length > 0);
+    const losses = () => bench.errors.filter(({ message }) => message.includes("has lost data"));
+    await until(() => losses().length > 0);
     const { length: requested } = service.carriedOut;
     await sleep(500);
     assert.equal(service.carriedOut.length, requested);
     assert.ok(requested < MANY);
-    const sentence = "The queue's server has lost data: send the unfinished lists again in a minute.";
-    assert.deepEqual(
-      bench.errors.map(({ message }) => message),
-      [sentence],
-    );
+    assert.equal(losses().length, 1);
   });
 
   for (const [what, [engine, change, back, reason]] of Object.entries(rejections))
@@ -222,8 +218,11 @@ describe("An audit in a queue whose server changes", function () {
       await open(engine, () => this.skip(), { clock });
       const run = await administer(engine);
       await begin();
-      await change(run);
-      await until(() => bench.errors.some(({ code }) => code === "SEO_CONFIG"));
+      // A connection that is in use stays open.
+      while (!bench.errors.some(({ code }) => code === "SEO_CONFIG")) {
+        await change(run);
+        await sleep(200);
+      }
       for (let minutes = 0; minutes < 8; minutes++) {
         await sleep(500);
         clock.pass(MINUTE);
