@@ -122,8 +122,8 @@ export function registerAudit(RED: NodeAPI): void {
           if (!elsewhere) node.send([null, { topic: progress.batch, payload: progress }]);
         },
         failed: fail,
-        recovered() {
-          if (!closed) status.succeeded();
+        recovered(opened) {
+          if (!closed) status.succeeded({ opened });
         },
       });
       return { client, audit };

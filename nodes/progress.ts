@@ -74,8 +74,12 @@ export function createProgress(RED: NodeAPI, node: Node) {
       errors.set(batch, error);
       show();
     },
-    /** A message was processed, or the jobs can be kept again. `reset`: a batch was dropped, or all. */
-    succeeded({ reset = false, batch }: { reset?: boolean; batch?: string | undefined } = {}): void {
+    /**
+     * A message was processed, or the jobs can be kept again. `reset`: a batch was dropped, or all. `opened`: the batches that
+     * are not finished follow.
+     */
+    succeeded({ reset, batch, opened }: { reset?: boolean; batch?: string | undefined; opened?: boolean } = {}): void {
+      if (opened) for (const [name, { finished }] of batches) if (!finished) batches.delete(name);
       errors.delete("");
       if (reset && batch === undefined) errors.clear();
       else if (reset && batch !== undefined) errors.delete(batch);

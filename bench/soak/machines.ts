@@ -77,6 +77,8 @@ async function runOnce(group: Group, server: Server): Promise<Outcome> {
   try {
     await group.deploy({ service: sandbox, pages, settings: { reconcile: RECONCILE } });
     await group.machines[0]?.red().inject("start");
+    // A list that was not saved yet is lost with its machine.
+    await group.until(() => group.machines.some((machine) => machine.progress().length > 0), PATIENCE);
     let hasEnded = false;
     const end = group.finished(PAGES, PATIENCE).finally(() => {
       hasEnded = true;

@@ -57,13 +57,14 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
   let turn: Promise<unknown> = Promise.resolve();
 
   async function load(): Promise<Parts> {
-    let gone: Trouble | undefined;
+    let gone: SeoError | undefined;
     const store = await open({
       lost(error) {
         if (gone) return;
         gone = error;
         if (!parts) return;
         if (!closed) failed(error);
+        told = true;
         opened = Promise.reject(error);
         opened.catch(() => {});
         void end()
@@ -77,7 +78,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
       await store.close();
       throw gone ?? cancelled;
     }
-    recovered?.();
+    recovered?.(true);
     const engine = createEngine({ ...surroundings, requests: connect(), store, clock });
     for (const { name, error } of store.broken) failed(error, name);
     for (const batch of store.batches) engine.add(batch);

@@ -86,8 +86,7 @@ export function createDisk(
         for (;;) {
           const error = await Promise.resolve(work()).catch((cause: unknown) => cause);
           if (error === undefined) return;
-          if (closed) throw cancelled;
-          if (late || !(error instanceof Trouble) || error.kind !== "server") throw error;
+          if (late || closed || !(error instanceof Trouble) || error.kind !== "server") throw error;
           stall(error);
           await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
         }

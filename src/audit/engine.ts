@@ -17,8 +17,8 @@ export interface EngineOptions extends Omit<Tools, "disk" | "isClosed"> {
   progress(progress: Progress, elsewhere: boolean): void;
   /** An error that a person must see; it is reported once. */
   failed(error: SeoError, batch?: string): void;
-  /** The jobs can be kept again. */
-  recovered?(): void;
+  /** The jobs can be kept again. `opened`: they were read again, and some batches may be gone. */
+  recovered?(opened: boolean): void;
 }
 
 type Job = (hold: Hold) => Promise<void>;
@@ -40,7 +40,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
   const disk = createDisk(clock, store, {
     failed: surroundings.failed,
     recovered() {
-      surroundings.recovered?.();
+      surroundings.recovered?.(false);
       for (const run of runs) run.changed();
       fill();
     },

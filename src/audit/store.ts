@@ -127,7 +127,7 @@ export interface Batch {
 /** What happens to the jobs of a node from outside. */
 export interface Hooks {
   /** They were taken over, or have to be read again. */
-  lost(error: Trouble): void;
+  lost(error: SeoError): void;
   /** They cannot be reached. */
   stalled(error: Trouble): void;
   /** Another machine has begun a batch. */

@@ -108,6 +108,17 @@ describe("The status of an audit", () => {
     is({});
   });
 
+  it("forgets batches that were not finished and are gone once the jobs were read again", () => {
+    const { update, failed, succeeded } = open();
+    update(half);
+    update({ ...half, batch: "b", done: 50_000, waiting: 0, finished: true });
+    failed(new SeoError("SEO_NETWORK", "Lost."));
+    succeeded();
+    is(blue("62,043 of 100,000 · 14 h left"));
+    succeeded({ opened: true });
+    is({ fill: "green", shape: "dot", text: "50,000 pages done" });
+  });
+
   it("shows what to do until the batch continues", () => {
     const { update, failed, succeeded } = open();
     update(half);

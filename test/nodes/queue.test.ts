@@ -90,8 +90,8 @@ for (const engine of engines)
     it("fails a message if the password is wrong, with a sentence that names the server", async () => {
       const { error, seo } = failure(await flow.send("audit", { payload: "https://example.com" }));
       assert.equal(seo.error.code, "SEO_CONFIG");
-      const reason = `The queue's server 127.0.0.1:${server?.port} rejects the connection: the user name or password is wrong.`;
-      assert.equal(error.message, reason);
+      const begin = `The queue's server 127.0.0.1:${server?.port} rejects the connection:`;
+      assert.equal(error.message, `${begin} the user name or password in the queue's URL is wrong.`);
       assert.equal(flow.statuses("audit").at(-1)?.fill, "red");
     });
 

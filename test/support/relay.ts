@@ -8,6 +8,8 @@ export interface Relay {
   mend(): void;
   /** Passes nothing on over the connections that are open, as if the other host were gone. New ones work. */
   hang(): void;
+  /** Loses what the server returns over the connections that are open. */
+  mute(): void;
   /** New connections are for another port. */
   direct(to: number): void;
   stop(): void;
@@ -16,14 +18,16 @@ export interface Relay {
 /** Passes connections on to a port of this computer, as a network between them that can be cut. `read` gets what clients send. */
 export async function startRelay(port: number, read: (chunk: Buffer) => void = () => {}): Promise<Relay> {
   const clients = new Set<Socket>();
+  const upstreams = new Set<Socket>();
   let broken = false;
   let to = port;
   const server = createServer((client) => {
     if (broken) return client.destroy();
     const upstream = connect(to, "127.0.0.1");
     clients.add(client);
+    upstreams.add(upstream);
     client.on("close", () => clients.delete(client) && upstream.destroy()).on("error", () => {});
-    upstream.on("close", () => client.destroy()).on("error", () => {});
+    upstream.on("close", () => upstreams.delete(upstream) && client.destroy()).on("error", () => {});
     client.on("data", read).pipe(upstream).pipe(client);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -39,6 +43,9 @@ export async function startRelay(port: number, read: (chunk: Buffer) => void = (
     },
     hang() {
       for (const client of clients) client.unpipe().pause();
+    },
+    mute() {
+      for (const upstream of upstreams) upstream.unpipe().resume();
     },
     direct(other) {
       to = other;

@@ -66,6 +66,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
   const told = new Set<number>();
   /** How pages ended whose claim was lost meanwhile. If they are taken again, this is known, and not looked for. */
   const known = new Map<number, Ended>();
+  /** By claim, what is true of a page instead of its last note, which says that its request was sent. */
+  const unsent = new Map<string, Sent>();
   const plans: [number, string][] = [];
   let watcher: Watcher | undefined;
   let notified = false;
@@ -111,6 +113,10 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
 
   async function leave(key: number, by: string): Promise<void> {
     if (mine.get(key) === by) mine.delete(key);
+    const request = unsent.get(by);
+    unsent.delete(by);
+    // Otherwise, whoever takes the page would look for the request until the end of the horizon.
+    if (request) await insist({ row: key, ...request, by });
     await insist({ left: key, by });
   }
 
@@ -131,14 +137,20 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
   /** A process that was frozen finds out, before it sends a request, that its pages were given to others. */
   async function send(page: number, sent: Sent): Promise<void> {
     const by = mine.get(page);
-    let began = Date.now();
-    await write(page, { row: page, at: new Date(began).toISOString(), ...sent });
-    while (Date.now() - began > around.stale) {
-      began = Date.now();
-      await writer.read().catch((cause) => {
-        throw toError(cause);
-      });
-      if (by === undefined || group.owners.get(page) !== by) throw taken;
+    const before = ledger.sent.get(page) ?? { ...sent, intent: undefined };
+    try {
+      let began = Date.now();
+      await write(page, { row: page, at: new Date(began).toISOString(), ...sent });
+      while (Date.now() - began > around.stale) {
+        began = Date.now();
+        await writer.read().catch((cause) => {
+          throw toError(cause);
+        });
+        if (by === undefined || group.owners.get(page) !== by) throw taken;
+      }
+    } catch (cause) {
+      if (by !== undefined) unsent.set(by, before);
+      throw cause;
     }
   }
 

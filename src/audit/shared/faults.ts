@@ -1,6 +1,7 @@
 import { unescape as decode } from "node:querystring";
 import { SeoError, type Stage } from "../../errors.js";
 import { Trouble } from "../trouble.js";
+import { lostData } from "./log.js";
 
 /** A package is not installed. `packages`: what to install. */
 export function missing(name: string, packages: string, cause: unknown): unknown {
@@ -10,8 +11,10 @@ export function missing(name: string, packages: string, cause: unknown): unknown
   return new SeoError("SEO_CONFIG", sentence, { stage: "package", values: { command: `npm install ${packages}` } });
 }
 
+const wrongPassword = "the user name or password in the queue's URL is wrong";
+
 const refused: Record<string, string> = {
-  "28P01": "the user name or password is wrong",
+  "28P01": wrongPassword,
   "28000": "the user is not allowed to log in",
   "3D000": "the database does not exist",
   "3F000": "the user must be allowed to create a schema in the database",
@@ -49,6 +52,8 @@ const failing: [pattern: RegExp, reason: string][] = [
 /** What a driver threw, as an error that names the server, but neither user nor password. */
 export function fromServer(thrown: unknown, url: URL): SeoError {
   if (thrown instanceof SeoError) return thrown;
+  if (thrown === lostData)
+    return new Trouble("server", "The queue's server has lost data: send the unfinished lists again in a minute.");
   // A transaction of Redis fails with the error of its first command only in here.
   const cause = Object(thrown).previousErrors?.[0] ?? thrown;
   const { message = "", code = "", name = "" } = Object(cause) as NodeJS.ErrnoException;
@@ -56,9 +61,11 @@ export function fromServer(thrown: unknown, url: URL): SeoError {
   const server = `The queue's server ${url.host}`;
   const config = (reason: string, stage: Stage = "key") =>
     new SeoError("SEO_CONFIG", `${server} rejects the connection: ${reason}.`, { stage });
-  if (/WRONGPASS|invalid (username-)?password/.test(message)) return config("the user name or password is wrong");
-  if (/NOAUTH|Authentication required|password must be a string/.test(message)) return config("it requires a password");
-  if (/NOPERM/.test(message)) return config("the user is not allowed to use the commands that the queue needs");
+  if (/WRONGPASS|invalid (username-)?password/.test(message)) return config(wrongPassword);
+  if (/NOAUTH|Authentication required|password must be a string/.test(message))
+    return config("it requires a password in the queue's URL");
+  if (/NOPERM|user executing the script can't/.test(message))
+    return config("the user must be allowed to use all commands on the keys with the queue's prefix");
   if (/no pg_hba.conf entry .*no encryption/.test(message)) return config("it requires TLS", "tls");
   const reason = isRedis ? undefined : refused[code];
   if (reason) return config(reason);
@@ -72,7 +79,7 @@ export function fromServer(thrown: unknown, url: URL): SeoError {
     );
   const [, problem] = failing.find(([pattern]) => pattern.test(message) || pattern.test(code)) ?? [];
   if (problem) return new Trouble("server", `${server} reports an error: ${problem}.`, { stage: "unknown" });
-  if (/CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
+  if (!unreachable[code] && /CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
     return config(`TLS failed (${code || message.slice(0, 80)})`, "tls");
   const [why, stage = "connect"] = unreachable[code] ?? words.find(([pattern]) => pattern.test(message))?.[1] ?? [];
   if (why) return new Trouble("server", `${server} cannot be reached: ${why}.`, { stage });

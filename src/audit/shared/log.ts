@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { cancelled, SeoError } from "../../errors.js";
+import { cancelled } from "../../errors.js";
 import { taken } from "../trouble.js";
 import type { Queue } from "./server.js";
 
@@ -11,10 +11,7 @@ const UNIQUE_VIOLATION = "23505";
 const COLLISION = 4;
 
 /** The server was emptied, or restarted without its last data. */
-export const lostData = new SeoError(
-  "SEO_NETWORK",
-  "The queue's server has lost data: send the unfinished lists again.",
-);
+export const lostData = new Error("has lost data");
 
 /** A list of texts that all machines append to and read in the same order. */
 export interface Log {

@@ -1,8 +1,10 @@
-import { cancelled } from "../../errors.js";
+import { cancelled, type SeoError } from "../../errors.js";
 import type { Gate } from "../requests.js";
 import type { Hooks, Store } from "../store.js";
+import { Trouble } from "../trouble.js";
 import { fromServer } from "./faults.js";
 import { openGate } from "./gate.js";
+import { lostData } from "./log.js";
 import { connect, type Lease, type Place } from "./server.js";
 import { openStore } from "./store.js";
 
@@ -44,11 +46,18 @@ export function createShared(
 ): Shared {
   let gate: Promise<Gate> = Promise.reject(cancelled);
   gate.catch(() => {});
-  const toError = (cause: unknown) => fromServer(cause, new URL(place.url));
+  let lost: Hooks["lost"] = () => {};
+  /** A server that rejects the connection, or has lost data, stops everything before a batch or a page fails by that. */
+  function toError(cause: unknown): SeoError {
+    const error = fromServer(cause, new URL(place.url));
+    if (cause === lostData || (error !== cause && !(error instanceof Trouble))) lost(error);
+    return error;
+  }
   const limit = Number(rate) > 0 && Number.isFinite(Number(rate)) ? Number(rate) : undefined;
 
   return {
     async open(hooks) {
+      lost = hooks.lost;
       const server = await connect(place, patience);
       try {
         gate = openGate(server, named(service, "-rate"), limit, lease);
@@ -65,7 +74,8 @@ export function createShared(
         gate
           .then((open) => open.permit())
           .catch((cause) => {
-            throw toError(cause);
+            const error = toError(cause);
+            throw error instanceof Trouble ? error : cancelled;
           }),
       paused(ms) {
         gate.then((open) => open.paused(ms)).catch(() => {});

@@ -201,7 +201,7 @@ export async function openStore(
       .catch((error) => {
         if (closed) return;
         if (error instanceof Trouble) stalled(error);
-        else lost(new Trouble("server", (error as Error).message));
+        else lost(error);
       })
       .finally(() => {
         reading = undefined;

@@ -1,26 +1,81 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import pg from "pg";
+import type { Requests } from "../../../src/audit/requests.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import { LEASE } from "../../support/fleet.js";
 import { type Relay, startRelay } from "../../support/relay.js";
 import { type Engine, engines, PASSWORD, type Server, startServer } from "../../support/servers.js";
-import { type Bench, createBench, createFake, type FakeService, urls } from "./fake.js";
+import {
+  type Bench,
+  type BenchOptions,
+  createBench,
+  createFake,
+  createManualClock,
+  type FakeService,
+  urls,
+} from "./fake.js";
 
 const PAGES = 100;
 /** More than an audit can request before a test has replaced the server, on the slowest machine. */
 const MANY = 5000;
+const MINUTE = 60_000;
 
-describe("An audit in a queue whose server is replaced", function () {
+type Change = (run: (command: string) => Promise<unknown>) => Promise<unknown>;
+const drop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle' AND pid <> pg_backend_pid()";
+const wrongPassword = "the user name or password in the queue's URL is wrong";
+const noRights = "the user must be allowed to use all commands on the keys with the queue's prefix";
+/** What makes a server reject the audit's user, and what ends that. */
+const rejections: Record<string, [engine: Engine, change: Change, back: Change, reason: string]> = {
+  "that the password of Redis was changed": [
+    "Redis",
+    async (run) => {
+      await run("CONFIG SET requirepass other-word");
+      await run("CLIENT KILL TYPE normal");
+    },
+    (run) => run(`CONFIG SET requirepass ${PASSWORD}`),
+    wrongPassword,
+  ],
+  "that the password of PostgreSQL was changed": [
+    "PostgreSQL",
+    async (run) => {
+      await run("ALTER ROLE postgres PASSWORD 'other-word'");
+      await run(drop);
+    },
+    (run) => run(`ALTER ROLE postgres PASSWORD '${PASSWORD}'`),
+    wrongPassword,
+  ],
+  "that a Redis user lost its rights": [
+    "Redis",
+    (run) => run("ACL SETUSER default -@all +info"),
+    (run) => run("ACL SETUSER default +@all"),
+    noRights,
+  ],
+  "that a Redis user lost the right to write": [
+    "Redis",
+    (run) => run("ACL SETUSER default -@write"),
+    (run) => run("ACL SETUSER default +@all"),
+    noRights,
+  ],
+};
+
+describe("An audit in a queue whose server changes", function () {
   this.timeout(60_000);
   let closing: (() => unknown)[];
   let server: Server;
   let relay: Relay;
   let service: FakeService;
   let bench: Bench;
+  /** Gets what the audit sends to its server. */
+  let sent: (text: string) => void;
+  /** Requests whose effect was looked for before they were sent. */
+  let looked: number;
 
   beforeEach(() => {
     closing = [];
+    sent = () => {};
+    looked = 0;
   });
   afterEach(async () => {
     for (const close of closing.reverse()) await close();
@@ -31,15 +86,31 @@ describe("An audit in a queue whose server is replaced", function () {
   }
 
   /** Opens an audit that reaches its server through a relay. */
-  async function open(engine: Engine, skip: () => never): Promise<void> {
+  async function open(engine: Engine, skip: () => never, options: BenchOptions = {}): Promise<void> {
     server = (await startServer(engine)) ?? skip();
-    relay = await startRelay(server.port);
+    relay = await startRelay(server.port, (chunk) => sent(chunk.toString()));
     service = createFake({ latency: 50 });
     const url = server.url.replace(`:${server.port}`, `:${relay.port}`);
-    bench = createBench("", service, { open: createShared({ url }, { node: "node", service: "service" }, LEASE).open });
+    const shared = createShared({ url }, { node: "node", service: "service", rate: 60_000 }, LEASE);
+    function connect(): Requests {
+      const requests = service.connect();
+      const send: Requests["send"] = (type, input, { permit, ...more } = {}) => {
+        if (more.intent) looked++;
+        return requests.send(type, input, {
+          ...more,
+          async permit() {
+            await permit?.();
+            await shared.gate.permit();
+          },
+        });
+      };
+      return { ...requests, send };
+    }
+    bench = createBench("", service, { connect, open: shared.open, ...options });
     closing.push(server.close, relay.stop, bench.audit.close);
   }
 
+  /** Adds a list, and waits for its first results. */
   async function begin(pages = PAGES): Promise<void> {
     await bench.add(urls(pages));
     await until(() => bench.results.length > 10);
@@ -50,6 +121,23 @@ describe("An audit in a queue whose server is replaced", function () {
     await client.config("SET", "masterauth", PASSWORD);
     closing.push(() => client.disconnect());
     return client;
+  }
+
+  /** Runs commands on a server with rights that no test takes away. */
+  async function administer(engine: Engine): Promise<Parameters<Change>[0]> {
+    if (engine === "PostgreSQL") {
+      const client = new pg.Client(server.url);
+      await client.connect();
+      closing.push(() => client.end());
+      return (command) => client.query(command);
+    }
+    const client = await clientOf(server);
+    await client.call("ACL", "SETUSER", "admin", "on", "nopass", "+@all");
+    await client.call("AUTH", "admin", "");
+    return (command) => {
+      const [name = "", ...rest] = command.split(" ");
+      return client.call(name, ...rest);
+    };
   }
 
   /** A replica of the audit's server that has all of its data. */
@@ -70,6 +158,26 @@ describe("An audit in a queue whose server is replaced", function () {
       relay.hang();
       await bench.finished();
       assert.equal(service.carriedOut.length, PAGES);
+    });
+
+  for (const engine of engines)
+    it(`looks for no request that it has not sent, because ${engine} did not respond to its note`, async function () {
+      await open(engine, () => this.skip());
+      await begin();
+      await new Promise<void>((resolve) => {
+        sent = (text) => {
+          if (!text.includes('"sent":"create"')) return;
+          relay.mute();
+          resolve();
+        };
+      });
+      sent = () => {};
+      // Until the command has timed out, which Redis would get again over a new connection.
+      await until(() => bench.errors.length > 0);
+      relay.cut();
+      relay.mend();
+      await bench.finished();
+      assert.deepEqual([service.carriedOut.length, looked], [PAGES, 0]);
     });
 
   it("continues with the new Redis after a failover", async function () {
@@ -95,10 +203,40 @@ describe("An audit in a queue whose server is replaced", function () {
     relay.direct(replica.port);
     relay.cut();
     relay.mend();
-    await until(() => bench.errors.some(({ message }) => message.includes("has lost data")));
+    const losses = () => bench.errors.filter(({ message }) => message.includes("has lost data"));
+    await until(() => losses().length > 0);
     const { length: requested } = service.carriedOut;
     await sleep(500);
     assert.equal(service.carriedOut.length, requested);
     assert.ok(requested < MANY);
+    assert.equal(losses().length, 1);
   });
+
+  for (const [what, [engine, change, back, reason]] of Object.entries(rejections))
+    it(`reports once ${what}, and continues once it is undone`, async function () {
+      const clock = createManualClock();
+      await open(engine, () => this.skip(), { clock });
+      const run = await administer(engine);
+      await begin();
+      // A connection that is in use stays open.
+      while (!bench.errors.some(({ code }) => code === "SEO_CONFIG")) {
+        await change(run);
+        await sleep(200);
+      }
+      for (let minutes = 0; minutes < 8; minutes++) {
+        await sleep(500);
+        clock.pass(MINUTE);
+      }
+      const begins = `The queue's server 127.0.0.1:${relay.port} rejects the connection: `;
+      const rejected = bench.errors.filter(({ message }) => message.startsWith(begins));
+      assert.deepEqual(
+        rejected.map(({ code, message }) => [code, message]),
+        [["SEO_CONFIG", `${begins}${reason}.`]],
+      );
+      await back(run);
+      const passing = setInterval(() => clock.pass(MINUTE), 100);
+      closing.push(() => clearInterval(passing));
+      const { created } = await bench.finished();
+      assert.deepEqual([created, service.carriedOut.length], [PAGES, PAGES]);
+    });
 });

@@ -67,15 +67,22 @@ describe("The queue that several machines share", function () {
     for (const text of await Promise.all(places.map((url) => said({ url }))))
       assert.match(text, /^SEO_NETWORK: The queue's server 127.0.0.1:\d+ cannot be reached: timed out\.$/);
     await silent.close();
+    const closing = await listen(() => {}, { connected: (socket) => socket.destroy() });
+    const sentence = `SEO_NETWORK: The queue's server 127.0.0.1:${closing.port} cannot be reached: connection reset.`;
+    assert.equal(await said({ url: `rediss://127.0.0.1:${closing.port}` }), sentence);
+    await closing.close();
   });
 
   it("says that a password is wrong, and does not repeat it", async () => {
     for (const engine of engines) {
       const { port, url } = serverOf(engine);
       const begin = `SEO_CONFIG: The queue's server 127.0.0.1:${port} rejects the connection:`;
-      const wrong = `${begin} the user name or password is wrong.`;
+      const wrong = `${begin} the user name or password in the queue's URL is wrong.`;
       assert.equal(await said({ url: url.replace(PASSWORD, "other-word") }), wrong);
-      assert.equal(await said({ url: url.replace(`:${PASSWORD}`, "") }), `${begin} it requires a password.`);
+      assert.equal(
+        await said({ url: url.replace(`:${PASSWORD}`, "") }),
+        `${begin} it requires a password in the queue's URL.`,
+      );
     }
   });
 
