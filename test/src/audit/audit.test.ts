@@ -722,14 +722,14 @@ describe("an audit", () => {
         hooks = given;
         return openFiles(folder, "node", given.lost);
       },
-      failed: ({ message }) => told.push(message),
+      failed: ({ code, message }) => told.push(code, message),
       recovered: () => told.push("recovered"),
     });
     await audit.progress();
     hooks?.stalled(down);
     clock.pass(60_000);
-    await until(() => told.length === 3);
-    assert.deepEqual(told, ["recovered", down.message, "recovered"]);
+    await until(() => told.length === 4);
+    assert.deepEqual(told, ["recovered", "SEO_NETWORK", down.message, "recovered"]);
   });
 
   it("continues after a deploy, and is removed with its node", async () => {
