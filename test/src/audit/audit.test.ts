@@ -556,10 +556,11 @@ describe("an audit", () => {
 
   it("counts the pages whose response is looked for, and estimates no time for them", async () => {
     const service = createFake({ latency: 100, fate: (page) => (page.endsWith("/1") ? "answered" : "lost") });
-    const { add, audit, finished } = open(folder, service, { share: 2 });
+    const { add, audit, finished, results } = open(folder, service, { share: 2 });
     await add(urls(2));
-    await until(() => service.looking() === 1 && service.carriedOut.length === 2);
-    await sleep(20);
+    await until(() => service.carriedOut.length === 2);
+    service.latency = 500;
+    await until(() => service.looking() === 1 && results.length === 1);
     const [progress] = await audit.progress();
     assert.deepEqual([progress?.waiting, progress?.reconciling, progress?.secondsLeft], [1, 1, undefined]);
     assert.equal((await finished()).reconciling, 0);
@@ -577,7 +578,7 @@ describe("an audit", () => {
   });
 
   it("requests other pages while it looks for the responses that the process before has lost", async () => {
-    const service = createFake({ latency: 200 });
+    const service = createFake({ latency: 500 });
     const first = open(folder, service, { share: 1 });
     await first.add(urls(2));
     await until(() => service.carriedOut.length === 1);
