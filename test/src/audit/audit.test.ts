@@ -566,11 +566,14 @@ describe("an audit", () => {
     assert.equal((await finished()).reconciling, 0);
   });
 
-  it("does not count a page as looked for while it is requested again", async () => {
+  it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
+    const clock = createManualClock();
     const service = createFake({ latency: 100, fate: () => "resent" });
-    const { add, audit, finished } = open(folder, service);
+    const { add, audit, progress: sent, finished } = open(folder, service, { clock });
     await add(urls(1));
     await until(() => service.looking() === 1);
+    clock.pass(5000);
+    assert.equal(sent.at(-1)?.reconciling, 1);
     await until(() => service.carriedOut.length === 1);
     const [progress] = await audit.progress();
     assert.deepEqual([progress?.waiting, progress?.reconciling], [1, 0]);
