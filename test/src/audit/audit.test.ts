@@ -7,7 +7,7 @@ import { openFiles, removeFiles } from "../../../src/audit/files.js";
 import type { Hooks } from "../../../src/audit/store.js";
 import { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
-import { batchesIn, createBench, createFake, createFolder, createManualClock, urls } from "./fake.js";
+import { batchesIn, createBench, createFake, createFolder, createManualClock, key, urls } from "./fake.js";
 
 const STREAK = 5;
 const QUARTER = 15 * 60_000;
@@ -241,6 +241,8 @@ describe("an audit", () => {
       const before = requests;
       clock.pass(QUARTER);
       await until(() => requests > before);
+      await sleep(20);
+      assert.equal(requests, before + 1);
       assert.equal((await audit.progress())[0]?.waiting, 20);
       assert.equal(errors.length, 1);
       refuses = false;
@@ -413,6 +415,19 @@ describe("an audit", () => {
       assert.equal(errors.length, 1);
     });
 
+    it("stays paused with one error if the list of reports can be read, but no report can be created", async () => {
+      let requests = 0;
+      const service = createFake({ fate: () => (++requests ? refused : "answered") });
+      const { add, audit, errors } = open(folder, service, { clock: createManualClock(), share: 1 });
+      await add(urls(20));
+      await until(() => errors.length === 1);
+      await add(urls(2, 21), { existing: "regenerate" });
+      await audit.resume();
+      await until(() => requests > STREAK);
+      await sleep(20);
+      assert.deepEqual([service.listed(), requests, errors.length], [1, STREAK + 1, 1]);
+    });
+
     it("pauses if a report cannot be shown again, and retries", async () => {
       const clock = createManualClock();
       const service = createFake({ latency: 5 });
@@ -560,6 +575,33 @@ describe("an audit", () => {
     assert.equal((await finished()).reconciling, 0);
   });
 
+  it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
+    const clock = createManualClock();
+    const service = createFake({ latency: 100, fate: () => "resent" });
+    const { add, audit, progress: sent, finished } = open(folder, service, { clock });
+    await add(urls(1));
+    await until(() => service.looking() === 1);
+    clock.pass(5000);
+    assert.equal(sent.at(-1)?.reconciling, 1);
+    await until(() => service.carriedOut.length === 1);
+    const [progress] = await audit.progress();
+    assert.deepEqual([progress?.waiting, progress?.reconciling], [1, 0]);
+    await finished();
+  });
+
+  it("requests other pages while it looks for the responses that the process before has lost", async () => {
+    const service = createFake({ latency: 500 });
+    const first = open(folder, service, { share: 1 });
+    await first.add(urls(2));
+    await until(() => service.carriedOut.length === 1);
+    await first.audit.close();
+    const { audit, finished, results } = open(folder, service, { share: 1 });
+    await until(() => service.carriedOut.length === 2);
+    assert.equal((await audit.progress())[0]?.reconciling, 1);
+    assert.deepEqual(results, []);
+    await finished();
+  });
+
   it("saves a response that arrives while it closes, and sends it later", async () => {
     const service = createFake({ latency: 30, deaf: true });
     const first = open(folder, service, { share: 1 });
@@ -584,6 +626,7 @@ describe("an audit", () => {
       await sleep(2);
     }
     assert.ok(most > 2 && most <= 22, String(most));
+    assert.equal(service.most(), 2);
     await audit.reset();
   });
 
@@ -643,6 +686,27 @@ describe("an audit", () => {
     assert.ok(Math.abs(secondsLeft - (waiting * 60) / perMinute) <= 1, String(secondsLeft));
     await finished();
     assert.equal(progress.length, 3);
+  });
+
+  it("sends its progress while it reads the list of reports", async () => {
+    const clock = createManualClock();
+    const date = new Date().toISOString();
+    const known = urls(150).map((url, index) => ({
+      id: index + 1,
+      url: key(url),
+      created_at: date,
+      generated_at: date,
+    }));
+    const service = createFake({ latency: 100 }, known);
+    const { add, progress, results, finished } = open(folder, service, { clock });
+    await add(urls(150), { existing: "return" });
+    await until(() => results.length === 100);
+    clock.pass(5000);
+    assert.deepEqual(
+      progress.map(({ fresh }) => fresh),
+      [0, 100],
+    );
+    await finished();
   });
 
   it("removes the files of a process that died while it replaced a batch", async () => {
@@ -732,14 +796,14 @@ describe("an audit", () => {
         hooks = given;
         return openFiles(folder, "node", given.lost);
       },
-      failed: ({ message }) => told.push(message),
+      failed: ({ code, message }) => told.push(code, message),
       recovered: (opened) => told.push(opened ? "opened" : "recovered"),
     });
     await audit.progress();
     hooks?.stalled(down);
     clock.pass(60_000);
-    await until(() => told.length === 3);
-    assert.deepEqual(told, ["opened", down.message, "recovered"]);
+    await until(() => told.length === 4);
+    assert.deepEqual(told, ["opened", "SEO_NETWORK", down.message, "recovered"]);
   });
 
   it("continues after a deploy, and is removed with its node", async () => {

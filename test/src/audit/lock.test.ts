@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openFiles } from "../../../src/audit/files.js";
@@ -39,13 +39,22 @@ describe("the lock of a folder", () => {
     return child;
   }
   const locks = () => readdirSync(folder).filter((name) => name.startsWith("lock-"));
-  /** Has a lock look as if another machine, or a container, held it. */
-  function moveAway(): string {
-    const [name = ""] = locks();
-    const path = join(folder, name);
-    const holder = JSON.parse(readFileSync(path, "utf8"));
-    writeFileSync(path, JSON.stringify({ ...holder, place: "elsewhere", host: "elsewhere" }));
+  /** Has the lock that is there look as another process, machine or system would write it. Returns its path. */
+  function change(holder: object): string {
+    const path = join(folder, locks()[0] ?? "");
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), ...holder }));
     return path;
+  }
+  const elsewhere = { place: "elsewhere", host: "elsewhere", pid: 2 ** 30 };
+  /** Milliseconds until the folder can be locked. */
+  async function takeOver(options = {}): Promise<number> {
+    const began = performance.now();
+    const lock = await lockFolder(folder, ignore, options);
+    const waited = performance.now() - began;
+    assert.equal(locks().length, 1);
+    await lock.release();
+    assert.deepEqual(locks(), []);
+    return waited;
   }
 
   it("rejects a folder that another process uses, and names the process", async () => {
@@ -61,38 +70,85 @@ describe("the lock of a folder", () => {
     const child = await lockElsewhere();
     child.kill("SIGKILL");
     await once(child, "exit");
-    const began = performance.now();
-    const lock = await lockFolder(folder, ignore);
-    assert.ok(performance.now() - began < 200);
-    assert.equal(locks().length, 1);
-    await lock.release();
-    assert.deepEqual(locks(), []);
+    assert.ok((await takeOver()) < 200);
   });
 
   it("takes over a lock of an earlier process with the same ID", async () => {
     const { release } = await lockFolder(folder, ignore);
-    const [name = ""] = locks();
-    const holder = JSON.parse(readFileSync(join(folder, name), "utf8"));
+    const path = change({ started: "1" });
+    const lock = readFileSync(path);
     await release();
-    writeFileSync(join(folder, name), JSON.stringify({ ...holder, started: "1" }));
-    await (await lockFolder(folder, ignore)).release();
-    assert.deepEqual(locks(), []);
+    writeFileSync(path, lock);
+    await takeOver();
   });
 
   it("respects a lock of another machine while it is refreshed, then takes over", async () => {
     const child = await lockElsewhere();
-    moveAway();
-    await assert.rejects(lockFolder(folder, ignore, quick), { kind: "locked" });
+    change(elsewhere);
+    await assert.rejects(lockFolder(folder, ignore, quick), {
+      kind: "locked",
+      message: /process 1073741824 on elsewhere/,
+    });
     child.kill("SIGKILL");
     await once(child, "exit");
-    await (await lockFolder(folder, ignore, quick)).release();
-    assert.deepEqual(locks(), []);
+    await takeOver(quick);
   });
 
-  it("takes over a lock that cannot be read", async () => {
-    writeFileSync(join(folder, "lock-1-x.json"), "");
-    await (await lockFolder(folder, ignore, quick)).release();
-    assert.deepEqual(locks(), []);
+  it("takes over at once from another machine that releases its lock meanwhile", async () => {
+    await lockFolder(folder, ignore);
+    const path = change(elsewhere);
+    setTimeout(() => rmSync(path), 50);
+    assert.ok((await takeOver({ stale: 3000 })) < 1500);
+  });
+
+  it("checks that a process exists if its start is not known", async () => {
+    const child = await lockElsewhere();
+    const path = change({ started: "" });
+    const lock = readFileSync(path);
+    await assert.rejects(lockFolder(folder, ignore, quick), { kind: "locked" });
+    // It is alive, but does not refresh this lock.
+    rmSync(path);
+    writeFileSync(join(folder, "lock-1-x.json"), lock);
+    assert.ok((await takeOver(quick)) >= quick.stale);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    for (const pid of [child.pid, process.pid]) {
+      writeFileSync(path, JSON.stringify({ ...JSON.parse(String(lock)), pid }));
+      assert.ok((await takeOver()) < 200);
+    }
+  });
+
+  it("takes over a lock that cannot be read, unless it is refreshed", async () => {
+    const path = join(folder, "lock-1-x.json");
+    writeFileSync(path, "");
+    const refresh = setInterval(() => utimesSync(path, new Date(), new Date()), 20);
+    await assert.rejects(lockFolder(folder, ignore, quick), { message: /in use by another process\.$/ });
+    clearInterval(refresh);
+    await takeOver(quick);
+  });
+
+  it("leaves no lock of its own if it cannot remove another one", async () => {
+    mkdirSync(join(folder, "lock-1-x.json"));
+    await assert.rejects(lockFolder(folder, ignore, quick), { code: "ERR_FS_EISDIR" });
+    assert.deepEqual(locks(), ["lock-1-x.json"]);
+  });
+
+  it("waits a moment for a process that ends", async () => {
+    const first = await lockFolder(folder, ignore);
+    const second = lockFolder(folder, ignore);
+    while (locks().length < 2) await sleep(1);
+    await sleep(5);
+    await first.release();
+    await (await second).release();
+  });
+
+  it("can be read by its owner alone, and is not lost once it was released", async () => {
+    let lost = 0;
+    const lock = await lockFolder(folder, () => lost++, quick);
+    assert.equal(statSync(join(folder, locks()[0] ?? "")).mode & 0o777, 0o600);
+    await lock.release();
+    await sleep(200);
+    assert.equal(lost, 0);
   });
 
   it("notices that another process took the folder over", async () => {

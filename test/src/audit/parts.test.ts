@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { readAddress } from "../../../src/address.js";
+import { clock } from "../../../src/audit/clock.js";
 import { createDelivery } from "../../../src/audit/delivery.js";
+import { createDisk } from "../../../src/audit/disk.js";
+import { folderOf, moveFolder, removeFolder } from "../../../src/audit/folder.js";
 import { readList, readName, readRow, writeList } from "../../../src/audit/list.js";
+import { openLog } from "../../../src/audit/log.js";
 import { createPages, outcomes } from "../../../src/audit/pages.js";
 import { makePlan } from "../../../src/audit/plan.js";
 import { createPace, progressOf } from "../../../src/audit/progress.js";
@@ -13,10 +19,10 @@ import { sendRequest, showReport } from "../../../src/audit/request.js";
 import { keyOf, readRows, urlOf } from "../../../src/audit/rows.js";
 import { createSlots } from "../../../src/audit/slots.js";
 import type { Batch } from "../../../src/audit/store.js";
-import { Trouble } from "../../../src/audit/trouble.js";
-import { SeoError } from "../../../src/errors.js";
+import { fromDisk, Trouble } from "../../../src/audit/trouble.js";
+import { cancelled, SeoError } from "../../../src/errors.js";
 import { type Existing, isNewer, needOf } from "../../../src/existing.js";
-import { createFake, createFolder, key } from "./fake.js";
+import { createFake, createFolder, createManualClock, key } from "./fake.js";
 
 const states = ["waiting", "sent", "ended", ...outcomes] as const;
 const DAY = 86_400_000;
@@ -366,6 +372,214 @@ describe("The parts of an audit", () => {
     const samples = fc.sample(fc.tuple(steps, fc.boolean()), 100);
     await Promise.all(samples.map((sample) => play(...sample)));
     await play(["add", "pause", "pause", "add", "pause"], true);
+  });
+
+  it("measure time that only rises, and run something once, later, unless it is cancelled", async () => {
+    const began = clock.now();
+    const runs: string[] = [];
+    clock.later(20, () => runs.push("first"));
+    clock.later(20, () => runs.push("second"))();
+    await sleep(80);
+    assert.deepEqual(runs, ["first"]);
+    assert.ok(clock.now() - began >= 79);
+  });
+
+  it("keep the jobs of each node in a folder of its own, and move and remove it once", async () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), (node) => {
+        const path = folderOf("/jobs", node);
+        assert.equal(dirname(path), "/jobs");
+        if (/^[\w-]+$/.test(node)) assert.equal(path, `/jobs/${node}`);
+      }),
+    );
+    const { folder, remove } = await createFolder();
+    const [from, to, file] = ["from", "to", "file"].map((name) => join(folder, name)) as [string, string, string];
+    try {
+      mkdirSync(from);
+      writeFileSync(join(from, "log"), "");
+      writeFileSync(file, "");
+      for (let times = 0; times < 2; times++) {
+        await moveFolder(from, to);
+        assert.ok(existsSync(join(to, "log")));
+      }
+      await assert.rejects(moveFolder(to, join(file, "to")), {
+        kind: "disk",
+        code: "SEO_INPUT",
+        message: `${to} could not be read or written: it is not a folder (ENOTDIR).`,
+      });
+      const defect = new Error("A defect.");
+      assert.equal(fromDisk(defect, folder), defect);
+      for (const [path, reason] of [
+        [folder, "error (EISDIR)"],
+        [from, "it does not exist (ENOENT)"],
+      ] as const)
+        assert.equal(
+          (fromDisk(await readFile(path).catch((error) => error), path) as Error).message,
+          `${path} could not be read or written: ${reason}.`,
+        );
+      for (let times = 0; times < 2; times++) {
+        await removeFolder(to);
+        assert.deepEqual(readdirSync(folder), ["file"]);
+      }
+    } finally {
+      await remove();
+    }
+  });
+
+  it("write whole lines to a log, in order, and continue behind the last one after an error", async () => {
+    const { folder, remove } = await createFolder();
+    const path = join(folder, "log");
+    const limit = (size: number | string) => execFileSync("prlimit", [`--pid=${process.pid}`, `--fsize=${size}:`]);
+    const group = fc.record({
+      texts: fc.array(fc.string({ unit: "binary" }), { minLength: 1, maxLength: 4 }),
+      isFull: fc.boolean(),
+      synced: fc.boolean(),
+    });
+    try {
+      await fc.assert(
+        fc.asyncProperty(fc.array(group, { maxLength: 5 }), fc.string(), async (groups, torn) => {
+          let whole = '{"text":"ü"}\n';
+          writeFileSync(path, whole + torn);
+          const log = await openLog(path, Buffer.byteLength(whole));
+          for (const { texts, isFull, synced } of groups) {
+            const next = whole + texts.map((text) => `${JSON.stringify({ text })}\n`).join("");
+            if (isFull) limit(Buffer.byteLength(next) - 1);
+            const results = await Promise.allSettled(texts.map((text) => log.append({ text }, synced)));
+            if (isFull) limit("unlimited");
+            for (const result of results)
+              if (result.status === "fulfilled") assert.ok(!isFull, "a record was lost");
+              else assert.match(String(result.reason), /log could not be .*: the file is too large \(EFBIG\)\.$/);
+            if (!isFull) whole = next;
+            const text = readFileSync(path, "utf8");
+            if (isFull) assert.ok(text.startsWith(whole));
+            else assert.equal(text, whole);
+          }
+          const last = log.append({});
+          await log.close();
+          assert.equal(readFileSync(path, "utf8"), `${whole}{}\n`);
+          await last;
+          await assert.rejects(log.append({}), cancelled);
+        }),
+        { numRuns: 10 },
+      );
+    } finally {
+      limit("unlimited");
+      await remove();
+    }
+  });
+
+  it("wait while nothing can be saved, report that once, and continue after a probe that succeeds", async () => {
+    const BETWEEN = 20_000;
+    const PATIENCE = 30_000;
+    const step = fc.constantFrom("full", "free", "keep", "patiently", "pass", "pass", "retry", "saved");
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 40, size: "max" }),
+        fc.constantFrom("disk" as const, "server" as const),
+        fc.boolean(),
+        async (steps, kind, closesWhileItProbes) => {
+          const clock = createManualClock();
+          const trouble = new Trouble(kind, "It cannot be written.");
+          const told: unknown[] = [];
+          const expected: unknown[] = [];
+          let isFull = false;
+          let isReported = false;
+          let probeAt = Number.POSITIVE_INFINITY;
+          const save = async () => {
+            if (isFull) throw trouble;
+          };
+          const disk = createDisk(
+            clock,
+            {
+              probe() {
+                told.push("probe");
+                return save();
+              },
+              between: BETWEEN,
+            },
+            { failed: (error) => told.push(error), recovered: () => told.push("recovered") },
+          );
+          /** What is saved or waits, and how it should have ended by now. */
+          const works: { until: number; ended?: unknown; expected?: unknown }[] = [];
+          function begin(work: Promise<unknown>, isPatient: boolean): void {
+            const entry: (typeof works)[number] = {
+              until: isPatient ? clock.now() + PATIENCE : Number.POSITIVE_INFINITY,
+            };
+            works.push(entry);
+            work.then(
+              () => {
+                entry.ended = "saved";
+              },
+              (error) => {
+                entry.ended = error;
+              },
+            );
+            if (!isFull) entry.expected = "saved";
+            else if (isPatient && kind === "disk") entry.expected = trouble;
+            else if (probeAt === Number.POSITIVE_INFINITY) {
+              probeAt = clock.now() + BETWEEN;
+              if (!isReported) expected.push(trouble);
+              isReported = true;
+            }
+          }
+          function wake(): void {
+            for (const work of works) if (!isFull) work.expected ??= "saved";
+          }
+          function probe(): void {
+            expected.push("probe");
+            probeAt = isFull ? clock.now() + BETWEEN : Number.POSITIVE_INFINITY;
+            if (!isFull) expected.push("recovered");
+            wake();
+          }
+          for (const step of steps) {
+            if (step === "full") isFull = true;
+            else if (step === "free") isFull = false;
+            else if (step === "keep" || step === "patiently") begin(disk[step](save), step === "patiently");
+            else if (step === "saved") {
+              disk.saved();
+              isReported = false;
+            } else if (step === "retry") {
+              void disk.retry();
+              void disk.retry();
+              if (probeAt < Number.POSITIVE_INFINITY) probe();
+            } else {
+              clock.pass(PATIENCE / 2);
+              if (probeAt <= clock.now()) probe();
+              const late = works.filter((work) => work.expected === undefined && work.until <= clock.now());
+              if (late.length > 0) wake();
+              for (const work of late) work.expected ??= trouble;
+            }
+            await new Promise(setImmediate);
+            assert.deepEqual(told, expected, String(steps));
+            assert.equal(disk.trouble(), probeAt === Number.POSITIVE_INFINITY ? undefined : trouble);
+            for (const work of works) assert.equal(work.ended, work.expected, String(steps));
+          }
+          isFull = true;
+          if (closesWhileItProbes) void disk.retry();
+          disk.close();
+          await new Promise(setImmediate);
+          for (const work of works) assert.equal(work.ended, work.expected ?? cancelled);
+          for (const how of [disk.keep, disk.patiently]) await assert.rejects(how(save), cancelled);
+          told.length = 0;
+          clock.pass(2 * PATIENCE);
+          await new Promise(setImmediate);
+          assert.deepEqual(told, []);
+        },
+      ),
+    );
+    const disk = createDisk(
+      createManualClock(),
+      { probe: assert.fail },
+      { failed: assert.fail, recovered: assert.fail },
+    );
+    const defect = new Error("A defect.");
+    for (const how of [disk.keep, disk.patiently])
+      await assert.rejects(
+        how(() => Promise.reject(defect)),
+        defect,
+      );
+    await disk.patiently(() => undefined);
+    await disk.retry();
   });
 
   it("plan what a page's newest report requires, and read no more reports than that", async () => {
