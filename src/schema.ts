@@ -53,10 +53,10 @@ export function createValidator(
     for (const row of rows) {
       const { name, field, schema, last } = row;
       const value = given[name];
-      if (isBlank(field.kind, value)) {
+      if (value !== undefined && value === last.value) texts[name] = last.text;
+      else if (isBlank(field.kind, value)) {
         if (field.required) refuse(name, `${name} is required`);
-      } else if (last.value === value) texts[name] = last.text;
-      else {
+      } else {
         const { data, error } = schema.safeParse(value);
         if (error) refuse(name, error.issues[0]?.message);
         else {

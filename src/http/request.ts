@@ -7,8 +7,12 @@ export interface Request {
   path: string;
   body: string | undefined;
   /** The record that the path names: `report ID 27`. */
-  subject?: string;
+  subject: string | undefined;
 }
+
+/** Encodes a value as URLSearchParams does, which takes three times as long for the many values that need no encoding. */
+const encode = (value = "") =>
+  /^[\w.*-]*$/.test(value) ? value : new URLSearchParams([["", value]]).toString().slice(1);
 
 /**
  * Makes a row's request from a validated input, which holds only what is set.
@@ -20,9 +24,9 @@ export function buildRequest(
   { prefix }: Base,
   { method = row.method, extra = {} }: { method?: string | undefined; extra?: Record<string, string> | undefined } = {},
 ): Request {
-  const query = new URLSearchParams();
-  const form = new URLSearchParams();
   let path = row.path;
+  let query = "";
+  let form = "";
   let subject: string | undefined;
   for (const name in input) {
     const value = input[name];
@@ -31,13 +35,14 @@ export function buildRequest(
     if (place === "path") {
       path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
       subject = `${label.charAt(0).toLowerCase()}${label.slice(1)} ${value}`;
-    } else (place === "query" ? query : form).append(wire, value);
+    } else if (place === "query") query += `&${wire}=${encode(value)}`;
+    else form += `&${wire}=${encode(value)}`;
   }
-  for (const [name, value] of Object.entries(extra)) query.append(name, value);
+  for (const name in extra) query += `&${name}=${encode(extra[name])}`;
   return {
     method,
-    path: `${prefix}${path}${query.size > 0 ? `?${query}` : ""}`,
-    body: form.size > 0 ? form.toString() : undefined,
-    ...(subject !== undefined && { subject }),
+    path: `${prefix}${path}${query.replace("&", "?")}`,
+    body: form ? form.slice(1) : undefined,
+    subject,
   };
 }

@@ -25,7 +25,8 @@ const MAX_QUOTED = 1000;
 /** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */
 const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };
 
-const decoders = new Map([
+const decoders = new Map<string, (bytes: Buffer, limits: typeof options) => Buffer>([
+  ["identity", (bytes) => bytes],
   ["gzip", gunzipSync],
   ["x-gzip", gunzipSync],
   ["deflate", inflateSync],
@@ -38,11 +39,9 @@ export const acceptEncoding = "gzip, br";
 
 /** Undoes the content coding, and reads UTF-8: a byte order mark is dropped, invalid bytes become U+FFFD. */
 export function decode({ bytes, headers }: Pick<Received, "bytes" | "headers">): string {
-  const coding = String(headers["content-encoding"] ?? "identity")
-    .trim()
-    .toLowerCase();
-  if (coding === "identity" || bytes.length === 0) return utf8.decode(bytes);
-  const decoder = decoders.get(coding);
+  const { "content-encoding": coding } = headers;
+  if (coding === undefined || bytes.length === 0) return utf8.decode(bytes);
+  const decoder = decoders.get(String(coding).trim().toLowerCase());
   if (!decoder)
     throw new SeoError("SEO_RESPONSE", "The response uses a content encoding that was not requested.", {
       stage: "answer",
