@@ -559,7 +559,8 @@ describe("The parts of an audit", () => {
           disk.close();
           await new Promise(setImmediate);
           for (const work of works) assert.equal(work.ended, work.expected ?? cancelled);
-          for (const how of [disk.keep, disk.patiently]) await assert.rejects(how(save), cancelled);
+          await assert.rejects(disk.keep(save), cancelled);
+          await assert.rejects(disk.patiently(save), trouble);
           told.length = 0;
           clock.pass(2 * PATIENCE);
           await new Promise(setImmediate);
