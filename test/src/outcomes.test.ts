@@ -40,8 +40,7 @@ async function observe(options: ClientOptions, one: Case, server: FaultyServer):
   }
 }
 
-describe("A request in any scenario", function () {
-  this.timeout(15_000);
+describe("A request in any scenario", () => {
   let goOn = () => {};
 
   before(() => {

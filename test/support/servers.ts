@@ -27,7 +27,7 @@ export type Engine = (typeof engines)[number];
 
 export const PASSWORD = "canary-password-9b3e";
 
-const TRIES = 50;
+const TRIES = 600;
 const BETWEEN = 200;
 const POSTGRES = "/usr/lib/postgresql";
 const run = promisify(execFile);

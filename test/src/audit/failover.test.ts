@@ -11,8 +11,7 @@ const PAGES = 100;
 /** More than an audit can request before a test has replaced the server, on the slowest machine. */
 const MANY = 5000;
 
-describe("An audit in a queue whose server is replaced", function () {
-  this.timeout(60_000);
+describe("An audit in a queue whose server is replaced", () => {
   let closing: (() => unknown)[];
   let server: Server;
   let relay: Relay;

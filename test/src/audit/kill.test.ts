@@ -55,9 +55,7 @@ function check(folder: string): void {
   assert.deepEqual(readdirSync(join(folder, "jobs")), ["node"]);
 }
 
-describe("an audit whose process is killed", function () {
-  this.timeout(180_000);
-
+describe("an audit whose process is killed", () => {
   for (const cut of ["", ", and the power is cut"])
     it(`requests no page twice and reports every row, at whichever side effect${cut}`, async () => {
       let next = 1;
