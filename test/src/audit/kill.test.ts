@@ -55,7 +55,10 @@ function check(folder: string): void {
   assert.deepEqual(readdirSync(join(folder, "jobs")), ["node"]);
 }
 
-describe("an audit whose process is killed", () => {
+describe("an audit whose process is killed", function () {
+  // Hundreds of processes, which a slow disk holds up.
+  this.timeout(600_000);
+
   for (const cut of ["", ", and the power is cut"])
     it(`requests no page twice and reports every row, at whichever side effect${cut}`, async () => {
       let next = 1;
