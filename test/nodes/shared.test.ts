@@ -60,7 +60,7 @@ for (const engine of engines)
 
     it("share the pages, and each reports the progress of the whole batch", async () => {
       const pages = urls(60);
-      const service = await deploy(pages, { latency: 100 });
+      const service = await deploy(pages, { latency: 300 });
       await Promise.all(group.machines.map((one) => one.red().inject("start")));
       await group.finished(pages.length, PATIENCE);
       complete(pages, service);

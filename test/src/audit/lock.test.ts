@@ -9,7 +9,7 @@ import { lockFolder } from "../../../src/audit/lock.js";
 import { createFolder } from "./fake.js";
 
 const LOCK = new URL("../../../src/audit/lock.js", import.meta.url).href;
-const quick = { stale: 1500, beat: 50 };
+const quick = { stale: 800, beat: 50 };
 const ignore = () => {};
 
 describe("the lock of a folder", () => {
