@@ -6,7 +6,7 @@ import { root } from "./nodered.js";
 const args = process.argv.slice(2).map((arg) => arg.replace(/^(test\/.*)\.ts$/, "dist/$1.js"));
 const mocha = join(root, "node_modules/mocha/bin/mocha.js");
 const hooks = join(root, "dist/test/support/unhandled.js");
-const options = ["--no-config", "--require", hooks, "--timeout", "60000"];
+const options = ["--no-config", "--require", hooks, "--timeout", "180000"];
 const { status } = spawnSync(process.execPath, [mocha, ...options, ...args], {
   cwd: root,
   stdio: "inherit",

@@ -43,8 +43,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await once(child, "close");
 }
 
-describe("npm start", function () {
-  this.timeout(180_000);
+describe("npm start", () => {
   const cwd = mkdtempSync(join(tmpdir(), "seo-start-"));
   const userDir = join(cwd, ".sandbox");
   const lock = join(userDir, "start.pid");

@@ -22,8 +22,7 @@ const PARTS = [
   ...["package.json", "tsconfig.json", "README.md"],
 ];
 
-describe("npm run dev", function () {
-  this.timeout(120_000);
+describe("npm run dev", () => {
   const folder = mkdtempSync(join(tmpdir(), "seo-dev-"));
   let child: ChildProcess;
   let output = "";

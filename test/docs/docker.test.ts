@@ -17,8 +17,7 @@ interface Service {
 }
 
 /** Runs the commands of the Compose file without Docker: a fresh folder is its volume. */
-describe("The Compose file", function () {
-  this.timeout(180_000);
+describe("The Compose file", () => {
   const data = mkdtempSync(join(tmpdir(), "seo-compose-"));
   const { services } = parse(readFileSync(join(root, "docs/compose/single.yaml"), "utf8"), { merge: true }) as {
     services: Record<"install" | "node-red" | "sandbox", Service>;

@@ -139,7 +139,9 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const pages = reports.list({ project: PROJECT }) as Report[];
     for (const page of pages) page.score = 100;
     const chat = await standIn(() => ({ body: "from the chat" }));
-    const settings = { env: { SLACK_WEBHOOK_URL: `${chat.url}/hook` }, tab: { PROJECT, DROP: 1 } };
+    // A request that the redeploy cuts off before it reaches the service is sent again only after this. Seconds.
+    const service = { reconcile: "30" };
+    const settings = { env: { SLACK_WEBHOOK_URL: `${chat.url}/hook` }, tab: { PROJECT, DROP: 1 }, service };
     const regenerated = () => requests.filter(({ method }) => method === "PUT").length;
     await deploy(url, settings);
     await press("Mondays", () => regenerated() > 4);

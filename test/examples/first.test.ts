@@ -11,8 +11,7 @@ const GUARDS =
 /** Buttons that only prepare what another one shows: the number of the example, and the button. */
 const SILENT = ["18 every day", "18 send", "20 send"];
 
-describe("the first click in the sandbox, without any setting", function () {
-  this.timeout(180_000);
+describe("the first click in the sandbox, without any setting", () => {
   const { up, deploy, file, red, quiet } = setScene();
 
   for (const [title, nodes] of readExamples("examples")) {

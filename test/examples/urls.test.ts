@@ -95,10 +95,12 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     const pages = Array.from({ length: 12 }, (_, index) => `https://example.com/${index}`);
     writeFileSync(file("urls.csv"), `url\n${pages.join("\n")}\n`);
     rmSync(file("results.csv"), { force: true });
-    await deploy(url, { tab: tab() });
+    // A request that the restart cuts off before it reaches the service is sent again only after this. Seconds.
+    const service = { reconcile: "30" };
+    await deploy(url, { tab: tab(), service });
     await press("start", () => written().split("\r\n").length > 3);
     assert.ok(written().split("\r\n").length < pages.length, "The batch has ended before the restart.");
-    await deploy(url, { tab: tab() });
+    await deploy(url, { tab: tab(), service });
     await red().outputs(batchEnded);
     assert.deepEqual(
       results().map((one) => one.split(",")[2]),

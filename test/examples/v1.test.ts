@@ -7,8 +7,7 @@ import { type Deployment, readExamples, setScene } from "../support/examples.js"
 
 const PAGE = "https://example.com/";
 
-describe("the examples of version 1, unchanged", function () {
-  this.timeout(180_000);
+describe("the examples of version 1, unchanged", () => {
   const { up, standIn, deploy, press, file, red, quiet } = setScene();
   const examples = readExamples("test/fixtures/v1");
   let sandbox: Sandbox;

@@ -117,7 +117,7 @@ describe("The admin routes", () => {
       assert.equal(found.suggestions.length, key ? 25 : 0);
       assert.deepEqual(keys(), key ? [key, key] : []);
       assert.doesNotMatch(text, /canary-key/);
-      await Promise.race([allClosed(server.open), late(1000)]);
+      await Promise.race([allClosed(server.open), late(3000)]);
       assert.equal(server.open.size, 0);
     });
 

@@ -123,8 +123,7 @@ describe("A redeploy", () => {
     assert.equal(server.requests.length, 1);
   });
 
-  it("closes promptly with 1,000 requests in flight and 9,000 messages queued, without a Node.js warning", async function () {
-    this.timeout(120_000);
+  it("closes promptly with 1,000 requests in flight and 9,000 messages queued, without a Node.js warning", async () => {
     const { server: listening, requests } = await silent();
     server = listening;
     flow = await startFlow([
@@ -145,13 +144,12 @@ describe("A redeploy", () => {
     );
     assert.equal(server.requests.length, 1000);
     assert.deepEqual(warnings, []);
-    assert.ok(took < 10_000, "Node-RED waits at most 15 s");
+    assert.ok(took < 15_000, "Node-RED waits at most 15 s");
   });
 });
 
 describe("A service that is killed", () => {
-  it("leaves no message unfinished and creates no report twice", async function () {
-    this.timeout(120_000);
+  it("leaves no message unfinished and creates no report twice", async () => {
     const child = spawn(process.execPath, [new URL("../support/victim.js", import.meta.url).pathname], {
       stdio: ["ignore", "pipe", "inherit"],
     });

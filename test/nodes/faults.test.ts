@@ -88,8 +88,7 @@ describe("Every operation", () => {
     );
   });
 
-  after(async function () {
-    this.timeout(60_000);
+  after(async () => {
     goOn();
     await flow.stop();
     for (const stage of stages.values()) await stage.close();
@@ -181,8 +180,7 @@ describe("Every lost response of an SEO service node with a reconcile time", () 
     );
   });
 
-  after(async function () {
-    this.timeout(60_000);
+  after(async () => {
     goOn();
     await flow.stop();
     for (const stage of stages) await stage.close();

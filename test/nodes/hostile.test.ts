@@ -146,8 +146,7 @@ describe("A hostile list of pages", () => {
     });
 });
 
-describe("The neighbors on a queue's server", function () {
-  this.timeout(120_000);
+describe("The neighbors on a queue's server", () => {
   const KEY = "canary-key-of-the-account";
   const SECRET = "canary-password-of-a-page";
   for (const engine of engines)

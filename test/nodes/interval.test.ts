@@ -144,6 +144,7 @@ describe("The interval of the changes node", () => {
     waits.length = 0;
     for (const type of ["nodes", "flows", "full"] as const)
       await flow.deploy(nodes({ interval: "60", name: type }), type);
+    while (waits.length < 3) await late(5);
     await late(200);
     assert.equal(lists.asked.length, 1);
     assert.ok(waits.length === 3 && waits.every((ms) => ms > 59 * 60_000 && ms < 61 * 60_000), String(waits));
@@ -168,7 +169,7 @@ describe("The interval of the changes node", () => {
     context()?.set("reports", { ...saved(), at: Date.now() + 1e10 });
     waits.length = 0;
     await flow.deploy(nodes({ interval: "60", name: "back" }));
-    await late(50);
+    while (waits.length === 0) await late(5);
     assert.ok(waits.length === 1 && Number(waits[0]) <= 61 * 60_000, String(waits));
   });
 

@@ -114,7 +114,6 @@ describe("Two hundred create requests through nginx, which gives up after 3 s", 
   }
 
   it("creates no report twice, loses none, and gives each message its own", async function () {
-    this.timeout(120_000);
     const sandbox = await startSandbox({ reports: 5 });
     const delays = await startDelays(sandbox.url);
     const nginx = await startNginx(`http://127.0.0.1:${(delays.address() as AddressInfo).port}`, 3);

@@ -40,8 +40,7 @@ const value = fc.anything({ withBigInt: true, withDate: true, withMap: true, wit
 const names = [...new Set(Object.values(operations).flatMap(({ params }) => Object.keys(params)))];
 const payload = fc.oneof(value, fc.dictionary(fc.constantFrom("id", "page", ...names), value));
 
-describe("Any message", function () {
-  this.timeout(120_000);
+describe("Any message", () => {
   let server: FaultyServer;
   let flow: Flow;
 

@@ -110,7 +110,6 @@ for (const engine of engines)
 
     it("waits, reports one error, and continues by itself", async function () {
       // Starting a killed server takes several seconds, and more on a busy machine.
-      this.timeout(90_000);
       const server = await startServer(engine);
       if (!server) return this.skip();
       const sandbox = await startSandbox({ reports: 0, apiKey: "key-of-tests", latency: 200 });

@@ -54,8 +54,7 @@ function registered(script: string): { type: string; properties: Record<string, 
   });
 }
 
-describe("The flow library's scorecard", function () {
-  this.timeout(120_000);
+describe("The flow library's scorecard", () => {
   const folder = mkdtempSync(join(tmpdir(), "seo-reports-"));
   const packed = join(folder, "package");
   let manifest: Manifest;

@@ -568,7 +568,7 @@ describe("the sandbox", () => {
     const before = performance.now();
     await sandbox.close();
     await sandbox.close();
-    assert.ok(performance.now() - before < 1000);
+    assert.ok(performance.now() - before < 30_000);
     await waiting;
     if (!idle.closed) await once(idle, "close");
     assert.equal(timers(), timersBefore, "nothing keeps the process alive");

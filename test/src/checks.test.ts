@@ -163,8 +163,7 @@ describe("Changes of checks", () => {
     );
   });
 
-  describe("are found with bounded memory", function () {
-    this.timeout(60_000);
+  describe("are found with bounded memory", () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
     const REPORTS = 50_000;

@@ -20,7 +20,7 @@ const optionsFor = ({ settings = {}, code }: Scenario, { baseUrl, proxyUrl }: Sc
   baseUrl,
   apiKey: "key-of-tests",
   retries: String(RETRIES),
-  timeout: code === "SEO_TIMEOUT" ? "1" : "600",
+  timeout: code === "SEO_TIMEOUT" ? "3" : "600",
   tls: "tls" in settings ? { ca: tlsFile("ca") } : undefined,
   proxy: proxyUrl === undefined ? undefined : { url: proxyUrl, except: [] },
 });
@@ -40,8 +40,7 @@ async function observe(options: ClientOptions, one: Case, server: FaultyServer):
   }
 }
 
-describe("A request in any scenario", function () {
-  this.timeout(15_000);
+describe("A request in any scenario", () => {
   let goOn = () => {};
 
   before(() => {

@@ -363,8 +363,7 @@ describe("The queue of a service", () => {
     { weight: 1, arbitrary: fc.record({ cancel: lane }) },
   );
 
-  it("loses no message, starts none twice, and keeps the order of each lane and all limits, in any sequence of events", async function () {
-    this.timeout(60_000);
+  it("loses no message, starts none twice, and keeps the order of each lane and all limits, in any sequence of events", async () => {
     const options = fc.record({
       concurrency: fc.integer({ min: 1, max: 4 }),
       rate: fc.oneof(fc.constant(Number.POSITIVE_INFINITY), fc.integer({ min: 1, max: 5 })),

@@ -43,7 +43,7 @@ export function createDriver() {
     setTimeout(act, delay <= 250 ? 0 : delay, ...values)) as typeof window.setTimeout;
 
   const until = async (test: () => unknown) => {
-    for (const end = Date.now() + 20_000; !test(); await new Promise((resolve) => setTimeout(resolve, 4)))
+    for (const end = Date.now() + 120_000; !test(); await new Promise((resolve) => setTimeout(resolve, 4)))
       if (Date.now() > end) throw new Error(`Timed out waiting for: ${test}`);
   };
   const trays = () => [...document.querySelectorAll<HTMLElement>(".red-ui-tray")];

@@ -80,7 +80,7 @@ export async function startFleet(
       await ended;
     },
     /** Waits until something holds. */
-    async until(holds: () => boolean, what: string, most = 60_000): Promise<void> {
+    async until(holds: () => boolean, what: string, most = 150_000): Promise<void> {
       for (const end = Date.now() + most; !holds(); await sleep(20))
         if (Date.now() > end)
           throw new Error(

@@ -90,7 +90,7 @@ export async function startWorkbench(
     colorScheme: "light",
     reducedMotion: "reduce",
   });
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(120_000);
   const editor = await openEditor(page, nodeRed.url, await token("writer"));
 
   return {

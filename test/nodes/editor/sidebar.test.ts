@@ -7,9 +7,7 @@ declare const RED: { sidebar: { show(id: string): void } };
 
 const place = (id: string, type: string, x: number, more: object) => ({ id, type, z: "tab", x, y: 100, ...more });
 
-describe("The debug sidebar", function () {
-  this.timeout(300_000);
-
+describe("The debug sidebar", () => {
   it("shows the whole sentence of an error without a Catch node", async function () {
     const chromium = needChromium();
     if (!chromium) return this.skip();

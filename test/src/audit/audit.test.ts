@@ -11,6 +11,8 @@ import { batchesIn, createBench, createFake, createFolder, createManualClock, ke
 
 const STREAK = 5;
 const QUARTER = 15 * 60_000;
+/** Milliseconds after which a result counts as delivered. */
+const DELIVERY = 50;
 
 describe("an audit", () => {
   let folder: string;
@@ -136,7 +138,7 @@ describe("an audit", () => {
         await add(["late.example"]);
       }
       await add(["early.example"]);
-      await Promise.race([until(() => inputs.length > 1), sleep(2000)]);
+      await Promise.race([until(() => inputs.length > 1), sleep(120_000, undefined, { ref: false })]);
       assert.deepEqual(inputs, ["early.example", "late.example"], `after ${ticks} ticks`);
     }
     await Promise.all(Array.from({ length: 40 }, (_, ticks) => addLate(ticks)));
@@ -616,12 +618,12 @@ describe("an audit", () => {
   });
 
   it("does not look for more than ten lost responses for each request in flight", async () => {
-    const service = createFake({ latency: 100, fate: () => "resent" });
+    const service = createFake({ latency: 500, fate: () => "resent" });
     const { add, audit } = open(folder, service, { share: 2 });
     await add(urls(100));
     let most = 0;
     const began = performance.now();
-    while (performance.now() - began < 300) {
+    while (most <= 2 || performance.now() - began < 1000) {
       most = Math.max(most, service.looking());
       await sleep(2);
     }
@@ -729,24 +731,28 @@ describe("an audit", () => {
 
   it("repeats a result whose delivery is not certain, and keeps the reports that it got", async () => {
     const service = createFake({ latency: 20 });
-    let closed: Promise<unknown> | undefined;
+    let closed: Promise<number> | undefined;
     const first = open(folder, service, {
       share: 1,
       result(result) {
+        if (first.results.push(result) !== 2) return;
         // The second result is on its way to the next node.
-        if (first.results.push(result) === 2) closed = first.audit.close();
+        const began = performance.now();
+        closed = first.audit.close().then(() => performance.now() - began);
       },
     });
     await first.add(urls(6));
     await until(() => closed !== undefined);
-    await closed;
+    const took = Number(await closed);
     const second = open(folder, service);
     await second.finished();
     const again = second.results.filter(({ index }) => index === first.results[1]?.index);
-    assert.deepEqual(
-      again.map(({ outcome, repeated }) => [outcome, repeated]),
-      [["created", true]],
-    );
+    // If the disk is slow, it has been delivered meanwhile.
+    if (took < DELIVERY || again.length > 0)
+      assert.deepEqual(
+        again.map(({ outcome, repeated }) => [outcome, repeated]),
+        [["created", true]],
+      );
     const known = first.results.map(({ record }) => String((record as { id: unknown }).id));
     assert.ok(known.every((id) => service.claimed.includes(id)));
     assert.equal(service.carriedOut.length, 6);

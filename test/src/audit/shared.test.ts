@@ -37,8 +37,7 @@ async function said(...[place]: Parameters<typeof testQueue>): Promise<string> {
   }
 }
 
-describe("The queue that several machines share", function () {
-  this.timeout(60_000);
+describe("The queue that several machines share", () => {
   const servers = new Map<Engine, Server>();
 
   before(async function () {
@@ -229,7 +228,7 @@ describe("The queue that several machines share", function () {
       serverOf(engine).signal("SIGSTOP");
       const began = performance.now();
       await audit.close();
-      assert.ok(performance.now() - began < 8000);
+      assert.ok(performance.now() - began < 15_000, "Node-RED waits 15 s for a node that does not close");
       serverOf(engine).signal("SIGCONT");
       const again = open();
       const { done } = await again.finished();
@@ -306,7 +305,7 @@ describe("The queue that several machines share", function () {
       await server.stop("SIGKILL");
       child.stdin.end();
       // Timeouts that have begun may pass.
-      const [code] = await Promise.race([once(child, "exit"), sleep(20_000, ["it does not end"], { ref: false })]);
+      const [code] = await Promise.race([once(child, "exit"), sleep(150_000, ["it does not end"], { ref: false })]);
       child.kill("SIGKILL");
       await server.start();
       assert.equal(code, 0);

@@ -99,7 +99,7 @@ describe("A proxy", () => {
       assert.ok(proxy.open.size > 0);
       const closed = allClosed(proxy.open);
       await client.close();
-      const kept = late(1000).then(() => assert.fail("The connections are still open."));
+      const kept = late(3000).then(() => assert.fail("The connections are still open."));
       await Promise.race([closed, kept]);
     });
   }
