@@ -38,7 +38,7 @@ export const idOf = (record: Json) => String(record.id);
 const isNumber = (id: unknown) => typeof id === "number" || /^\d+$/.test(String(id));
 /** Where a report stands in the order of creation; NaN if that is not known. */
 function rankOf({ id, created_at }: Json, of: Watermark["of"] = isNumber(id) ? "id" : "created_at"): number {
-  if (of === "created_at") return Date.parse(String(created_at));
+  if (of === "created_at") return typeof created_at === "string" ? Date.parse(created_at) : Number.NaN;
   return isNumber(id) ? Number(id) : Number.NaN;
 }
 export function isAfter(record: Json, { of, rank, ids }: Watermark): boolean {
@@ -46,11 +46,14 @@ export function isAfter(record: Json, { of, rank, ids }: Watermark): boolean {
   return own > rank || (own === rank && !ids.includes(idOf(record)));
 }
 
-/** The reports in a response: a list, one wrapped in `data`, or one by itself. A project has no ID. */
+/** The reports in a response: a list, one wrapped in `data`, or one by itself. A project has no ID; an ID is text or a number. */
 export function reportsIn(body: unknown): Json[] {
   const { data = body } = Object(body) as { data?: unknown };
   const records: unknown[] = Array.isArray(data) ? data : [data];
-  return records.filter((record): record is Json => Object(record).id !== undefined);
+  return records.filter((record): record is Json => {
+    const { id } = Object(record) as Json;
+    return typeof id === "number" || typeof id === "string";
+  });
 }
 
 /** Remembers the latest values, in constant time: a map's first key is slow to find after many deletions. */

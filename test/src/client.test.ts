@@ -338,6 +338,14 @@ describe("The client", () => {
     });
   });
 
+  for (const record of [{ id: { toString: 1 } }, { id: "a", created_at: { toString: 1 } }])
+    it(`returns a report that cannot be looked up as it is: ${JSON.stringify(record)}`, async () => {
+      behave = (socket) => socket.end(answer(200, JSON.stringify({ data: record })));
+      open({ reconcile: "300" });
+      const { body } = await client.call("seo-report-store", { url: "example.com" });
+      assert.deepEqual(body, { data: record });
+    });
+
   it("returns its base URL", () => {
     open({ baseUrl: `${server.url}/tools/seo/` });
     assert.equal(client.base, `${server.url}/tools/seo`);
