@@ -26,7 +26,7 @@ const timedOut: [string, Stage] = ["timed out", "time"];
 const unreachable: Record<string, [reason: string, stage?: Stage]> = {
   "57P01": ["it is shutting down"],
   "57P02": ["it is shutting down"],
-  "57P03": ["it is starting"],
+  "57P03": ["it is not ready"],
   ECONNREFUSED: ["connection refused"],
   ECONNRESET: ["connection reset"],
   ENOTFOUND: ["unknown host", "name"],

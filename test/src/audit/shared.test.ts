@@ -130,7 +130,8 @@ describe("The queue that several machines share", () => {
     const replies = (text: string) => redis.eval(`return redis.error_reply(${JSON.stringify(text)})`, 0);
     const raises = (code: string, text: string) =>
       postgres.query(`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}', MESSAGE = '${text}'; END $$`);
-    const rows: [Engine, () => Promise<unknown>, reason: string][] = [
+    const rows: [Engine, () => Promise<unknown>, reason: string, what?: string][] = [
+      ["PostgreSQL", () => raises("57P03", "it is shutting down"), "it is not ready", "cannot be reached"],
       ["Redis", () => redis.set("a", "b"), "its memory is full"],
       ["Redis", () => redis.multi().set("a", "b").exec(), "its memory is full"],
       ["Redis", () => replies("MISCONF Errors writing to the AOF file: No space left"), "it cannot write to its disk"],
@@ -139,12 +140,12 @@ describe("The queue that several machines share", () => {
       ["PostgreSQL", () => raises("53300", "connection slots are reserved"), "it has too many connections"],
     ];
     await redis.config("SET", "maxmemory", "1");
-    for (const [engine, fails, reason] of rows) {
+    for (const [engine, fails, reason, what = "reports an error"] of rows) {
       const { url, port } = serverOf(engine);
       const error = await fails().catch((cause) => fromServer(cause, new URL(url)));
       assert.ok(error instanceof SeoError);
       assert.equal(error.code, "SEO_NETWORK");
-      assert.equal(error.message, `The queue's server 127.0.0.1:${port} reports an error: ${reason}.`);
+      assert.equal(error.message, `The queue's server 127.0.0.1:${port} ${what}: ${reason}.`);
     }
     await redis.config("SET", "maxmemory", "0");
     redis.disconnect();
