@@ -37,6 +37,13 @@ export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Plac
     const fieldOf = (name: string) => new RegExp(`^${name}:(\\S+)`, "m").exec(info)?.[1];
     const version = fieldOf("redis_version") ?? "";
     const policy = fieldOf("maxmemory_policy") ?? SAFE;
+    const place = `the queue's server ${url.host}`;
+    const warnings = [
+      policy !== SAFE &&
+        `If its memory is full, ${place} removes jobs, because its maxmemory-policy is ${policy}: set it to ${SAFE}.`,
+      fieldOf("aof_enabled") === "0" &&
+        `If it restarts, ${place} loses the last minutes or everything, because its appendonly is no: set it to yes.`,
+    ];
     const [major = 0, minor = 0] = version.split(".").map(Number);
     const [oldest = 0, second = 0] = OLDEST_REDIS;
     if (major < oldest || (major === oldest && minor < second))
@@ -62,10 +69,7 @@ export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Plac
       );
     return {
       version: `Redis ${version}`,
-      warning:
-        policy === SAFE
-          ? undefined
-          : `If its memory is full, the queue's server ${url.host} removes jobs, because its maxmemory-policy is ${policy}: set it to ${SAFE}.`,
+      warning: warnings.filter(Boolean).join(" ") || undefined,
       factory: factory as unknown as BackendFactory,
       close: () => client.quit(),
       destroy: () => client.disconnect(),

@@ -100,15 +100,21 @@ describe("The queue that several machines share", () => {
     assert.equal(await said({ url: `postgres://postgres${at}/none` }), `${begin} the database does not exist.`);
   });
 
-  it("warns of a Redis that removes jobs, and keeps BullMQ's warnings from the console", async () => {
+  it("warns of a Redis that removes or loses jobs, and keeps BullMQ's warnings from the console", async () => {
     const { port, url } = serverOf("Redis");
     const client = new Redis(url);
     const { warn } = console;
     const printed: unknown[] = [];
     const warnings: string[] = [];
     console.warn = (text) => printed.push(text);
-    for (const policy of ["allkeys-lru", "noeviction"]) {
-      await client.config("SET", "maxmemory-policy", policy);
+    const settings = [
+      ["allkeys-lru", "yes"],
+      ["noeviction", "no"],
+      ["volatile-lru", "no"],
+      ["noeviction", "yes"],
+    ] as const;
+    for (const [policy, appendonly] of settings) {
+      await client.config("SET", "maxmemory-policy", policy, "appendonly", appendonly);
       const owner = { node: "policy", service: "policy", warn: (sentence: string) => warnings.push(sentence) };
       const { audit, add, finished } = createBench("", createFake(), {
         open: createShared({ url }, owner, LEASE).open,
@@ -119,8 +125,11 @@ describe("The queue that several machines share", () => {
     }
     console.warn = warn;
     client.disconnect();
-    const why = `If its memory is full, the queue's server 127.0.0.1:${port} removes jobs`;
-    assert.deepEqual(warnings, [`${why}, because its maxmemory-policy is allkeys-lru: set it to noeviction.`]);
+    const place = `the queue's server 127.0.0.1:${port}`;
+    const removes = (policy: string) =>
+      `If its memory is full, ${place} removes jobs, because its maxmemory-policy is ${policy}: set it to noeviction.`;
+    const loses = `If it restarts, ${place} loses the last minutes or everything, because its appendonly is no: set it to yes.`;
+    assert.deepEqual(warnings, [removes("allkeys-lru"), loses, `${removes("volatile-lru")} ${loses}`]);
     assert.deepEqual(printed, []);
   });
 
