@@ -51,7 +51,8 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
   const { failed, recovered } = surroundings;
   let closed = false;
   let cancel = () => {};
-  let told = false;
+  /** The code of the error that was told. */
+  let told: string | undefined;
   let parts: Parts | undefined;
   let opened = start();
   let turn: Promise<unknown> = Promise.resolve();
@@ -64,7 +65,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         gone = error;
         if (!parts) return;
         if (!closed) failed(error);
-        told = true;
+        told = error.code;
         opened = Promise.reject(error);
         opened.catch(() => {});
         void end()
@@ -82,17 +83,18 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     const engine = createEngine({ ...surroundings, requests: connect(), store, clock });
     for (const { name, error } of store.broken) failed(error, name);
     for (const batch of store.batches) engine.add(batch);
-    told = false;
+    told = undefined;
     parts = { store, engine };
     return parts;
   }
 
   function start(): Promise<Parts> {
     const loading = load();
-    loading.catch((error) => {
+    loading.catch((cause) => {
       if (closed) return;
-      if (!told) failed(error instanceof SeoError ? error : new SeoError("SEO_INPUT", String(error)));
-      told = true;
+      const error = cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", String(cause));
+      if (told !== error.code) failed(error);
+      told = error.code;
       later(error instanceof Trouble && error.kind === "server" ? SOON : MINUTE);
     });
     return loading;

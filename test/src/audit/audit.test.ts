@@ -812,6 +812,20 @@ describe("an audit", () => {
     assert.deepEqual(told, ["opened", "SEO_NETWORK", down.message, "recovered"]);
   });
 
+  it("reports each cause once for which its store cannot be opened", async () => {
+    const clock = createManualClock();
+    const away = new Trouble("server", "It cannot be reached.");
+    const rejected = new SeoError("SEO_CONFIG", "The password is wrong.");
+    const causes = [away, away, rejected, rejected];
+    const { errors } = open(folder, createFake(), { clock, open: () => Promise.reject(causes.shift() ?? away) });
+    for (const left of [3, 2, 1, 0]) {
+      await until(() => causes.length === left);
+      await sleep(1);
+      clock.pass(60_000);
+    }
+    assert.deepEqual(errors, [away, rejected]);
+  });
+
   it("continues after a deploy, and is removed with its node", async () => {
     const service = createFake({ latency: 30 });
     const first = open(folder, service);
