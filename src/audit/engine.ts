@@ -175,6 +175,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
           start(run, () => work.reject(run));
         },
         sent: surroundings.requests.expect,
+        ended: run.requestEnded,
         got: (report) => surroundings.requests.claim([report]),
         finished() {
           if (closed) return;

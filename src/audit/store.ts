@@ -59,7 +59,9 @@ export interface Watcher {
   sent(url: string, sent: Sent): () => void;
   /** A machine got a report. */
   got(report: string): void;
-  /** A machine has told the final progress. */
+  /** A page of another machine has ended by a request. */
+  ended(): void;
+  /** A machine has told the final progress, or the batch was removed. */
   finished(): void;
 }
 

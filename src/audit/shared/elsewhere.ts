@@ -40,6 +40,7 @@ export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: 
         if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
         watcher?.got(entry.report);
       }
+      if ("ended" in entry && result === true && !isOwn(entry.by ?? "/") && entry.attempts > 0) watcher?.ended();
       if ("row" in entry && !("told" in entry)) follow(entry.row);
       if ("take" in entry && typeof result === "number" && isOwn(entry.by)) follow(result);
     },

@@ -264,6 +264,24 @@ for (const engine of engines)
         await second.audit.close();
       });
 
+    it("measures the pace of all machines", async () => {
+      const service = createFake({ latency: 100 });
+      const { open } = await onServer(() => server)();
+      const clock = createManualClock();
+      const machines = [0, 1].map(() => createBench("", service, { open: open(), clock }));
+      await machines[0]?.add(urls(400));
+      const done = () => Math.min(...machines.map(({ results }) => results.length));
+      while (done() < 40) await sleep(5);
+      clock.pass(60_000);
+      for (const { audit } of machines) {
+        const [progress] = await audit.progress();
+        const { length } = service.carriedOut;
+        // Some are in flight, or not read yet.
+        assert.ok(Math.abs(Number(progress?.perMinute) - length) < length / 4, `${progress?.perMinute} of ${length}`);
+      }
+      await Promise.all(machines.map(({ audit }) => audit.close()));
+    });
+
     it("retries failed pages at the moment at which their batch ends", async () => {
       const service = createFake({ fate: () => (again ? "answered" : refused) });
       const { open } = await onServer(() => server)();
