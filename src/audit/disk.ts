@@ -9,7 +9,7 @@ const PATIENCE = 30_000;
 export function createDisk(
   clock: Clock,
   { probe, between = MINUTE }: { probe(): Promise<void>; between?: number },
-  hooks: { failed(error: Trouble): void; recovered(): void },
+  hooks: { failed(error: Trouble): void; changed(): void },
 ) {
   let trouble: Trouble | undefined;
   let waiting: { resolve(): void; reject(error: unknown): void }[] = [];
@@ -40,7 +40,7 @@ export function createDisk(
       return;
     }
     trouble = undefined;
-    hooks.recovered();
+    hooks.changed();
     settle(({ resolve }) => resolve());
   }
 
@@ -50,6 +50,7 @@ export function createDisk(
     cancel = clock.later(between, retry);
     if (!told) hooks.failed(error);
     told = true;
+    hooks.changed();
   }
 
   return {

@@ -39,8 +39,8 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
   let more = false;
   const disk = createDisk(clock, store, {
     failed: surroundings.failed,
-    recovered() {
-      surroundings.recovered?.(false);
+    changed() {
+      if (!disk.trouble()) surroundings.recovered?.(false);
       for (const run of runs) run.changed();
       fill();
     },

@@ -20,6 +20,8 @@ export interface RunOptions {
 export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
   let pace = createPace(clock.now);
   let shown = Number.NEGATIVE_INFINITY;
+  /** Why it was paused then. */
+  let reason: string | undefined;
   let cancelShow: (() => void) | undefined;
   let cancelProbe = () => {};
   let ended = false;
@@ -37,13 +39,14 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     return new SeoError(code as Code, `${sentence} ${message}`, details);
   }
 
-  function progress(): Progress {
-    const reason = batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message;
-    return progressOf(batch, run.lost, pace, ended ? false : (reason ?? false), ended);
-  }
+  const pausedBy = () => (batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message);
+
+  const progress = () => progressOf(batch, run.lost, pace, (!ended && pausedBy()) || false, ended);
 
   function show(elsewhere = false, repeated = false): void {
+    cancelShow?.();
     cancelShow = undefined;
+    reason = pausedBy();
     shown = clock.now();
     out.progress(repeated ? { ...progress(), repeated } : progress(), elsewhere);
   }
@@ -99,12 +102,12 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
       run.changed();
     },
 
-    /** Tells the progress, at most every 5 s. */
+    /** Tells the progress: at once if a pause begins or ends, otherwise at most every 5 s. */
     changed(): void {
-      if (ended || cancelShow) return;
+      if (ended) return;
       const wait = shown + BETWEEN - clock.now();
-      if (wait <= 0) show();
-      else cancelShow = clock.later(wait, () => show());
+      if (wait <= 0 || pausedBy() !== reason) show();
+      else cancelShow ??= clock.later(wait, () => show());
     },
 
     /** The last failures may stop the batch, or it can go on. */

@@ -318,7 +318,7 @@ describe("The audit node", () => {
       await finished("two");
       assert.equal(last("one")?.finished, false);
       assert.deepEqual([ring(), status()?.shape], ["yellow", "ring"]);
-      assert.match(String(status()?.text), /^seo-reports\.status\.auditPaused \{"done":"\d+","total":"40"\}$/);
+      assert.match(String(status()?.text), /^seo-reports\.status\.auditPaused \{"done":"\d+","total":"80"\}$/);
       const before = stored();
       await late(100);
       assert.equal(stored(), before);
@@ -412,8 +412,9 @@ describe("The audit node", () => {
       await late(100);
       assert.ok(account.count("POST") < 10, `${account.count("POST")} requests`);
       assert.deepEqual([flow.of("caught").length, results().length], [1, 0]);
-      assert.deepEqual([ring(), status()?.text], ["red", "seo-reports.error.SEO_UNAUTHORIZED.status"]);
-      await flow.until(() => last()?.paused);
+      const paused = 'seo-reports.status.auditPaused {"done":"0","total":"30"}';
+      const reason = "seo-reports.error.SEO_UNAUTHORIZED.status";
+      assert.deepEqual([ring(), status()?.text], ["red", `${paused} · ${reason}`]);
       assert.match(String(last()?.paused), / pages in a row/);
       fate = "answered";
       await succeed({ resume: true });

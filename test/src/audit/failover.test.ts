@@ -214,6 +214,20 @@ describe("An audit in a queue whose server changes", () => {
     assert.equal(losses().length, 1);
   });
 
+  for (const engine of engines)
+    it(`sends the progress at once when ${engine} cannot be reached, and when it can`, async function () {
+      // Progress is sent at most every five seconds, which do not pass.
+      const clock = createManualClock();
+      await open(engine, () => this.skip(), { clock });
+      await begin(MANY);
+      relay.cut();
+      await until(() => bench.progress.at(-1)?.paused);
+      relay.mend();
+      const passing = setInterval(() => clock.now() < 4000 && clock.pass(2000), 2000);
+      closing.push(() => clearInterval(passing));
+      await until(() => bench.progress.at(-1)?.paused === false);
+    });
+
   for (const [what, [engine, change, back, reason]] of Object.entries(rejections))
     it(`reports once ${what}, and continues once it is undone`, async function () {
       const clock = createManualClock();

@@ -497,7 +497,7 @@ describe("The parts of an audit", () => {
               },
               between: BETWEEN,
             },
-            { failed: (error) => told.push(error), recovered: () => told.push("recovered") },
+            { failed: (error) => told.push(error), changed: () => told.push(disk.trouble() ? "stalled" : "recovered") },
           );
           /** What is saved or waits, and how it should have ended by now. */
           const works: { until: number; ended?: unknown; expected?: unknown }[] = [];
@@ -519,6 +519,7 @@ describe("The parts of an audit", () => {
             else if (probeAt === Number.POSITIVE_INFINITY) {
               probeAt = clock.now() + BETWEEN;
               if (!isReported) expected.push(trouble);
+              expected.push("stalled");
               isReported = true;
             }
           }
@@ -568,11 +569,7 @@ describe("The parts of an audit", () => {
         },
       ),
     );
-    const disk = createDisk(
-      createManualClock(),
-      { probe: assert.fail },
-      { failed: assert.fail, recovered: assert.fail },
-    );
+    const disk = createDisk(createManualClock(), { probe: assert.fail }, { failed: assert.fail, changed: assert.fail });
     const defect = new Error("A defect.");
     for (const how of [disk.keep, disk.patiently])
       await assert.rejects(
