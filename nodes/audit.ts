@@ -118,7 +118,7 @@ export function registerAudit(RED: NodeAPI): void {
         result: tell,
         progress(progress, elsewhere) {
           if (closed) return;
-          status.update(progress);
+          status.update(progress, elsewhere);
           if (!elsewhere) node.send([null, { topic: progress.batch, payload: progress }]);
         },
         failed: fail,

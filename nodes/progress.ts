@@ -63,10 +63,12 @@ export function createProgress(RED: NodeAPI, node: Node) {
   const show = () => node.status(current());
 
   return {
-    update(progress: Progress): void {
+    /** `elsewhere`: the batch has finished, or was removed, on another machine. */
+    update(progress: Progress, elsewhere = false): void {
       // A finished batch is shown until another one continues.
       for (const [name, { finished }] of batches) if (finished) batches.delete(name);
-      batches.set(progress.batch, progress);
+      if (elsewhere && !progress.finished) batches.delete(progress.batch);
+      else batches.set(progress.batch, progress);
       if (progress.paused === false) for (const name of ["", progress.batch]) errors.delete(name);
       show();
     },

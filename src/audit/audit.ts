@@ -65,6 +65,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         gone = error;
         if (!parts) return;
         if (!closed) failed(error);
+        parts.engine.lose(error);
         told = error.code;
         opened = Promise.reject(error);
         opened.catch(() => {});

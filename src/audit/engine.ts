@@ -13,7 +13,10 @@ export interface EngineOptions extends Omit<Tools, "disk" | "isClosed"> {
   /** So many requests are in flight at most. */
   share: number;
   clock: Clock;
-  /** `elsewhere`: another machine sends the final progress. */
+  /**
+   * `elsewhere`: another machine sends the final progress. If it is not finished, nothing more is known of the batch, because it
+   * was removed from the queue.
+   */
   progress(progress: Progress, elsewhere: boolean): void;
   /** An error that a person must see; it is reported once. */
   failed(error: SeoError, batch?: string): void;
@@ -35,6 +38,8 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
   const slots = createSlots(share, fill);
   /** Nothing is begun any more: this engine was closed, or its service. */
   let closed = false;
+  /** Why no batch can go on until the store is opened again. */
+  let gone: SeoError | undefined;
   let filling: Promise<void> | undefined;
   let more = false;
   const disk = createDisk(clock, store, {
@@ -165,7 +170,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     add(batch: Batch): Run {
       const known = [...runs].find((run) => run.batch === batch);
       if (known) return known;
-      const run = createRun(batch, { ...surroundings, clock, stalled: disk.trouble, due: fill });
+      const run = createRun(batch, { ...surroundings, clock, stalled: () => gone ?? disk.trouble(), due: fill });
       runs.add(run);
       surroundings.requests.claim(batch.recent);
       batch.watch?.({
@@ -198,6 +203,12 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
         start(run, () => work.reject(run));
         run.changed();
       }
+    },
+
+    /** The store is gone: tells the progress of its batches. */
+    lose(error: SeoError): void {
+      gone = error;
+      for (const run of runs) run.changed();
     },
 
     /** Ends what is in flight; its effects are looked for by the next engine. */

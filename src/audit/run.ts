@@ -25,6 +25,7 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
   let cancelShow: (() => void) | undefined;
   let cancelProbe = () => {};
   let ended = false;
+  let finished = false;
   let trouble = batch.streak()?.before ? streak() : undefined;
   let told = false;
   /** It is stopped because of its last failures. */
@@ -41,7 +42,7 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
 
   const pausedBy = () => (batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message);
 
-  const progress = () => progressOf(batch, run.lost, pace, (!ended && pausedBy()) || false, ended);
+  const progress = () => progressOf(batch, run.lost, pace, (!ended && pausedBy()) || false, finished);
 
   function show(elsewhere = false, repeated = false): void {
     cancelShow?.();
@@ -118,14 +119,16 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
       else run.changed();
     },
 
-    /** Tells the final progress. */
+    /** Tells the final progress. A batch that has vanished from the queue may not have finished. */
     end({ elsewhere = false, repeated = false }): void {
       run.close();
-      ended = true;
+      const { done, total } = run.progress();
+      finished = batch.dropped() || done === total;
       show(elsewhere, repeated);
     },
 
     close(): void {
+      ended = true;
       cancelShow?.();
       cancelProbe();
     },

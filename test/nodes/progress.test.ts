@@ -72,6 +72,16 @@ describe("The status of an audit", () => {
     is(blue("12,043 of 50,000 · 14 h left"));
   });
 
+  it("forgets a batch that another machine has removed", () => {
+    const { update } = open();
+    update(half);
+    update({ ...half, batch: "b" });
+    update(half, true);
+    is(blue("12,043 of 50,000 · 14 h left"));
+    update({ ...half, batch: "b", done: 50_000, finished: true }, true);
+    is({ fill: "green", shape: "dot", text: "50,000 pages done" });
+  });
+
   it("is blank before the first batch and once the node is closed", () => {
     const { succeeded, update, close } = open();
     succeeded({ reset: false, batch: undefined });

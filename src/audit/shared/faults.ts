@@ -17,7 +17,6 @@ const refused: Record<string, string> = {
   "28P01": wrongPassword,
   "28000": "the user is not allowed to log in",
   "3D000": "the database does not exist",
-  "3F000": "the user must be allowed to create a schema in the database",
   "42501": "the user must be allowed to create a schema in the database",
 };
 
@@ -49,10 +48,14 @@ const failing: [pattern: RegExp, reason: string][] = [
   [/^53300$/, "it has too many connections"],
 ];
 
+/** The server is empty, or older than what it said before. PostgreSQL then lacks a schema, a table or a function. */
+export const isLoss = (cause: unknown): boolean =>
+  cause === lostData || ["3F000", "42P01", "42883"].includes(Object(cause).code);
+
 /** What a driver threw, as an error that names the server, but neither user nor password. */
 export function fromServer(thrown: unknown, url: URL): SeoError {
   if (thrown instanceof SeoError) return thrown;
-  if (thrown === lostData)
+  if (isLoss(thrown))
     return new Trouble("server", "The queue's server has lost data: send the unfinished lists again in a minute.");
   // A transaction of Redis fails with the error of its first command only in here.
   const cause = Object(thrown).previousErrors?.[0] ?? thrown;

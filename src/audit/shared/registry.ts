@@ -25,6 +25,9 @@ const keyOf = (name: string) => hash("sha256", name, "hex").slice(0, 16);
 /** The batches of a node on the server. A batch's ID is also its log's, and no other batch ever has it. */
 export function createRegistry(jobs: Queue, logs: Queue) {
   const backend = jobs.getBackend();
+  /** When the mark was added, which tells the server's data from that of an emptied server. */
+  const dataOf = async () => (await jobs.getJob(MARK))?.timestamp;
+  let data: number | undefined;
   const exists = async (id: string) => (await jobs.getJobState(id)) !== "unknown";
 
   async function move(id: string, priority: number): Promise<boolean> {
@@ -32,8 +35,9 @@ export function createRegistry(jobs: Queue, logs: Queue) {
       await backend.changePriority(id, priority);
       return true;
     } catch (cause) {
-      if (isMissing(cause)) return false;
-      throw cause;
+      if (!isMissing(cause)) throw cause;
+      if ((await dataOf()) !== data) throw lostData;
+      return false;
     }
   }
 
@@ -52,7 +56,7 @@ export function createRegistry(jobs: Queue, logs: Queue) {
       const ids = await jobs.getRanges(["prioritized"], 0, -1, true);
       return ids.filter((id) => name === undefined || id.startsWith(keyOf(name)));
     },
-    /** Both return whether the batch exists. */
+    /** Both return whether the batch exists. Both reject with `lostData` if it is missing because the server was emptied. */
     reopen: (id: string) => move(id, OPEN),
     keep: (id: string) => move(id, KEPT),
 
@@ -79,6 +83,7 @@ export function createRegistry(jobs: Queue, logs: Queue) {
     /** A machine that died while it removed a batch has left segments. A batch is there before its segments. */
     async prepare(): Promise<void> {
       await jobs.add("mark", {}, { jobId: MARK });
+      data = await dataOf();
       const segments = await logs.getRanges(["wait"], 0, -1);
       // PostgreSQL reads the two one after the other: a batch that is reopened meanwhile is in neither.
       const used = new Set(await jobs.getRanges(["wait", "prioritized"], 0, -1));

@@ -2,9 +2,8 @@ import { cancelled, type SeoError } from "../../errors.js";
 import type { Gate } from "../requests.js";
 import type { Hooks, Store } from "../store.js";
 import { Trouble } from "../trouble.js";
-import { fromServer } from "./faults.js";
+import { fromServer, isLoss } from "./faults.js";
 import { openGate } from "./gate.js";
-import { lostData } from "./log.js";
 import { connect, type Lease, type Place } from "./server.js";
 import { openStore } from "./store.js";
 
@@ -50,7 +49,7 @@ export function createShared(
   /** A server that rejects the connection, or has lost data, stops everything before a batch or a page fails by that. */
   function toError(cause: unknown): SeoError {
     const error = fromServer(cause, new URL(place.url));
-    if (cause === lostData || (error !== cause && !(error instanceof Trouble))) lost(error);
+    if (isLoss(cause) || (error !== cause && !(error instanceof Trouble))) lost(error);
     return error;
   }
   const limit = Number(rate) > 0 && Number.isFinite(Number(rate)) ? Number(rate) : undefined;

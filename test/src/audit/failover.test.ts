@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import pg from "pg";
+import type { Progress } from "../../../src/audit/progress.js";
 import type { Requests } from "../../../src/audit/requests.js";
+import { createRegistry } from "../../../src/audit/shared/registry.js";
+import { connect } from "../../../src/audit/shared/server.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import { LEASE } from "../../support/fleet.js";
 import { type Relay, startRelay } from "../../support/relay.js";
@@ -60,6 +63,10 @@ const rejections: Record<string, [engine: Engine, change: Change, back: Change, 
   ],
 };
 
+/** What removes all data of a server. */
+const losses: Record<Engine, string> = { Redis: "FLUSHALL", PostgreSQL: "DROP SCHEMA seo_reports CASCADE" };
+const loss = "The queue's server has lost data: send the unfinished lists again in a minute.";
+
 describe("An audit in a queue whose server changes", () => {
   let closing: (() => unknown)[];
   let server: Server;
@@ -91,7 +98,7 @@ describe("An audit in a queue whose server changes", () => {
     service = createFake({ latency: 50 });
     const url = server.url.replace(`:${server.port}`, `:${relay.port}`);
     const shared = createShared({ url }, { node: "node", service: "service", rate: 60_000 }, LEASE);
-    function connect(): Requests {
+    function connectService(): Requests {
       const requests = service.connect();
       const send: Requests["send"] = (type, input, { permit, ...more } = {}) => {
         if (more.intent) looked++;
@@ -105,7 +112,7 @@ describe("An audit in a queue whose server changes", () => {
       };
       return { ...requests, send };
     }
-    bench = createBench("", service, { connect, open: shared.open, ...options });
+    bench = createBench("", service, { connect: connectService, open: shared.open, ...options });
     closing.push(server.close, relay.stop, bench.audit.close);
   }
 
@@ -213,6 +220,52 @@ describe("An audit in a queue whose server changes", () => {
     assert.ok(requested < MANY);
     assert.equal(losses().length, 1);
   });
+
+  for (const engine of engines)
+    it(`reports that ${engine} has lost its data on every machine, and accepts lists again`, async function () {
+      const clock = createManualClock();
+      await open(engine, () => this.skip(), { clock });
+      const run = await administer(engine);
+      const shared = createShared(server, { node: "node", service: "service" }, LEASE);
+      const other = createBench("", service, { open: shared.open, clock });
+      closing.push(other.audit.close);
+      await begin(MANY);
+      const last = () => bench.progress.at(-1);
+      await until(() => other.results.length > 0);
+      relay.cut();
+      await until(() => bench.errors.length > 0);
+      assert.equal(last()?.paused, bench.errors[0]?.message);
+      await run(losses[engine]);
+      await until(() => other.errors.length > 0);
+      assert.deepEqual([other.errors[0]?.message, other.progress.at(-1)?.paused], [loss, loss]);
+      const passing = setInterval(() => clock.pass(MINUTE), 100);
+      closing.push(() => clearInterval(passing));
+      // The machine that was away finds the data of the other.
+      await until(() => other.add(urls(3)).catch(() => 0));
+      relay.mend();
+      await until(() => bench.errors.length > 1);
+      assert.deepEqual([bench.errors[1]?.message, last()?.paused], [loss, loss]);
+      await until(() => bench.add(urls(3), { batch: "next" }).catch(() => 0));
+      await Promise.all([other.finished(), other.finished("next")]);
+      for (const { progress, errors } of [bench, other]) {
+        assert.equal(progress.filter(({ total, finished }) => finished && total === MANY).length, 0);
+        assert.equal(errors.filter(({ message }) => message === loss).length, 1);
+      }
+    });
+
+  for (const engine of engines)
+    it(`does not say that a batch has finished which is missing on ${engine}`, async function () {
+      const ends: boolean[] = [];
+      const progress = ({ finished }: Progress, elsewhere: boolean) => elsewhere && ends.push(finished);
+      await open(engine, () => this.skip(), { progress });
+      await begin(MANY);
+      const connection = await connect(server);
+      closing.push(connection.close);
+      const registry = createRegistry(connection.queue("node"), connection.queue("node-log"));
+      for (const id of await registry.open()) await registry.remove(id);
+      await until(() => ends.length > 0);
+      assert.deepEqual([ends, bench.errors], [[false], []]);
+    });
 
   for (const engine of engines)
     it(`sends the progress at once when ${engine} cannot be reached, and when it can`, async function () {
