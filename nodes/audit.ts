@@ -3,7 +3,6 @@ import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit } from "../src/audit/audit.js";
 import { folderOf } from "../src/audit/folder.js";
-import { requestsOf } from "../src/audit/requests.js";
 import type { Result } from "../src/audit/work.js";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
@@ -101,10 +100,11 @@ export function registerAudit(RED: NodeAPI): void {
       resolved(config.folder, "folder");
       const queue = chosen<QueueNode>(RED, config.queue, "queue");
       where = queue?.name || queue?.id || folder;
-      const [client, { createAudit }, { openFiles }, { readSettings }] = await Promise.all([
+      const [client, { createAudit }, { openFiles }, { requestsOf }, { readSettings }] = await Promise.all([
         service.client(),
         import("../src/audit/audit.js"),
         import("../src/audit/files.js"),
+        import("../src/audit/requests.js"),
         import("../src/schema.js"),
       ]);
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
