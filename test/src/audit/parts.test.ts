@@ -374,7 +374,7 @@ describe("The parts of an audit", () => {
     await play(["add", "pause", "pause", "add", "pause"], true);
   });
 
-  it("measure time that only rises, and run something once, later, unless it is cancelled", async () => {
+  it("measure time that only rises, and run something once, later, unless it is canceled", async () => {
     const began = clock.now();
     const runs: string[] = [];
     clock.later(20, () => runs.push("first"));
