@@ -36,12 +36,26 @@ export type StatusText = () => string;
 
 export type Config = NodeDef & Record<string, unknown>;
 
+/** The value of `msg.seo.error`: the message ends with the remedy. */
+export function detailsOf(error: SeoError) {
+  const { message, ...rest } = error.toJSON();
+  return { ...rest, message: error.remedy ? `${message} ${error.remedy}` : message };
+}
+
 /**
  * Catch nodes get the same from this as from an Error: its text and its `code`. The debug sidebar shortens errors and texts
  * to 80 characters, but not what Node-RED has encoded as a regular expression.
  */
-export const forNodeRed = ({ code, message }: SeoError) =>
-  ({ code, toString: () => message, __enc__: true, type: "regexp", data: message }) as unknown as Error;
+export function forNodeRed(error: SeoError): Error {
+  const { code, message } = detailsOf(error);
+  return { code, toString: () => message, __enc__: true, type: "regexp", data: message } as unknown as Error;
+}
+
+/** A node has no service. */
+export const noService = new SeoError(
+  "SEO_CONFIG",
+  "No SEO service is selected, or it is disabled. Open the node and select one.",
+);
 
 /**
  * Reports how a message ended, by `how`. Node-RED clones the message for it, which fails if it is nested too deeply:
@@ -146,7 +160,7 @@ export function handleInput(
 
   /** Without a promise if none is needed: each takes time, and most messages need none. */
   function receive(msg: Message, pass: Send, done: Done): void | Promise<void> {
-    if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
+    if (!service?.client) throw noService;
     const read = readInput(msg);
     if (tools && !(read instanceof Promise)) return admit(tools, read, msg, pass, done);
     loading ??= load(service);
@@ -159,7 +173,7 @@ export function handleInput(
         ? cause
         : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
     if (lane.closed && error.details.attempts === 0) return;
-    const seo = { operation: type, error: error.toJSON() };
+    const seo = { operation: type, error: detailsOf(error) };
     report({ _msgid: msg._msgid, seo }, () => {
       status.failed(error.code);
       msg.seo = seo;

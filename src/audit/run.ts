@@ -34,7 +34,8 @@ export function createRun(batch: Batch, { clock, ...out }: Surroundings) {
     const { code, message, ...details } = error ?? { code: "SEO_INPUT", message: "" };
     const where = batch.watch ? " on this machine" : "";
     const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}: ${count} pages in a row failed.`;
-    return new SeoError(code as Code, `${sentence} ${message}`, details);
+    const when = "It continues within 15 minutes of the repair, or at msg.resume.";
+    return new SeoError(code as Code, `${sentence} ${message} ${when}`, details);
   }
 
   function progress(): Progress {

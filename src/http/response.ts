@@ -162,6 +162,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
   const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
   const returned = status === 422 ? "rejected the request (422)" : `returned ${status}`;
   const whose = status === 404 && subject ? ` for ${subject}` : "";
+  const missing = whose !== "" && "json" in parsed;
   const tooLong =
     wait !== undefined && wait > LONGEST_WAIT
       ? ` The required wait of ${wait} s exceeds the limit of ${LONGEST_WAIT} s.`
@@ -171,7 +172,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     fields,
     retryAfter: wait,
     body,
-    stage,
+    stage: missing ? "service" : stage,
     transient: transient.has(status),
     uncertain: status === 408 || (status >= 500 && wait === undefined),
   });
