@@ -41,6 +41,16 @@ function isInFlows(RED: NodeAPI, id: string): boolean {
   return holds(id);
 }
 
+/** Where the flows say that a node keeps its jobs. In a subflow, all instances have the same settings. */
+function placeOf(RED: NodeAPI, id: string): string {
+  let place = "";
+  RED.nodes.eachNode((one) => {
+    const { folder, queue } = one as Config;
+    if (one.id === id) place = JSON.stringify([folder, queue]);
+  });
+  return place;
+}
+
 export function registerAudit(RED: NodeAPI): void {
   RED.nodes.registerType(TYPE, function (this: Node & { _alias?: string }, config: Config) {
     RED.nodes.createNode(this, config);
@@ -49,9 +59,11 @@ export function registerAudit(RED: NodeAPI): void {
     const read = createSources(RED, node, row, config);
     const status = createProgress(RED, node);
     const folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
+    const place = placeOf(RED, node._alias ?? node.id);
     /** Errors that a Catch node got with a message. */
     const answered = new WeakSet<SeoError>();
     let tools: Promise<{ client: Client; audit: Audit }> | undefined;
+    let where = folder;
     let unanswered = 0;
     let closed = false;
 
@@ -89,6 +101,7 @@ export function registerAudit(RED: NodeAPI): void {
       if (!service?.client) throw noService;
       resolved(config.folder, "folder");
       const queue = chosen<QueueNode>(RED, config.queue, "queue");
+      where = queue?.name || queue?.id || folder;
       const [client, { createAudit }, { openFiles }, { readSettings }] = await Promise.all([
         service.client(),
         import("../src/audit/audit.js"),
@@ -175,15 +188,20 @@ export function registerAudit(RED: NodeAPI): void {
       );
     });
 
-    /** Ends everything, and removes the files if the node was removed. A queue is also that of other machines. */
+    /**
+     * Ends everything, and removes the files if the node was removed. A queue is also that of other machines. If the jobs are
+     * kept elsewhere from now on, a warning says what was left behind.
+     */
     async function close(removed: boolean): Promise<void> {
       closed = true;
       const { audit } = (await tools?.catch(() => undefined)) ?? {};
-      await audit?.close();
+      const waiting = (await audit?.close()) ?? 0;
       if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
       status.close();
       // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow.
       const gone = (removed || node._alias !== undefined) && !isInFlows(RED, node.id);
+      if (!gone && waiting > 0 && placeOf(RED, node._alias ?? node.id) !== place)
+        node.warn(RED._("seo-reports.status.pagesLeft", { count: waiting, where }));
       if (!gone || !existsSync(folderOf(folder, node.id))) return;
       const { removeFiles } = await import("../src/audit/files.js");
       const count = await removeFiles(folder, node.id);

@@ -17,7 +17,8 @@ export async function diagnose(client: Client): Promise<Diagnosis> {
     if (!shape) return { ok: false, stage: "answer", values: {} };
     return { ok: true, stage: "done", values: { count: shape.total ?? shape.records.length } };
   } catch (cause) {
-    return explain(cause);
+    const { values, ...found } = explain(cause);
+    return { ...found, values: { url: `${client.base}/api/v1/reports`, ...values } };
   }
 }
 

@@ -24,8 +24,8 @@ function show(kind: Kind, value: unknown): string {
   if (isBlank(kind, value)) return "blank";
   if (Array.isArray(value)) return "an array (put a Split node in front)";
   if (kindOf(kind).secret || typeof value === "object" || typeof value === "function") return `of type ${typeof value}`;
-  const text = String(value);
-  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+  if (typeof value !== "string") return String(value);
+  return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
 }
 
 /**

@@ -208,11 +208,13 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     /** How far each batch is that is not finished. */
     progress: async (): Promise<Progress[]> => runsOf(await opened).map((run) => run.progress()),
 
-    /** Ends everything at once. The next audit continues. */
-    async close(): Promise<void> {
+    /** Ends everything at once. The next audit continues. Returns how many rows wait for it. */
+    async close(): Promise<number> {
       closed = true;
       cancel();
+      const waiting = parts ? runsOf(parts).reduce((sum, run) => sum + run.progress().waiting, 0) : 0;
       await Promise.all([parts && turn, end()]);
+      return waiting;
     },
   };
 }

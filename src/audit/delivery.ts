@@ -38,9 +38,8 @@ export function createDelivery(write: (row: number) => void) {
         wake = resolve;
       });
     },
-    /** Notes what was delivered for sure. The rest is told again. */
+    /** Notes nothing more: what may not have been delivered is told again. */
     close(): void {
-      for (const row of delivered) write(row);
       clearTimeout(timer);
       timer = undefined;
       wake();

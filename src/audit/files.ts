@@ -1,23 +1,15 @@
-import { mkdir, open, readdir, realpath, rm } from "node:fs/promises";
+import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { FINISHED, listName, openBatch, writeBatch } from "./batch.js";
 import { folderOf, moveFolder, removeFolder } from "./folder.js";
-import { readHeader } from "./list.js";
-import { type Lock, lockFolder } from "./lock.js";
+import { readName } from "./list.js";
+import { lockFolder } from "./lock.js";
 import { outcomes } from "./pages.js";
 import type { Batch, Store } from "./store.js";
 import { fromDisk, Trouble } from "./trouble.js";
 
 type Opened = Awaited<ReturnType<typeof openBatch>>;
 
-/** All nodes of this process that use a folder share its lock. */
-interface Shared {
-  users: number;
-  lock: Promise<Lock>;
-  lost: Set<() => void>;
-}
-
-const locks = new Map<string, Shared>();
 /** Folders of nodes that are open. After a deploy the next node waits for the one before. */
 const inUse = new Map<string, Promise<void>>();
 
@@ -31,33 +23,6 @@ const slug = (name: string) =>
     .replace(/[^a-z0-9]+/g, "-")
     .replace(/^-|-$/g, "")
     .slice(0, 40);
-
-async function shareLock(folder: string, lost: () => void): Promise<() => Promise<void>> {
-  const shared = locks.get(folder) ?? {
-    users: 0,
-    lost: new Set(),
-    lock: lockFolder(folder, () => loseLock(folder)),
-  };
-  locks.set(folder, shared);
-  shared.users++;
-  shared.lost.add(lost);
-  const leave = async () => {
-    shared.lost.delete(lost);
-    if (--shared.users > 0) return;
-    locks.delete(folder);
-    await (await shared.lock).release();
-  };
-  await shared.lock.catch((error) => {
-    if (locks.get(folder) === shared) locks.delete(folder);
-    throw error;
-  });
-  return leave;
-}
-
-function loseLock(folder: string): void {
-  const { lost = [] } = locks.get(folder) ?? {};
-  for (const tell of lost) tell();
-}
 
 /** Waits until nobody has a node's folder, and takes it. Returns how to give it back. */
 async function occupy(folder: string): Promise<() => void> {
@@ -75,17 +40,13 @@ async function occupy(folder: string): Promise<() => void> {
 
 /** The name of a batch that is not opened, as far as its list says it. */
 async function nameOf(folder: string): Promise<string> {
-  try {
-    const { batch } = await readHeader(join(folder, listName(1)));
-    return batch;
-  } catch {
-    return BATCH.exec(basename(folder))?.[2] ?? "";
-  }
+  const name = await readName(join(folder, listName(1))).catch(() => undefined);
+  return name ?? BATCH.exec(basename(folder))?.[2] ?? "";
 }
 
 /**
- * Opens the jobs of one node, in its own folder below `folder`. Rejects with a Trouble if another process uses the folder,
- * or the disk cannot be used. `lost` is called if another process takes the folder over.
+ * Opens the jobs of one node, in its own folder below `folder`. Rejects with a Trouble if another process uses it, or the
+ * disk cannot be used. `lost` is called if another process takes it over.
  */
 export async function openFiles(folder: string, node: string, lost: (error: Trouble) => void): Promise<Store> {
   const own = folderOf(folder, node);
@@ -103,12 +64,12 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
     await mkdir(own, { mode: 0o700 }).catch((error) => {
       if (error.code !== "EEXIST") throw error;
     });
-    const message = `Another process has taken over the folder ${folder}.`;
-    unlock = await shareLock(await realpath(folder), () => lost(new Trouble("locked", message)));
+    const message = `Another process has taken over the folder ${own}.`;
+    ({ release: unlock } = await lockFolder(own, () => lost(new Trouble("locked", message))));
     const names = await readdir(own);
     for (const name of names)
       if (/\.(new|removed)$/.test(name)) await rm(join(own, name), { recursive: true, force: true });
-    const folders = names.flatMap((name) => ({ name, number: Number(BATCH.exec(name)?.[1]) }));
+    const folders = names.map((name) => ({ name, number: Number(BATCH.exec(name)?.[1]) }));
     for (const { name, number } of folders.sort((a, b) => a.number - b.number)) {
       if (Number.isNaN(number)) continue;
       last = number;

@@ -16,10 +16,10 @@ const CHUNK = 256 * 1024;
 const NEWLINE = 10;
 
 /**
- * Reads a file's lines, a chunk at a time. What follows the last newline was not written completely, and is no line.
- * Returns where it begins.
+ * Reads a file's lines, a chunk at a time, until `take` returns false. What follows the last newline was not written
+ * completely, and is no line. Returns where it begins.
  */
-export async function readLines(path: string, take: (line: Line) => void): Promise<number> {
+export async function readLines(path: string, take: (line: Line) => unknown): Promise<number> {
   const file = await open(path, "r");
   try {
     let rest = Buffer.alloc(0);
@@ -32,7 +32,8 @@ export async function readLines(path: string, take: (line: Line) => void): Promi
       let start = 0;
       for (let end = data.indexOf(NEWLINE); end >= 0; end = data.indexOf(NEWLINE, start)) {
         number++;
-        take({ path, text: data.toString("utf8", start, end), number, offset: offset + start });
+        const more = take({ path, text: data.toString("utf8", start, end), number, offset: offset + start });
+        if (more === false) return offset + start;
         start = end + 1;
       }
       offset += start;

@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import type { Existing } from "../existing.js";
 import type { Json } from "../json.js";
-import { parseLine, readLines } from "./lines.js";
+import { type Line, parseLine, readLines } from "./lines.js";
 import { keyOf, type Row } from "./rows.js";
 import { damaged } from "./trouble.js";
 
@@ -56,19 +56,21 @@ export async function writeList(path: string, header: Header, rows: Iterable<Row
   }
 }
 
-/** Reads the first line of a list's file. */
-export async function readHeader(path: string): Promise<Header> {
-  const file = await open(path, "r");
-  try {
-    for await (const text of file.readLines()) {
-      const header = JSON.parse(text);
-      if (typeof header.batch === "string") return header;
-      break;
-    }
-  } finally {
-    await file.close();
-  }
-  throw damaged(path, 1, "the line does not say which batch this is");
+function headerIn(line: Line): Header {
+  const json = parseLine(line);
+  if (typeof json.batch !== "string" || typeof json.first !== "number")
+    throw damaged(line.path, line.number, "the line does not say which batch this is");
+  return json as unknown as Header;
+}
+
+/** The name of the batch of a list's file. Throws if its first line is damaged. */
+export async function readName(path: string): Promise<string | undefined> {
+  let name: string | undefined;
+  await readLines(path, (line) => {
+    name = headerIn(line).batch;
+    return false;
+  });
+  return name;
 }
 
 /** Reads a list's file. `take` gets each row. Throws if the file is damaged. */
@@ -81,13 +83,13 @@ export async function readList(
   let end: Json | undefined;
   let size = 0;
   await readLines(path, (line) => {
-    const json = parseLine(line);
     if (end) throw damaged(path, line.number, "the list goes on after its end");
     if (!header) {
-      if (typeof json.batch !== "string" || typeof json.first !== "number")
-        throw damaged(path, line.number, "the line does not say which batch this is");
-      header = json as unknown as Header;
-    } else if ("rows" in json) {
+      header = headerIn(line);
+      return;
+    }
+    const json = parseLine(line);
+    if ("rows" in json) {
       end = json;
       size = line.offset;
     } else {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as late } from "node:timers/promises";
@@ -10,6 +10,7 @@ import { noService } from "../../nodes/handler.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { audit as row } from "../../src/operations.js";
+import { batchesIn } from "../src/audit/fake.js";
 import { type Account, type Fate, startAccount } from "../support/account.js";
 import { type Flow, type Message, node, service, startFlow } from "../support/flow.js";
 import { type FlowNode, helper, nodeRedModule } from "../support/red.js";
@@ -219,7 +220,7 @@ describe("The audit node", () => {
       "an empty text": [{ payload: " \n\n " }, /^The list of pages is empty/],
       "invalid parameters, all at once": [
         { payload: "example.com", how: "again", age: -1 },
-        /^existing must be one of create .*; msg\.how is "again"\. maxAge must be a whole number.*; msg\.age is "-1"\.$/,
+        /^existing must be one of create .*; msg\.how is "again"\. maxAge must be a whole number.*; msg\.age is -1\.$/,
         { existing: "how", existingType: "msg", maxAge: "age", maxAgeType: "msg" },
       ],
       "an invalid name": [
@@ -350,7 +351,7 @@ describe("The audit node", () => {
       const one = await finished("one");
       assert.equal(one.done, results().length - two.done);
       assert.ok(one.dropped > 0);
-      await until(() => readdirSync(join(folder, "audit")).length === 0);
+      await until(() => batchesIn(join(folder, "audit")).length === 0);
       assert.equal(ring(), "green");
     });
 
@@ -476,8 +477,10 @@ describe("The audit node", () => {
 
     it("a folder that another process uses", async () => {
       const lock = new URL("../../src/audit/lock.js", import.meta.url).href;
+      const jobs = join(folder, "audit");
+      mkdirSync(jobs, { recursive: true });
       const code = `import { lockFolder } from ${JSON.stringify(lock)};
-        await lockFolder(${JSON.stringify(folder)}, () => {});
+        await lockFolder(${JSON.stringify(jobs)}, () => {});
         console.log("locked"); setInterval(() => {}, 1000);`;
       const child: ChildProcess = spawn(process.execPath, ["--input-type=module", "-e", code], {
         stdio: ["ignore", "pipe", "inherit"],
@@ -569,6 +572,19 @@ describe("The audit node", () => {
         assert.equal(stored(), before);
       });
 
+    it("that changes the folder, warns where its pages wait, and continues them there", async () => {
+      await start();
+      await flow.deploy(nodes({ folder: join(folder, "other") }));
+      const [warning] = flow.warnings();
+      const [, details = ""] = /^seo-reports\.status\.pagesLeft (.*)$/.exec(String(warning?.msg)) ?? [];
+      const { count, where } = JSON.parse(details);
+      assert.ok(count > 0 && count < 23, `${count} of 25`);
+      assert.equal(where, folder);
+      await flow.deploy(nodes());
+      await isComplete();
+      assert.equal(flow.warnings().length, 1);
+    });
+
     it("that removes a node whose service is missing, counts the pages, too", async () => {
       await start();
       await flow.deploy(nodes({ service: "none" }));
@@ -603,7 +619,7 @@ describe("The audit node", () => {
         ['seo-reports.status.dropped {"count":1}'],
       );
       assert.equal(await Promise.race([open, late(100)]), undefined);
-      assert.deepEqual(kept() ? readdirSync(join(folder, "audit")) : [], []);
+      assert.deepEqual(kept() ? batchesIn(join(folder, "audit")) : [], []);
     });
   });
 
@@ -627,17 +643,9 @@ describe("The audit node", () => {
       flow = await startFlow(subflow(["in-a", "b"]));
       for (const id of ["in-a", "b"]) (helper.getNode(id) as Node).receive({ payload: urls(25) } as never);
       await flow.until(() => results().length > 4);
-      assert.deepEqual(
-        readdirSync(folder)
-          .filter((name) => !name.startsWith("lock"))
-          .sort(),
-        ["b-the-audit", "in-a-the-audit"],
-      );
+      assert.deepEqual(readdirSync(folder).sort(), ["b-the-audit", "in-a-the-audit"]);
       await flow.deploy(subflow(["in-a"]), "full");
-      assert.deepEqual(
-        readdirSync(folder).filter((name) => !name.startsWith("lock")),
-        ["in-a-the-audit"],
-      );
+      assert.deepEqual(readdirSync(folder), ["in-a-the-audit"]);
       assert.match(String(flow.warnings()[0]?.msg), /pagesDropped/);
       const before = results().length;
       await flow.until(() => results().length > before + 3);

@@ -21,7 +21,7 @@ describe("Password and privacy", () => {
   const url = "https://example.com";
   for (const [title, type, payload, actual] of [
     ["a store with a password and no privacy", "store", { url, password: "s" }, "msg.payload.privacy is blank"],
-    ["a store of a public report", "store", { url, password: "s", privacy: 0 }, 'msg.payload.privacy is "0"'],
+    ["a store of a public report", "store", { url, password: "s", privacy: 0 }, "msg.payload.privacy is 0"],
     [
       "an update to private",
       "update",

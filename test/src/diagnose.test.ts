@@ -64,9 +64,18 @@ describe("The connection test", () => {
       await client.close();
       await server.close();
       assert.deepEqual([found.stage, found.ok], [stage, stage === "done"]);
-      if (values) assert.deepEqual(found.values, values);
+      assert.deepEqual(found.values, { ...found.values, ...values });
       assert.doesNotMatch(JSON.stringify(found), /canary-key/);
     });
+
+  it("names the URL that was requested", async () => {
+    const server = await listen((socket) => socket.write(page(404)));
+    const client = createClient({ baseUrl: `${server.url}/seo/`, apiKey: "canary-key", retries: "0" });
+    const { values } = await diagnose(client);
+    await client.close();
+    await server.close();
+    assert.deepEqual(values, { status: 404, url: `${server.url}/seo/api/v1/reports` });
+  });
 
   it("distinguishes a configuration error from an unexpected error, and quotes neither", () => {
     const config = new SeoError("SEO_CONFIG", "No key.");

@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -259,6 +260,9 @@ export function createBench(folder: string, service: FakeService, options: Bench
 
 export const urls = (count: number, from = 1) =>
   Array.from({ length: count }, (_, index) => `https://example.org/page/${from + index}`);
+
+/** The names of the batches in a node's folder. */
+export const batchesIn = (folder: string) => readdirSync(folder).filter((name) => !name.startsWith("lock-"));
 
 export async function createFolder(): Promise<{ folder: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "audit-"));

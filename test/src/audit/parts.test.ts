@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { readAddress } from "../../../src/address.js";
 import { createDelivery } from "../../../src/audit/delivery.js";
-import { readHeader, readList, readRow, writeList } from "../../../src/audit/list.js";
+import { readList, readName, readRow, writeList } from "../../../src/audit/list.js";
 import { createPages, outcomes } from "../../../src/audit/pages.js";
 import { makePlan } from "../../../src/audit/plan.js";
 import { createPace, progressOf } from "../../../src/audit/progress.js";
@@ -82,7 +82,7 @@ describe("The parts of an audit", () => {
           const list = await readList(path, (key, offset, valid) => read.push({ key, offset, valid }));
           const { size, ...rest } = list;
           assert.deepEqual(rest, { ...header, path, end: 3 + given.length });
-          assert.deepEqual(await readHeader(path), header);
+          assert.equal(await readName(path), header.batch);
           assert.equal(read.length, given.length);
           for (const [index, { key, offset, valid }] of read.entries()) {
             const row = await readRow(path, offset, read[index + 1]?.offset ?? size);
@@ -142,7 +142,7 @@ describe("The parts of an audit", () => {
           },
         );
         if (typeof JSON.parse(lines[0]?.startsWith("{") ? lines[0] : "{}").batch !== "string")
-          await assert.rejects(readHeader(other));
+          assert.equal(await readName(other).catch(() => undefined), undefined);
       }
     } finally {
       await remove();
@@ -344,23 +344,23 @@ describe("The parts of an audit", () => {
           assert.equal(noted.length, told.length);
         } else {
           const before = told.length;
-          await sleep(step === "wait" ? 60 : 20);
+          await sleep(step === "wait" ? 200 : 20);
           if (step === "wait") delivered = before;
         }
       }
+      assert.ok(noted.length >= delivered, `${steps}: ${noted.length} of ${delivered} were noted`);
       const settled = delivery.settled();
-      flushes = closes;
       if (closes) delivery.close();
       const atOnce = noted.length;
       await settled;
       if (closes) await sleep(120);
-      assert.ok(atOnce >= (closes ? delivered : 0), `${steps}: ${atOnce} of ${delivered} were noted`);
       assert.deepEqual(noted, Array.from(closes ? noted.keys() : told.keys()), String(steps));
       if (closes) assert.equal(noted.length, atOnce, `${steps}: noted after the end`);
     }
     const steps = fc.array(fc.constantFrom("add", "add", "wait", "pause", "flush"), { maxLength: 8, size: "max" });
     const samples = fc.sample(fc.tuple(steps, fc.boolean()), 100);
     await Promise.all(samples.map((sample) => play(...sample)));
+    await play(["add", "pause", "pause", "add", "pause"], true);
   });
 
   it("plan what a page's newest report requires, and read no more reports than that", async () => {

@@ -129,8 +129,8 @@ async function play(steps: Step[], share: number): Promise<void> {
       die();
       cpSync(join(folder, String(where)), join(folder, String(where + 1)), { recursive: true });
       where++;
-      for (const name of readdirSync(join(folder, String(where))))
-        if (name.startsWith("lock-")) rmSync(join(folder, String(where), name));
+      const jobs = join(folder, String(where), "node");
+      for (const name of readdirSync(jobs)) if (name.startsWith("lock-")) rmSync(join(jobs, name));
       bench = open();
     }
   }
