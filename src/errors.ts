@@ -117,7 +117,7 @@ const remedies: Partial<Record<Code | Stage, string>> = {
   variable: "Set it in the environment of the Node-RED process, then restart Node-RED.",
   name: connection,
   connect: connection,
-  path: "Check the path in the base URL: the part before /api/v1.",
+  path: "Check the base URL: the host, the port, and the path, which is the part before /api/v1.",
 };
 
 /** The one error of this package. It is built anew: without a cause, headers, or a URL with a query. */
