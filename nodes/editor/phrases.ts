@@ -86,6 +86,7 @@ export const phrases = {
     waiting: "waiting __seconds__ s, __queued__ queued",
     paused: "waiting __wait__, __queued__ queued, ~__left__ left",
     summary: "__done__ succeeded, __failed__ failed",
+    failed: "__count__ failed",
     page: "page __page__ of __pages__ · __records__ records",
     pageUnknown: "page __page__ · __records__ records",
     record: "1 record",
