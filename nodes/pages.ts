@@ -1,5 +1,5 @@
 import type { Answer } from "../src/client.js";
-import { cancelled, SeoError } from "../src/errors.js";
+import { cancelled, ended, SeoError } from "../src/errors.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readPages } from "../src/pages.js";
 import type { Outcome } from "../src/submit.js";
@@ -71,8 +71,9 @@ export async function* readAllPages(
     }
   } catch (cause) {
     if (!(cause instanceof SeoError)) throw cause;
-    const came = last > 0 ? ` Records received before that: ${count} (pages: ${last}).` : "";
+    const { code, message } = cause;
+    const sentence = last > 0 ? `${ended(message)} Records received before that: ${count} (pages: ${last}).` : message;
     const details = { ...cause.details, attempts: attempts + (cause.details.attempts ?? 0) };
-    throw new SeoError(cause.code, cause.message + came, details);
+    throw new SeoError(code, sentence, details);
   }
 }

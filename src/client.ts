@@ -116,7 +116,8 @@ export function createClient(options: ClientOptions) {
     const called = performance.now();
     let attempts = 0;
     let busy = 0;
-    let uncertain = false;
+    // Until it is found out, for which no slot is needed: a limit does not end it, but a cancellation can.
+    let uncertain = Boolean(intent && ticket);
     let reconciled: Answer["reconciled"];
     const toAnswer = ({ statusCode, headers, body }: Response): Answer => {
       const duration = performance.now() - called;
@@ -155,13 +156,12 @@ export function createClient(options: ClientOptions) {
     /** Finds out what became of an attempt: the response, or the error with what is certain now. */
     async function findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
       if (!(result instanceof SeoError) || !result.details.uncertain) return result;
-      // Until it is found out; a cancellation can come first.
       uncertain = true;
       lost?.();
       const { lane } = task;
       lane.reconciling++;
       const outcome = await queue
-        .wait(task, () => ticket.lost(result, horizon))
+        .wait(task, () => ticket.lost(result, horizon), uncertain)
         .finally(() => {
           lane.reconciling--;
         });
@@ -176,9 +176,9 @@ export function createClient(options: ClientOptions) {
     task.pending++;
     try {
       const turn = ticket?.turn();
-      if (turn) await queue.wait(task, () => turn);
+      if (turn) await queue.wait(task, () => turn, uncertain);
       const newest = ticket?.newest();
-      if (newest) await queue.hold(task, newest);
+      if (newest) await queue.hold(task, newest, uncertain);
       let ended: Response | SeoError = intent && ticket ? interrupted : await attempt();
       for (; ; ended = await attempt()) {
         const result = ticket ? await findOut(ended, ticket) : ended;

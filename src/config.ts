@@ -70,7 +70,13 @@ export function parseProxy(text: string, source = ""): URL {
   const refuse = (why: string) => invalid(`The proxy URL${source && ` in ${source}`} ${why}.`, "proxy");
   if (!/^https?:\/\//i.test(text)) throw refuse("must begin with http:// or https://");
   if (!URL.canParse(text)) throw refuse("is not valid");
-  return new URL(text);
+  const url = new URL(text);
+  try {
+    decodeURIComponent(`${url.username}:${url.password}`);
+  } catch {
+    throw refuse("has a user name or password with a percent sign that must be written as %25");
+  }
+  return url;
 }
 
 /** Reads a client's options. Throws SEO_CONFIG. */

@@ -155,7 +155,10 @@ export class SeoError extends Error {
   }
 }
 
-export const cancelled = new SeoError("SEO_CANCELLED", "A redeploy canceled the request.");
+export const cancelled = new SeoError("SEO_CANCELLED", "The request was canceled: its node or client was closed.");
+
+/** Ends a text as a sentence, because the service's own may have no period. */
+export const ended = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 type Fault = [code: Code, sentence: string, details: Details];
 

@@ -46,6 +46,12 @@ interface Waiter {
   refuse(error: SeoError): void;
 }
 
+/** Waits for something other than a slot. */
+interface Sleeper extends Omit<Waiter, "start"> {
+  /** No limit of the service ends it. */
+  kept: boolean;
+}
+
 type Fifo<T> = ReturnType<typeof createFifo<T>>;
 
 /** First in, first out, in constant time: an array's `shift` moves everything behind it. */
@@ -94,7 +100,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
   const budget = createBudget(limits);
   /** The lanes in which something waits, in the order of their turns. */
   const lanes: Lane[] = [];
-  const sleepers = new Set<Omit<Waiter, "start">>();
+  const sleepers = new Set<Sleeper>();
   let waiting = 0;
   let held = 0;
   let closed = false;
@@ -149,7 +155,8 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     const matches = (task: Task) => scope === undefined || task === scope || task.lane === scope;
     const refused: [Lane, Pick<Waiter, "refuse">][] = [];
     for (const sleeper of sleepers) {
-      if (matches(sleeper.task) && sleepers.delete(sleeper)) refused.push([sleeper.task.lane, sleeper]);
+      const ends = matches(sleeper.task) && (!sleeper.kept || isOver(sleeper.task));
+      if (ends && sleepers.delete(sleeper)) refused.push([sleeper.task.lane, sleeper]);
     }
     for (const lane of [...lanes]) {
       for (const waiter of lane.continuing.take(({ task }) => matches(task))) refused.push([lane, waiter]);
@@ -217,15 +224,18 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
       lane.changed();
     },
 
-    /** Waits for something other than a slot, and lets others go on. Rejects as `cancel` says, after `stop`. */
-    async wait<Value>(task: Task, work: () => Promise<Value>, stop = () => {}): Promise<Value> {
+    /**
+     * Waits for something other than a slot, and lets others go on. Rejects as `cancel` says, after `stop`; if it is `kept`,
+     * only when its task, its lane or the queue is closed.
+     */
+    async wait<Value>(task: Task, work: () => Promise<Value>, kept = false, stop = () => {}): Promise<Value> {
       if (isOver(task)) throw cancelled;
       return new Promise((resolve, reject) => {
         const refuse = (error: SeoError) => {
           stop();
           reject(error);
         };
-        const sleeper = { task, refuse };
+        const sleeper = { task, refuse, kept };
         sleepers.add(sleeper);
         count(task.lane, 1);
         const over = () => {
@@ -236,9 +246,9 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     },
 
     /** Waits for something that is needed for a slot to be of use: each that does holds back a new message. */
-    async hold(task: Task, work: Promise<void>): Promise<void> {
+    async hold(task: Task, work: Promise<void>, kept: boolean): Promise<void> {
       held++;
-      await this.wait(task, () => work).finally(() => {
+      await this.wait(task, () => work, kept).finally(() => {
         held--;
         // After those that waited have acquired their slots.
         setImmediate(pump);
@@ -254,7 +264,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
         new Promise<void>((resolve) => {
           alarm = setTimeout(resolve, ms);
         });
-      return this.wait(task, rest, () => clearTimeout(alarm));
+      return this.wait(task, rest, false, () => clearTimeout(alarm));
     },
 
     /** Lets nothing start for `ms`, and then one request at a time to begin with. */

@@ -10,7 +10,7 @@ const VARIABLES = {
   "https:": ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"],
 };
 
-/** The proxy of the environment for an origin, as curl finds it. Throws SEO_CONFIG where it is not usable. */
+/** The proxy of the environment for an origin, in the order of undici's EnvHttpProxyAgent. Throws SEO_CONFIG where it is not usable. */
 function environmentProxy(origin: string): URL | undefined {
   const names = VARIABLES[origin.startsWith("https:") ? "https:" : "http:"];
   const name = names.find((one) => process.env[one] !== undefined);

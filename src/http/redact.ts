@@ -1,8 +1,12 @@
+import { toUSVString } from "node:util";
+
 /** Returns a copy of a JSON value in which no text and no property's name holds a secret. */
 export type Redact = <T>(value: T) => T;
 
 /** A shorter secret is redacted only where it stands alone, or every text would be full of holes. */
 const SHORT = 6;
+/** A secret of twice as many characters is redacted in parts of at least so many: the size of a pattern has a limit. */
+const PART = 50;
 
 const codes =
   (characters: RegExp, write: (code: string, decimal: number) => string) =>
@@ -16,28 +20,38 @@ const php = (text: string) => json(text).replaceAll("/", "\\/");
 const unit = (code: string) => `\\u${code.padStart(4, "0")}`;
 const html = (quote: string) => (text: string) =>
   text.replace(/[&<>"']/g, (one) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[one] ?? quote);
+const form = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
 const odd = /[^A-Za-z0-9]/gu;
+
+/** The encodings that are also used twice, in any order. */
+const usual = [encodeURIComponent, form, json, php, html("&#39;")];
 
 /** The ways in which a response can write a secret. Hexadecimal digits can have either case. */
 const encodings: ((text: string) => string)[] = [
   (text) => text,
-  encodeURIComponent,
+  ...usual,
+  ...usual.flatMap((outer) => usual.map((inner) => (text: string) => outer(inner(text)))),
   (text) => codes(/[!'()*]/g, (code) => `%${code}`)(encodeURIComponent(text)),
-  (text) => new URLSearchParams([["", text]]).toString().slice(1),
-  json,
-  php,
   (text) => codes(/[^ -~]/g, unit)(php(text)),
   (text) => codes(/[<>&'"]|[^ -~]/g, unit)(php(text).replaceAll('\\"', '"')),
-  ...["&#39;", "&#x27;", "&apos;"].map(html),
+  ...["&#x27;", "&apos;"].map(html),
   codes(odd, (_, code) => `&#${code};`),
   codes(odd, (code) => `&#x${code};`),
 ];
 
-/** Every form of a secret, encoded once or twice; the longest first, because a shorter one can be its beginning. */
+/** Every form of a secret; the longest first, because a shorter one can be its beginning. */
 const formsOf = (secret: string) =>
-  [...new Set(encodings.flatMap((outer) => encodings.map((inner) => outer(inner(secret)))))].sort(
-    (a, b) => b.length - a.length,
+  [...new Set(encodings.map((encode) => encode(secret)))].sort((a, b) => b.length - a.length);
+
+/** Every encoding encodes each character by itself. One that is not well-formed is sent as U+FFFD. */
+function partsOf(secret: string): string[] {
+  const characters = [...toUSVString(secret)];
+  const { length } = characters;
+  const count = Math.max(1, Math.floor(length / PART));
+  return Array.from({ length: count }, (_, i) =>
+    characters.slice((i * length) / count, ((i + 1) * length) / count).join(""),
   );
+}
 
 /** The longest part of a secret that no encoding changes: searching for it is cheap, and nearly always enough. */
 export function unencoded(secret: string): string {
@@ -70,7 +84,7 @@ function createReplacer(secret: string): (text: string) => string {
 
 /** Makes the function that redacts secrets, in any form that they can have in a response. */
 export function createRedactor(secrets: string[]): Redact {
-  const replacers = secrets.filter(Boolean).map(createReplacer);
+  const replacers = [...new Set(secrets.filter(Boolean).flatMap(partsOf))].map(createReplacer);
   if (replacers.length === 0) return (value) => value;
   const redact = (part: unknown): unknown => {
     if (typeof part === "string") return replacers.reduce((text, replace) => replace(text), part);

@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { parse } from "secure-json-parse";
-import { type Code, SeoError, type Stage } from "../errors.js";
+import { type Code, ended, SeoError, type Stage } from "../errors.js";
 import type { Operation } from "../operations.js";
 import { LONGEST_WAIT } from "../retry.js";
 import type { Redact } from "./redact.js";
@@ -162,17 +162,17 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
   const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
   const returned = status === 422 ? "rejected the request (422)" : `returned ${status}`;
   const whose = status === 404 && subject ? ` for ${subject}` : "";
-  const missing = whose !== "" && "json" in parsed;
-  const tooLong =
+  const quoted = `The service ${returned}${whose}: ${message}`.slice(0, MAX_QUOTED);
+  const sentence =
     wait !== undefined && wait > LONGEST_WAIT
-      ? ` The required wait of ${wait} s exceeds the limit of ${LONGEST_WAIT} s.`
-      : "";
-  return new SeoError(code, `The service ${returned}${whose}: ${message}`.slice(0, MAX_QUOTED) + tooLong, {
+      ? `${ended(quoted)} The required wait of ${wait} s exceeds the limit of ${LONGEST_WAIT} s.`
+      : quoted;
+  return new SeoError(code, sentence, {
     statusCode: status,
     fields,
     retryAfter: wait,
     body,
-    stage: missing ? "service" : stage,
+    stage: whose && "json" in parsed ? "service" : stage,
     transient: transient.has(status),
     uncertain: status === 408 || (status >= 500 && wait === undefined),
   });

@@ -545,6 +545,28 @@ describe("The audit node", () => {
       assert.deepEqual([flow.warnings(), flow.of("caught")], [[], []]);
     });
 
+    it("during a limit that is too long to wait for, requests no page twice", async () => {
+      const account = await startAccount({
+        fate({ form }) {
+          account.create(String(form.get("url")));
+          return "never";
+        },
+      });
+      closing.push(account.close);
+      flow = await startFlow(nodes({}, account.url));
+      await succeed({ payload: urls(3) });
+      await until(() => account.reports.length === 3);
+      Object.assign(account.options, { limited: true, fate: undefined });
+      const before = account.asked.length;
+      const [first, ...others] = nodes({ name: "other" }, account.url);
+      await flow.deploy([{ ...(first as FlowNode), name: "other" }, ...others]);
+      await until(() => account.asked.length > before);
+      await late(100);
+      account.options.limited = false;
+      const { created } = await finished();
+      assert.deepEqual([created, account.count("POST")], [3, 3]);
+    });
+
     it("that disables the node, keeps everything until it is enabled", async () => {
       await start();
       await flow.deploy(nodes({ d: true }));

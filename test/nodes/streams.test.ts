@@ -89,7 +89,7 @@ describe("List streams", () => {
   describe("if a page fails", () => {
     const broken = (nth: number) =>
       (suite.lists.options.reply = ({ query }) => {
-        return Number(query.get("page") ?? 1) < nth ? undefined : { status: 500, body: { message: "Broken." } };
+        return Number(query.get("page") ?? 1) < nth ? undefined : { status: 500, body: { message: "Broken" } };
       });
 
     beforeEach(async () => {
@@ -166,7 +166,7 @@ describe("List streams", () => {
     it("report no number of records if the first page fails", async () => {
       broken(1);
       const { error } = failure(await suite.flow.send("records"));
-      assert.equal(error.message, "The service returned 500: Broken.");
+      assert.equal(error.message, "The service returned 500: Broken");
     });
   });
 

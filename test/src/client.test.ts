@@ -397,6 +397,16 @@ describe("The client", () => {
       assert.deepEqual(body, { message: "*** ***s *** of example.com", errors: {} });
     });
 
+    it("in an error that stays certain, however long the page password is", async () => {
+      behave = (socket) => socket.write(answer(422, JSON.stringify({ message: `${KEY} said so.` })));
+      open();
+      const password = "é".repeat(8192);
+      const { message, uncertain } = await failure(
+        client.call("seo-report-store", { url: "example.com", privacy: 2, password }),
+      );
+      assert.deepEqual([message, uncertain], [returned(422, "*** said so."), false]);
+    });
+
     it("unless it is shorter than eight characters", async () => {
       behave = (socket) => socket.write(answer(200, '"of tests"'));
       open({ apiKey: "tests" });

@@ -3,6 +3,7 @@ import { parseBase, parseKey, parseProxy, readConfig } from "../../src/config.js
 import type { SeoError } from "../../src/errors.js";
 
 const SCHEME = "must begin with http:// or https://";
+const PERCENT = "has a user name or password with a percent sign that must be written as %25";
 const INVALID = "is not a valid URL";
 const USER = "must not contain a user name or password";
 const QUERY = "must not contain a query string or fragment";
@@ -74,6 +75,9 @@ describe("A proxy URL", () => {
     "localhost:3128": SCHEME,
     proxy: SCHEME,
     "http://me:secret@[bad": "is not valid",
+    "http://me:100%@proxy": PERCENT,
+    "http://100%:secret@proxy": PERCENT,
+    "http://me:100%ff@proxy": PERCENT,
   };
   for (const [text, why] of Object.entries(refused))
     it(`is rejected and not quoted: ${text}`, () => {

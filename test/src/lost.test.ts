@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
+import fc from "fast-check";
 import { type Client, createClient, type SendOptions } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
 import { createLane, createTask } from "../../src/queue.js";
@@ -10,6 +11,8 @@ import { stopBackOff } from "../support/time.js";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const PAGE = "https://www.example.com/page";
+/** What an earlier process kept of its request: there was no report yet. */
+const EARLIER: SendOptions = { intent: { watermark: { of: "id", rank: 0, ids: [] } } };
 
 /** How a call ended: the report's ID, or the error. */
 interface End {
@@ -133,7 +136,7 @@ describe("A lost response", () => {
   test("of an earlier process is an uncertain error if others have created reports since", async () => {
     const { account, store } = await open();
     account.create("other.example/1");
-    const end = await store(PAGE, { intent: { watermark: { of: "id", rank: 0, ids: [] } } });
+    const end = await store(PAGE, EARLIER);
     isError("SEO_NETWORK", true, 0)(end);
     assert.equal(end.candidates?.length, 1);
   });
@@ -141,7 +144,7 @@ describe("A lost response", () => {
   test("of a restored request is found if the response had arrived in this process", async () => {
     const { account, store } = await open();
     const first = await store();
-    const end = await store(PAGE, { intent: { watermark: { of: "id", rank: 0, ids: [] } } });
+    const end = await store(PAGE, EARLIER);
     assert.deepEqual([end.id, account.count("POST")], [first.id, 1]);
   });
 
@@ -359,6 +362,91 @@ describe("A lost response", () => {
       await late(4000);
       assert.equal(account.asked.length, before);
     });
+
+  for (const [name, earlier] of Object.entries({ "is still": {}, "of an earlier process is still": EARLIER }))
+    test(`${name} looked for after another request gets a limit that is too long to wait for`, async () => {
+      const { account, store, show } = await open({ fate: () => "carried out, then cut" });
+      if (earlier === EARLIER) account.create(PAGE);
+      const [lost, second] = [store(PAGE, earlier), store()];
+      while (earlier !== EARLIER && account.count("POST") === 0) await late(5);
+      account.options.limited = true;
+      isError("SEO_RATE_LIMITED", false, 1)(await show());
+      account.options.limited = false;
+      isError("SEO_RATE_LIMITED", false, 0)(await second);
+      assert.deepEqual([(await lost).id, account.reports.length], [1, 1]);
+    });
+
+  test("of an earlier process stays uncertain if it is cancelled before it was looked for", async () => {
+    const { account, client, store } = await open({ get: () => late(300).then(() => undefined) });
+    const lane = createLane();
+    const [first, second] = [1, 2].map(() => store(PAGE, { ...EARLIER, task: createTask(lane) }));
+    while (account.asked.length === 0) await late(5);
+    client.cancel(lane);
+    for (const end of [first, second, store(PAGE, { ...EARLIER, task: createTask(lane) })])
+      isError("SEO_CANCELLED", true, 0)((await end) as End);
+  });
+
+  /** What happens to one create request; times are in milliseconds. */
+  const story = fc.record({
+    /** An earlier process sent it, and it is carried out after so long or never. */
+    earlier: fc.option(fc.record({ carriedOut: fc.option(fc.nat(500)) })),
+    fates: fc.array(
+      fc.constantFrom<Fate>(
+        "cut, then carried out",
+        "carried out, then cut",
+        "cut, not carried out",
+        "rejected",
+        "reset",
+        "too many requests",
+        "never",
+      ),
+      { maxLength: 2 },
+    ),
+    /** For how long all requests are rejected; `another` is rejected first. */
+    limit: fc.option(fc.record({ after: fc.nat(2000), length: fc.nat(3000), another: fc.boolean() })),
+    stop: fc.record({ after: fc.integer({ min: 50, max: 5000 }), what: fc.constantFrom("lane", "task", "client") }),
+  });
+
+  type Story = typeof story extends fc.Arbitrary<infer T> ? T : never;
+
+  async function live({ earlier, fates, limit, stop }: Story): Promise<[End, created: number]> {
+    const { account, client, store, show } = await open({
+      late: 300,
+      fate: ({ nth }) => fates[nth - 1] ?? "answered",
+      get: () => late(50).then(() => undefined),
+    });
+    const task = createTask(createLane());
+    const events: Record<string, () => unknown> = {
+      lane: () => client.cancel(task.lane),
+      task: () => client.cancel(task),
+      client: () => client.close(),
+    };
+    const happening = [late(stop.after).then(events[stop.what])];
+    if (typeof earlier?.carriedOut === "number")
+      happening.push(late(earlier.carriedOut).then(() => account.create(PAGE)));
+    if (limit)
+      happening.push(
+        late(limit.after).then(() => {
+          account.options.limited = true;
+          if (limit.another) void show();
+          return late(limit.length).then(() => {
+            account.options.limited = false;
+          });
+        }),
+      );
+    const end = await store(PAGE, { ...(earlier && EARLIER), task });
+    await Promise.all([...happening, late(400)]);
+    return [end, account.reports.length];
+  }
+
+  test("takes effect once, and not after a certain error, whatever happens to it", async () => {
+    const check = async (one: Story) => {
+      const [end, created] = await live(one);
+      const expected = end.code === undefined ? [1] : end.uncertain ? [0, 1] : [0];
+      assert.ok(expected.includes(created), JSON.stringify({ one, end, created }));
+    };
+    await Promise.all(fc.sample(story, 60).map(check));
+  });
 
   test("is uncertain if it is cancelled in flight, and is not sent if it is cancelled before", async () => {
     const { account, client, store } = await open({ fate: () => "never" });

@@ -47,6 +47,8 @@ export interface AccountOptions {
   ahead?: number;
   dateAhead?: number;
   withoutDate?: boolean;
+  /** Each request is rejected, with a wait that is too long. */
+  limited?: boolean;
   /** Where a page redirects. */
   redirect?: (url: string, nth: number) => string;
   /** Delays or replaces a response to a GET. */
@@ -111,6 +113,8 @@ export async function startAccount(options: AccountOptions = {}) {
     asked.push(one);
     const id = path.split("/").at(-1);
     const report = reports.findLast((each) => String(each.id) === id);
+    if (account.options.limited)
+      return send(response.setHeader("retry-after", "3600"), 429, { message: "Too Many Attempts." });
     if (method === "POST") {
       const { redirect = (url: string) => url } = account.options;
       const url = String(form.get("url"));

@@ -109,6 +109,24 @@ describe("An encoded secret", () => {
       assert.equal(redact(text, ["pass"]), text.replace("pass", "***"));
   });
 
+  const distinct = String.fromCodePoint(...Array.from({ length: 8192 }, (_, i) => 0x4e00 + i));
+  for (const unit of ["é", "!", "a&", "<\"'", "😀", distinct])
+    it(`is found quickly if it has 8,192 characters: ${unit.slice(0, 3)}`, () => {
+      const secret = unit.repeat(8192 / unit.length);
+      for (const [name, form] of Object.entries(forms)) {
+        const text = form(secret);
+        const began = performance.now();
+        const left = redact(text, [secret]).replaceAll("***", "");
+        assert.ok(performance.now() - began < 5000, `${name}: ${performance.now() - began} ms`);
+        // It is redacted in parts, and one that repeats itself has no certain beginning.
+        assert.ok(left.length < (unit === distinct ? 1 : text.length / 20), `${name}: ${left}`);
+      }
+    });
+
+  it("is found as it was sent if it is not well-formed", () => {
+    assert.equal(redact("a pass\ufffdword", ["pass\ud800word"]), "a ***");
+  });
+
   it("is not slow to find in a text built to make the search slow", () => {
     for (const [secret, text] of [
       ['\\\\\\\\\\\\"', "\\".repeat(1 << 16)],

@@ -362,11 +362,13 @@ describe("An error response", () => {
   });
 
   it("names the limit if the required wait exceeds it, and not otherwise", async () => {
-    const message = async (after: string) => (await failure(429, { message: "No." }, { "retry-after": after })).message;
-    assert.equal(
-      await message("301"),
-      "The service returned 429: No. The required wait of 301 s exceeds the limit of 300 s.",
-    );
+    const message = async (after: string, words = "No.") =>
+      (await failure(429, { message: words }, { "retry-after": after })).message;
+    for (const words of ["No.", "No"])
+      assert.equal(
+        await message("301", words),
+        "The service returned 429: No. The required wait of 301 s exceeds the limit of 300 s.",
+      );
     assert.equal(await message("300"), "The service returned 429: No.");
   });
 });
