@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
-import { SeoError } from "../src/errors.js";
+import { SeoError, ended as sentenceOf } from "../src/errors.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { type Message as Admitted, createLane, type Task } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
@@ -39,7 +39,7 @@ export type Config = NodeDef & Record<string, unknown>;
 /** The value of `msg.seo.error`: the message ends with the remedy. */
 export function detailsOf(error: SeoError) {
   const { message, ...rest } = error.toJSON();
-  return { ...rest, message: error.remedy ? `${message} ${error.remedy}` : message };
+  return { ...rest, message: error.remedy ? `${sentenceOf(message)} ${error.remedy}` : message };
 }
 
 /**

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
-import { noService } from "../../nodes/handler.js";
+import { detailsOf, noService } from "../../nodes/handler.js";
+import { SeoError } from "../../src/errors.js";
 import { allClosed, deadUrl, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "../support/flow.js";
 import { type ProxyServer, startProxy } from "../support/proxy.js";
@@ -135,6 +136,8 @@ describe("An unusable SEO service node", () => {
   it("says to the Catch node what to do", async () => {
     const { error } = failure(await flow.send(`show-${Object.keys(rows).indexOf("no API key")}`));
     assert.equal(error.message, "The service's API key is missing. Correct the settings of the SEO service node.");
+    const { message } = detailsOf(new SeoError("SEO_UNAUTHORIZED", "The service returned 401: No"));
+    assert.equal(message, "The service returned 401: No. Enter the API key again in the SEO service node.");
   });
 
   it("reports that its proxy is down", async () => {
