@@ -9,7 +9,7 @@ import { SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
 import { chosen, resolved } from "./config.js";
-import { type Config, forNodeRed, reportOn } from "./handler.js";
+import { type Config, detailsOf, forNodeRed, noService, reportOn } from "./handler.js";
 import { createProgress } from "./progress.js";
 import type { QueueNode } from "./queue.js";
 import type { ServiceNode } from "./service.js";
@@ -77,7 +77,7 @@ export function registerAudit(RED: NodeAPI): void {
       // A message that needs the folder at the same time reports the same error.
       setImmediate(() => {
         if (closed || answered.has(error)) return;
-        const seo = { operation: TYPE, ...named, error: error.toJSON() };
+        const seo = { operation: TYPE, ...named, error: detailsOf(error) };
         node.error(forNodeRed(error), { ...(named && { topic: batch }), seo });
       });
     }
@@ -96,7 +96,7 @@ export function registerAudit(RED: NodeAPI): void {
 
     /** Opens the audit, which continues the batches of an earlier process. Its modules are loaded here. */
     async function load() {
-      if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
+      if (!service?.client) throw noService;
       resolved(config.folder, "folder");
       const queue = chosen<QueueNode>(RED, config.queue, "queue");
       where = queue?.name || queue?.id || folder;
@@ -181,7 +181,7 @@ export function registerAudit(RED: NodeAPI): void {
           const error = toError(cause);
           answered.add(error);
           status.failed(error);
-          msg.seo = { operation: TYPE, error: error.toJSON() };
+          msg.seo = { operation: TYPE, error: detailsOf(error) };
           report(msg, () => done(forNodeRed(error)));
         },
       );

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
-import { SeoError } from "../src/errors.js";
+import { SeoError, ended as sentenceOf } from "../src/errors.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { type Message as Admitted, createLane, type Task } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
@@ -39,12 +39,26 @@ export type Work = (job: Job) => Promise<StatusText>;
 
 export type Config = NodeDef & Record<string, unknown>;
 
+/** The value of `msg.seo.error`: the message ends with the remedy. */
+export function detailsOf(error: SeoError) {
+  const { message, ...rest } = error.toJSON();
+  return { ...rest, message: error.remedy ? `${sentenceOf(message)} ${error.remedy}` : message };
+}
+
 /**
  * Catch nodes get the same from this as from an Error: its text and its `code`. The debug sidebar shortens errors and texts
  * to 80 characters, but not what Node-RED has encoded as a regular expression.
  */
-export const forNodeRed = ({ code, message }: SeoError) =>
-  ({ code, toString: () => message, __enc__: true, type: "regexp", data: message }) as unknown as Error;
+export function forNodeRed(error: SeoError): Error {
+  const { code, message } = detailsOf(error);
+  return { code, toString: () => message, __enc__: true, type: "regexp", data: message } as unknown as Error;
+}
+
+/** A node has no service. */
+export const noService = new SeoError(
+  "SEO_CONFIG",
+  "No SEO service is selected, or it is disabled. Open the node and select one.",
+);
 
 /**
  * Reports how a message ended, by `how`. Node-RED clones the message for it, which fails if it is nested too deeply:
@@ -153,7 +167,7 @@ export function handleInput(
 
   /** Without a promise if none is needed: each takes time, and most messages need none. */
   function receive(msg: Message, pass: Send, done: Done): void | Promise<void> {
-    if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
+    if (!service?.client) throw noService;
     const read = readInput(msg);
     if (tools && !(read instanceof Promise)) return admit(tools, read, msg, pass, done);
     loading ??= load(service);
@@ -170,7 +184,7 @@ export function handleInput(
         ? cause
         : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
     if (lane.closed && error.details.attempts === 0) return;
-    const seo = { operation: type, error: error.toJSON() };
+    const seo = { operation: type, error: detailsOf(error) };
     report({ _msgid: msg._msgid, seo }, () => {
       status.failed(error.code);
       msg.seo = seo;

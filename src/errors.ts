@@ -107,6 +107,19 @@ interface Words {
 
 export interface Details extends Facts, Words {}
 
+const connection = "Check the host and port in the base URL, and whether the service is running.";
+
+/** What the user can do about an error: by its code, else by its stage. */
+const remedies: Partial<Record<Code | Stage, string>> = {
+  SEO_UNAUTHORIZED: "Enter the API key again in the SEO service node.",
+  SEO_FORBIDDEN: "Check whether your plan includes the API, and whether the report is yours.",
+  config: "Correct the settings of the SEO service node.",
+  variable: "Set it in the environment of the Node-RED process, then restart Node-RED.",
+  name: connection,
+  connect: connection,
+  path: "Check the base URL: the host, the port, and the path, which is the part before /api/v1.",
+};
+
 /** The one error of this package. It is built anew: without a cause, headers, or a URL with a query. */
 export class SeoError extends Error {
   override readonly name = "SeoError";
@@ -124,11 +137,17 @@ export class SeoError extends Error {
     return this.message;
   }
 
+  /** What the user can do about it; blank if that is unknown, or if the request may have taken effect. */
+  get remedy(): string {
+    const { stage, uncertain } = this.details;
+    return (!uncertain && (remedies[this.code] ?? (stage && remedies[stage]))) || "";
+  }
+
   with(details: Details): SeoError {
     return new SeoError(this.code, this.message, { ...this.details, ...details });
   }
 
-  /** The value of `msg.seo.error`. */
+  /** Its plain data, as in `msg.seo.error`. */
   toJSON() {
     const { statusCode, fields, retryAfter, attempts = 0, uncertain = false, candidates, body } = this.details;
     const { code, message } = this;

@@ -195,6 +195,7 @@ describe("The parts of an audit", () => {
       [[1], "an array"],
       [undefined, "undefined"],
       [{ url: { a: 1 } }, "an object"],
+      [{ url: null, owner: "Kim" }, "url is required; the row's url is blank"],
       [{ name: 1, link: 2 }, "The row has no url; it has .*name, link.*"],
       [{}, "The row has no url"],
       ["ftp://a.example", '"ftp://a.example"'],
