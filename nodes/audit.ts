@@ -9,7 +9,7 @@ import { SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
 import { chosen, resolved } from "./config.js";
-import { type Config, detailsOf, forNodeRed, noService, reportOn } from "./handler.js";
+import { type Config, forNodeRed, noService, reportOn } from "./handler.js";
 import { createProgress } from "./progress.js";
 import type { QueueNode } from "./queue.js";
 import type { ServiceNode } from "./service.js";
@@ -77,7 +77,7 @@ export function registerAudit(RED: NodeAPI): void {
       // A message that needs the folder at the same time reports the same error.
       setImmediate(() => {
         if (closed || answered.has(error)) return;
-        const seo = { operation: TYPE, ...named, error: detailsOf(error) };
+        const seo = { operation: TYPE, ...named, error: error.toJSON() };
         node.error(forNodeRed(error), { ...(named && { topic: batch }), seo });
       });
     }
@@ -181,7 +181,7 @@ export function registerAudit(RED: NodeAPI): void {
           const error = toError(cause);
           answered.add(error);
           status.failed(error);
-          msg.seo = { operation: TYPE, error: detailsOf(error) };
+          msg.seo = { operation: TYPE, error: error.toJSON() };
           report(msg, () => done(forNodeRed(error)));
         },
       );

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
-import { SeoError, ended as sentenceOf } from "../src/errors.js";
+import { SeoError } from "../src/errors.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { type Message as Admitted, createLane, type Task } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
@@ -39,26 +39,15 @@ export type Work = (job: Job) => Promise<StatusText>;
 
 export type Config = NodeDef & Record<string, unknown>;
 
-/** The value of `msg.seo.error`: the message ends with the remedy. */
-export function detailsOf(error: SeoError) {
-  const { message, ...rest } = error.toJSON();
-  return { ...rest, message: error.remedy ? `${sentenceOf(message)} ${error.remedy}` : message };
-}
-
 /**
  * Catch nodes get the same from this as from an Error: its text and its `code`. The debug sidebar shortens errors and texts
  * to 80 characters, but not what Node-RED has encoded as a regular expression.
  */
-export function forNodeRed(error: SeoError): Error {
-  const { code, message } = detailsOf(error);
-  return { code, toString: () => message, __enc__: true, type: "regexp", data: message } as unknown as Error;
-}
+export const forNodeRed = ({ code, message }: SeoError) =>
+  ({ code, toString: () => message, __enc__: true, type: "regexp", data: message }) as unknown as Error;
 
 /** A node has no service. */
-export const noService = new SeoError(
-  "SEO_CONFIG",
-  "No SEO service is selected, or it is disabled. Open the node and select one.",
-);
+export const noService = new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
 
 /**
  * Reports how a message ended, by `how`. Node-RED clones the message for it, which fails if it is nested too deeply:
@@ -75,8 +64,9 @@ export function reportOn(node: Node, rest: Message, how: () => void): void {
 /**
  * Handles a node's input: reads and validates the parameters, waits for admission, does the node's work, and reports
  * how it ended, exactly once: its text as the status of a success, or `done(error)` with `msg.seo.error`.
- * A closed node reports nothing. `loadWork` is called with the first message. `maxActive`: how many messages it works on at a time, if that is limited;
- * `received` and `ended` are called with the ID of each message that was received, and that was reported.
+ * A closed node reports nothing. `loadWork` is called with the first message. `maxActive`: how many messages it works on
+ * at a time, if that is limited; `received` and `ended` are called with the ID of each message that was received, and that
+ * was reported.
  */
 export function handleInput(
   RED: NodeAPI,
@@ -184,7 +174,7 @@ export function handleInput(
         ? cause
         : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
     if (lane.closed && error.details.attempts === 0) return;
-    const seo = { operation: type, error: detailsOf(error) };
+    const seo = { operation: type, error: error.toJSON() };
     report({ _msgid: msg._msgid, seo }, () => {
       status.failed(error.code);
       msg.seo = seo;

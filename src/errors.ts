@@ -1,7 +1,7 @@
 /** Every error code, with its status (condition first, at most 40 characters) and its meaning. */
 export const codes = {
   SEO_CONFIG: {
-    status: "configuration missing or invalid",
+    status: "configuration invalid, open the node",
     help: "The SEO service, the SEO queue or another setting of the node is missing or invalid. Examples: no API key, an environment variable that is not set, a package that is not installed.",
   },
   SEO_INPUT: {
@@ -9,7 +9,7 @@ export const codes = {
     help: "A parameter or the message is invalid, or a folder or context store cannot be used. If attempts is 0, no request was sent.",
   },
   SEO_UNAUTHORIZED: {
-    status: "invalid API key",
+    status: "invalid API key, enter it again",
     help: "The service rejected the API key (401). Copy the key from your account again, or check whether a proxy removes the Authorization header.",
   },
   SEO_FORBIDDEN: {
@@ -33,11 +33,11 @@ export const codes = {
     help: "The service, or a server in front of it, failed (5xx). Creating a report can fail this way if the service could not fetch the page.",
   },
   SEO_NETWORK: {
-    status: "connection failed",
+    status: "connection failed, check the service",
     help: "The service, or the server of an SEO queue, could not be reached, or the connection was lost. Possible causes: DNS, the network, TLS or a proxy.",
   },
   SEO_TIMEOUT: {
-    status: "timed out",
+    status: "timed out, retry later",
     help: "The request timed out. If uncertain is true, check whether it took effect before you resend it.",
   },
   SEO_RESPONSE: {
@@ -107,19 +107,6 @@ interface Words {
 
 export interface Details extends Facts, Words {}
 
-const connection = "Check the host and port in the base URL, and whether the service is running.";
-
-/** What the user can do about an error: by its code, else by its stage. */
-const remedies: Partial<Record<Code | Stage, string>> = {
-  SEO_UNAUTHORIZED: "Enter the API key again in the SEO service node.",
-  SEO_FORBIDDEN: "Check whether your plan includes the API, and whether the report is yours.",
-  config: "Correct the settings of the SEO service node.",
-  variable: "Set it in the environment of the Node-RED process, then restart Node-RED.",
-  name: connection,
-  connect: connection,
-  path: "Check the base URL: the host, the port, and the path, which is the part before /api/v1.",
-};
-
 /** The one error of this package. It is built anew: without a cause, headers, or a URL with a query. */
 export class SeoError extends Error {
   override readonly name = "SeoError";
@@ -137,17 +124,11 @@ export class SeoError extends Error {
     return this.message;
   }
 
-  /** What the user can do about it; blank if that is unknown, or if the request may have taken effect. */
-  get remedy(): string {
-    const { stage, uncertain } = this.details;
-    return (!uncertain && (remedies[this.code] ?? (stage && remedies[stage]))) || "";
-  }
-
   with(details: Details): SeoError {
     return new SeoError(this.code, this.message, { ...this.details, ...details });
   }
 
-  /** Its plain data, as in `msg.seo.error`. */
+  /** The value of `msg.seo.error`. */
   toJSON() {
     const { statusCode, fields, retryAfter, attempts = 0, uncertain = false, candidates, body } = this.details;
     const { code, message } = this;

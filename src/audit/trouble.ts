@@ -13,11 +13,6 @@ export class Trouble extends SeoError {
     super(kind === "server" ? "SEO_NETWORK" : "SEO_INPUT", message, details);
   }
 
-  /** The message says it: the service is not the cause. */
-  override get remedy(): string {
-    return "";
-  }
-
   /** A request that it held back has not failed. */
   override with(): this {
     return this;

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
-import { detailsOf, noService } from "../../nodes/handler.js";
-import { SeoError } from "../../src/errors.js";
+import { noService } from "../../nodes/handler.js";
 import { allClosed, deadUrl, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "../support/flow.js";
 import { type ProxyServer, startProxy } from "../support/proxy.js";
@@ -121,8 +120,7 @@ describe("An unusable SEO service node", () => {
       for (const payload of [1, 2]) {
         const outcome = await flow.send(`show-${i}`, { payload });
         const { error, seo } = failure(outcome);
-        assert.deepEqual([seo.error.code, seo.error.message, seo.error.attempts], ["SEO_CONFIG", error.message, 0]);
-        assert.ok(error.message.startsWith(message), error.message);
+        assert.deepEqual([seo.error.code, error.message, seo.error.attempts], ["SEO_CONFIG", message, 0]);
         assert.deepEqual([outcome.caught?.payload, outcome.ends], [payload, 1]);
       }
       assert.equal(flow.statuses(`show-${i}`).at(-1)?.fill, "red");
@@ -131,13 +129,6 @@ describe("An unusable SEO service node", () => {
   it("fails every message with the reason: none selected", async () => {
     const { error } = failure(await flow.send("alone"));
     assert.deepEqual([error.code, error.message], ["SEO_CONFIG", noService.message]);
-  });
-
-  it("says to the Catch node what to do", async () => {
-    const { error } = failure(await flow.send(`show-${Object.keys(rows).indexOf("no API key")}`));
-    assert.equal(error.message, "The service's API key is missing. Correct the settings of the SEO service node.");
-    const { message } = detailsOf(new SeoError("SEO_UNAUTHORIZED", "The service returned 401: No"));
-    assert.equal(message, "The service returned 401: No. Enter the API key again in the SEO service node.");
   });
 
   it("reports that its proxy is down", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Code, codes, type Details, fromCause, SeoError } from "../../src/errors.js";
+import { type Code, codes, fromCause, SeoError } from "../../src/errors.js";
 
 const ORIGIN = "https://seo.example.com";
 const NOT_HTTP = "the response is not valid HTTP";
@@ -78,19 +78,6 @@ describe("A failed request", () => {
 });
 
 describe("An SeoError", () => {
-  for (const [code, details, remedy] of [
-    ["SEO_UNAUTHORIZED", { stage: "key" }, /^Enter the API key again/],
-    ["SEO_FORBIDDEN", { stage: "key" }, /^Check whether your plan/],
-    ["SEO_CONFIG", { stage: "config" }, /^Correct the settings/],
-    ["SEO_NETWORK", { stage: "name" }, /^Check the host and port/],
-    ["SEO_NETWORK", { stage: "connect", uncertain: false }, /^Check the host and port/],
-    ["SEO_NETWORK", { stage: "connect", uncertain: true }, /^$/],
-    ["SEO_SERVER", { stage: "service" }, /^$/],
-    ["SEO_INPUT", {}, /^$/],
-  ] satisfies [Code, Details, RegExp][])
-    it(`says what to do by its code and stage: ${code} ${JSON.stringify(details)}`, () =>
-      assert.match(new SeoError(code, "No.", details).remedy, remedy));
-
   it("is shown as its message, and keeps its details when more are added", () => {
     const error = new SeoError("SEO_REJECTED", "No.", { statusCode: 422, body: "b" }).with({ attempts: 2 });
     assert.equal(String(error), "No.");
