@@ -108,7 +108,7 @@ export const phrases = {
     pagesLeft: "Pages still waiting in __where__: __count__. To continue them, restore Folder and Queue, and deploy.",
     disk: "not saved, check disk and folder",
     damaged: "batch damaged, repair or reset",
-    locked: "folder in use by another Node-RED",
+    locked: "folder in use by another instance",
     server: "queue's server unavailable, waiting",
     regenerated: "regenerated",
     fresh: "existing report returned",
