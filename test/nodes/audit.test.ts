@@ -408,7 +408,7 @@ describe("The audit node", () => {
         topic: string;
       };
       assert.deepEqual([topic, seo.batch, seo.error.code], ["default", "default", "SEO_UNAUTHORIZED"]);
-      assert.match(seo.error.message, /^The batch "default" is paused: \d pages in a row failed\. /);
+      assert.match(seo.error.message, /^The batch "default" is paused: 5 pages in a row failed\. /);
       await late(100);
       assert.ok(account.count("POST") < 10, `${account.count("POST")} requests`);
       assert.deepEqual([flow.of("caught").length, results().length], [1, 0]);
