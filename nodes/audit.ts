@@ -1,8 +1,7 @@
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit } from "../src/audit/audit.js";
-import { folderOf } from "../src/audit/folder.js";
+import { mayHaveJobs } from "../src/audit/folder.js";
 import { requestsOf } from "../src/audit/requests.js";
 import type { Result } from "../src/audit/work.js";
 import type { Client } from "../src/client.js";
@@ -201,7 +200,7 @@ export function registerAudit(RED: NodeAPI): void {
       const gone = (removed || node._alias !== undefined) && !isInFlows(RED, node.id);
       if (!gone && waiting > 0 && placeOf(RED, node._alias ?? node.id) !== place)
         node.warn(RED._("seo-reports.status.pagesLeft", { count: waiting, where }));
-      if (!gone || !existsSync(folderOf(folder, node.id))) return;
+      if (!gone || !mayHaveJobs(folder, node.id)) return;
       const { removeFiles } = await import("../src/audit/files.js");
       const count = await removeFiles(folder, node.id);
       if (count > 0) node.warn(RED._("seo-reports.status.pagesDropped", { count }));
@@ -214,6 +213,6 @@ export function registerAudit(RED: NodeAPI): void {
     });
 
     // Another machine may have begun a batch in the queue.
-    if (config.queue || existsSync(folderOf(folder, node.id))) open().catch((cause) => fail(toError(cause)));
+    if (config.queue || mayHaveJobs(folder, node.id)) open().catch((cause) => fail(toError(cause)));
   });
 }
