@@ -39,14 +39,19 @@ function isInFlows(RED: NodeAPI, id: string): boolean {
   return holds(id);
 }
 
-/** Where the flows say that a node keeps its jobs. In a subflow, all instances have the same settings. */
+/**
+ * Where the flows say that a node keeps its jobs: its folder, or its queue's prefix and server. In a subflow, all instances have
+ * the same settings.
+ */
 function placeOf(RED: NodeAPI, id: string): string {
-  let place = "";
-  RED.nodes.eachNode((one) => {
-    const { folder, queue } = one as Config;
-    if (one.id === id) place = JSON.stringify([folder, queue]);
-  });
-  return place;
+  const nodes = new Map<string, Config>();
+  RED.nodes.eachNode((one) => nodes.set(one.id, one as Config));
+  const { folder, queue }: Partial<Config> = nodes.get(id) ?? {};
+  if (!queue) return JSON.stringify(folder);
+  const { url = "" } = (RED.nodes.getCredentials(String(queue)) ?? {}) as { url?: string };
+  // A changed user or password is no other place.
+  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: url, pathname: "" };
+  return JSON.stringify([nodes.get(String(queue))?.prefix, host, pathname]);
 }
 
 export function registerAudit(RED: NodeAPI): void {
