@@ -60,7 +60,9 @@ Your flow is saved in .sandbox. Delete that folder to start over. Press Ctrl+C t
     });
   }
   running.process.once("exit", () => {
-    if (!stopping) void sandbox?.close();
+    if (stopping) return;
+    say("Node-RED has ended. To start it again, run npm start.");
+    void sandbox?.close();
   });
 }
 

@@ -2,14 +2,13 @@ import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit } from "../src/audit/audit.js";
 import { mayHaveJobs } from "../src/audit/folder.js";
-import { requestsOf } from "../src/audit/requests.js";
 import type { Result } from "../src/audit/work.js";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
 import { chosen, resolved } from "./config.js";
-import { type Config, forNodeRed, reportOn } from "./handler.js";
+import { type Config, forNodeRed, noService, reportOn } from "./handler.js";
 import { createProgress } from "./progress.js";
 import type { QueueNode } from "./queue.js";
 import type { ServiceNode } from "./service.js";
@@ -101,14 +100,15 @@ export function registerAudit(RED: NodeAPI): void {
 
     /** Opens the audit, which continues the batches of an earlier process. Its modules are loaded here. */
     async function load() {
-      if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
+      if (!service?.client) throw noService;
       resolved(config.folder, "folder");
       const queue = chosen<QueueNode>(RED, config.queue, "queue");
       where = queue?.name || queue?.id || folder;
-      const [client, { createAudit }, { openFiles }, { readSettings }] = await Promise.all([
+      const [client, { createAudit }, { openFiles }, { requestsOf }, { readSettings }] = await Promise.all([
         service.client(),
         import("../src/audit/audit.js"),
         import("../src/audit/files.js"),
+        import("../src/audit/requests.js"),
         import("../src/schema.js"),
       ]);
       const { share } = readSettings(row.options, config, "SEO_CONFIG");

@@ -1,4 +1,4 @@
-import { type Code, SeoError } from "../errors.js";
+import { type Code, SeoError, ended as sentenceOf } from "../errors.js";
 import type { Clock } from "./clock.js";
 import { createPace, type Progress, progressOf } from "./progress.js";
 import type { Batch } from "./store.js";
@@ -35,7 +35,8 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     const { code, message, ...details } = error ?? { code: "SEO_INPUT", message: "" };
     const where = batch.watch ? " on this machine" : "";
     const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}: ${STREAK} pages in a row failed.`;
-    return new SeoError(code as Code, `${sentence} ${message}`, details);
+    const when = "It continues within 15 minutes of the repair, or at msg.resume.";
+    return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
 
   function progress(): Progress {

@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as late } from "node:timers/promises";
 import type { Node } from "node-red";
+import { noService } from "../../nodes/handler.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { audit as row } from "../../src/operations.js";
@@ -282,7 +283,7 @@ describe("The audit node", () => {
     const failed = rows().slice(0, list.length - 1);
     for (const { seo, payload } of failed) {
       assert.deepEqual([seo.outcome, seo.error?.code, payload], ["failed", "SEO_INPUT", null]);
-      assert.match(String(seo.error?.message), /^(The (URL|row)|url must be) .*\.$/);
+      assert.match(String(seo.error?.message), /^(The (URL|row)|url (must|is)) .*\.$/);
       assert.ok(JSON.stringify(seo).length < 5000);
     }
     assert.equal(stored(), 4);
@@ -418,7 +419,10 @@ describe("The audit node", () => {
         topic: string;
       };
       assert.deepEqual([topic, seo.batch, seo.error.code], ["default", "default", "SEO_UNAUTHORIZED"]);
-      assert.match(seo.error.message, /^The batch "default" is paused: 5 pages in a row failed\. /);
+      assert.match(
+        seo.error.message,
+        /^The batch "default" is paused: 5 pages in a row failed\. .* It continues within 15 minutes of the repair, or at msg\.resume\.$/,
+      );
       await late(100);
       assert.ok(account.count("POST") < 10, `${account.count("POST")} requests`);
       assert.deepEqual([flow.of("caught").length, results().length], [1, 0]);
@@ -550,7 +554,7 @@ describe("The audit node", () => {
     it("a missing service", async () => {
       await run({ service: "none" });
       const { code, message } = await fail({ payload: "example.com" });
-      assert.deepEqual([code, message], ["SEO_CONFIG", "No SEO service is selected, or it is disabled."]);
+      assert.deepEqual([code, message], ["SEO_CONFIG", noService.message]);
     });
   });
 

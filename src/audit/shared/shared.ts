@@ -2,9 +2,8 @@ import { cancelled, type SeoError } from "../../errors.js";
 import type { Gate } from "../requests.js";
 import type { Hooks, Store } from "../store.js";
 import { Trouble } from "../trouble.js";
-import { fromServer } from "./faults.js";
+import { fromServer, lostData } from "./faults.js";
 import { openGate } from "./gate.js";
-import { lostData } from "./log.js";
 import { connect, type Lease, type Place } from "./server.js";
 import { openStore } from "./store.js";
 
