@@ -1,8 +1,7 @@
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit } from "../src/audit/audit.js";
-import { folderOf } from "../src/audit/folder.js";
+import { mayHaveJobs } from "../src/audit/folder.js";
 import type { Result } from "../src/audit/work.js";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
@@ -39,14 +38,19 @@ function isInFlows(RED: NodeAPI, id: string): boolean {
   return holds(id);
 }
 
-/** Where the flows say that a node keeps its jobs. In a subflow, all instances have the same settings. */
+/**
+ * Where the flows say that a node keeps its jobs: its folder, or its queue's prefix and server. In a subflow, all instances have
+ * the same settings.
+ */
 function placeOf(RED: NodeAPI, id: string): string {
-  let place = "";
-  RED.nodes.eachNode((one) => {
-    const { folder, queue } = one as Config;
-    if (one.id === id) place = JSON.stringify([folder, queue]);
-  });
-  return place;
+  const nodes = new Map<string, Config>();
+  RED.nodes.eachNode((one) => nodes.set(one.id, one as Config));
+  const { folder, queue }: Partial<Config> = nodes.get(id) ?? {};
+  if (!queue) return JSON.stringify(folder);
+  const { url = "" } = (RED.nodes.getCredentials(String(queue)) ?? {}) as { url?: string };
+  // A changed user or password is no other place.
+  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: url, pathname: "" };
+  return JSON.stringify([nodes.get(String(queue))?.prefix, host, pathname]);
 }
 
 export function registerAudit(RED: NodeAPI): void {
@@ -201,7 +205,7 @@ export function registerAudit(RED: NodeAPI): void {
       const gone = (removed || node._alias !== undefined) && !isInFlows(RED, node.id);
       if (!gone && waiting > 0 && placeOf(RED, node._alias ?? node.id) !== place)
         node.warn(RED._("seo-reports.status.pagesLeft", { count: waiting, where }));
-      if (!gone || !existsSync(folderOf(folder, node.id))) return;
+      if (!gone || !mayHaveJobs(folder, node.id)) return;
       const { removeFiles } = await import("../src/audit/files.js");
       const count = await removeFiles(folder, node.id);
       if (count > 0) node.warn(RED._("seo-reports.status.pagesDropped", { count }));
@@ -214,6 +218,6 @@ export function registerAudit(RED: NodeAPI): void {
     });
 
     // Another machine may have begun a batch in the queue.
-    if (config.queue || existsSync(folderOf(folder, node.id))) open().catch((cause) => fail(toError(cause)));
+    if (config.queue || mayHaveJobs(folder, node.id)) open().catch((cause) => fail(toError(cause)));
   });
 }

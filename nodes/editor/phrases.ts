@@ -105,7 +105,8 @@ export const phrases = {
     auditPaused: "paused at __done__ of __total__",
     audited: "__done__ done",
     pagesDropped: "Pages dropped with the node: __count__",
-    pagesLeft: "Pages still waiting in __where__: __count__. To continue them, restore Folder and Queue, and deploy.",
+    pagesLeft:
+      "Pages still waiting in __where__: __count__. To continue them, restore Folder, Queue, and the queue's URL and Prefix, and deploy.",
     disk: "not saved, check disk and folder",
     damaged: "batch damaged, repair or reset",
     locked: "folder in use by another instance",
