@@ -32,7 +32,7 @@ const states: Record<string, Record<string, unknown>> = {
 const busy = await startSandbox({ rateLimit: 1 });
 const workspace = [
   { id: "flow", type: "tab", label: "Statuses" },
-  { id: SERVICE, type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}" },
+  { id: SERVICE, type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}", reconcile: "300" },
   { id: BUSY, type: "seo-service", name: "", baseUrl: busy.url },
   { id: QUEUE, type: "seo-queue", name: "", prefix: "seo-reports", tls: "" },
   ...Object.entries(states).flatMap(([type, more], row) => {
@@ -77,7 +77,7 @@ const gallery = () => {
   );
   return `# Edit dialogs
 
-Every edit dialog, with its folded settings open, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
+Every edit dialog, with _Advanced_ open, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
 
 ${sections.join("\n")}`;
 };
@@ -114,6 +114,10 @@ try {
     console.log(name);
   };
 
+  /** Shows the advanced settings, which the dialog may have opened by itself. */
+  const unfold = () =>
+    page.locator(".seo-form details").evaluateAll((all) => all.map((one) => one.setAttribute("open", "")));
+
   const nodes = page.locator(".red-ui-flow-node-group");
   await page
     .locator(".red-ui-flow-node-status-label")
@@ -139,18 +143,17 @@ try {
   await page.locator(".seo-test").click();
   await page.locator("output.seo-good").waitFor();
   await dialog("seo-service");
-  await page.locator(".seo-form summary").click();
+  await unfold();
   await dialog("seo-service-advanced");
   await page.evaluate(() => driver.close("cancel"));
   await page.evaluate((queue) => RED.editor.editConfig("", "seo-queue", queue), QUEUE);
   await page.locator("#node-config-input-url").fill("redis://localhost:6379");
-  await page.locator(".seo-form summary").click();
+  await unfold();
   await dialog("seo-queue");
   await page.evaluate(() => driver.close("cancel"));
   for (const type of Object.keys(table)) {
     await page.evaluate((id) => driver.open(id), type);
-    const more = page.locator(".seo-form summary");
-    if (await more.count()) await more.click();
+    await unfold();
     await dialog(type);
     await page.evaluate(() => driver.close("cancel"));
   }

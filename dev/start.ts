@@ -34,7 +34,7 @@ async function start(): Promise<void> {
     {
       port: 1880,
       env: { SEO_QUEUE_URL, ...(sandbox && { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey }) },
-      print: (line) => /\[error\]/.test(line) && say(line),
+      print: (line) => /\[error\]|Waiting for the debugger/.test(line) && say(line),
       spawned: lock.share,
     },
     say,
@@ -60,7 +60,9 @@ Your flow is saved in .sandbox. Delete that folder to start over. Press Ctrl+C t
     });
   }
   running.process.once("exit", () => {
-    if (!stopping) void sandbox?.close();
+    if (stopping) return;
+    say("Node-RED has ended. To start it again, run npm start.");
+    void sandbox?.close();
   });
 }
 

@@ -1,16 +1,14 @@
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit } from "../src/audit/audit.js";
-import { folderOf } from "../src/audit/folder.js";
-import { requestsOf } from "../src/audit/requests.js";
+import { mayHaveJobs } from "../src/audit/folder.js";
 import type { Result } from "../src/audit/work.js";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
 import { chosen, resolved } from "./config.js";
-import { type Config, forNodeRed, reportOn } from "./handler.js";
+import { type Config, forNodeRed, noService, reportOn } from "./handler.js";
 import { createProgress } from "./progress.js";
 import type { QueueNode } from "./queue.js";
 import type { ServiceNode } from "./service.js";
@@ -40,14 +38,19 @@ function isInFlows(RED: NodeAPI, id: string): boolean {
   return holds(id);
 }
 
-/** Where the flows say that a node keeps its jobs. In a subflow, all instances have the same settings. */
+/**
+ * Where the flows say that a node keeps its jobs: its folder, or its queue's prefix and server. In a subflow, all instances have
+ * the same settings.
+ */
 function placeOf(RED: NodeAPI, id: string): string {
-  let place = "";
-  RED.nodes.eachNode((one) => {
-    const { folder, queue } = one as Config;
-    if (one.id === id) place = JSON.stringify([folder, queue]);
-  });
-  return place;
+  const nodes = new Map<string, Config>();
+  RED.nodes.eachNode((one) => nodes.set(one.id, one as Config));
+  const { folder, queue }: Partial<Config> = nodes.get(id) ?? {};
+  if (!queue) return JSON.stringify(folder);
+  const { url = "" } = (RED.nodes.getCredentials(String(queue)) ?? {}) as { url?: string };
+  // A changed user or password is no other place.
+  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: url, pathname: "" };
+  return JSON.stringify([nodes.get(String(queue))?.prefix, host, pathname]);
 }
 
 export function registerAudit(RED: NodeAPI): void {
@@ -97,14 +100,15 @@ export function registerAudit(RED: NodeAPI): void {
 
     /** Opens the audit, which continues the batches of an earlier process. Its modules are loaded here. */
     async function load() {
-      if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
+      if (!service?.client) throw noService;
       resolved(config.folder, "folder");
       const queue = chosen<QueueNode>(RED, config.queue, "queue");
       where = queue?.name || queue?.id || folder;
-      const [client, { createAudit }, { openFiles }, { readSettings }] = await Promise.all([
+      const [client, { createAudit }, { openFiles }, { requestsOf }, { readSettings }] = await Promise.all([
         service.client(),
         import("../src/audit/audit.js"),
         import("../src/audit/files.js"),
+        import("../src/audit/requests.js"),
         import("../src/schema.js"),
       ]);
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
@@ -201,7 +205,7 @@ export function registerAudit(RED: NodeAPI): void {
       const gone = (removed || node._alias !== undefined) && !isInFlows(RED, node.id);
       if (!gone && waiting > 0 && placeOf(RED, node._alias ?? node.id) !== place)
         node.warn(RED._("seo-reports.status.pagesLeft", { count: waiting, where }));
-      if (!gone || !existsSync(folderOf(folder, node.id))) return;
+      if (!gone || !mayHaveJobs(folder, node.id)) return;
       const { removeFiles } = await import("../src/audit/files.js");
       const count = await removeFiles(folder, node.id);
       if (count > 0) node.warn(RED._("seo-reports.status.pagesDropped", { count }));
@@ -214,6 +218,6 @@ export function registerAudit(RED: NodeAPI): void {
     });
 
     // Another machine may have begun a batch in the queue.
-    if (config.queue || existsSync(folderOf(folder, node.id))) open().catch((cause) => fail(toError(cause)));
+    if (config.queue || mayHaveJobs(folder, node.id)) open().catch((cause) => fail(toError(cause)));
   });
 }

@@ -34,6 +34,9 @@ type Done = (error?: Error) => void;
 /** The status of a success. It is made when it is shown, which of many messages is only the last. */
 export type StatusText = () => string;
 
+/** What a node does with a message. */
+export type Work = (job: Job) => Promise<StatusText>;
+
 export type Config = NodeDef & Record<string, unknown>;
 
 /**
@@ -42,6 +45,9 @@ export type Config = NodeDef & Record<string, unknown>;
  */
 export const forNodeRed = ({ code, message }: SeoError) =>
   ({ code, toString: () => message, __enc__: true, type: "regexp", data: message }) as unknown as Error;
+
+/** A node has no service. */
+export const noService = new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
 
 /**
  * Reports how a message ended, by `how`. Node-RED clones the message for it, which fails if it is nested too deeply:
@@ -56,10 +62,11 @@ export function reportOn(node: Node, rest: Message, how: () => void): void {
 }
 
 /**
- * Handles a node's input: reads and validates the parameters, waits for admission, does the node's `work`, and reports
- * how it ended, exactly once: `work`'s text as the status of a success, or `done(error)` with `msg.seo.error`.
- * A closed node reports nothing. `maxActive`: how many messages it works on at a time, if that is limited;
- * `received` and `ended` are called with the ID of each message that was received, and that was reported.
+ * Handles a node's input: reads and validates the parameters, waits for admission, does the node's work, and reports
+ * how it ended, exactly once: its text as the status of a success, or `done(error)` with `msg.seo.error`.
+ * A closed node reports nothing. `loadWork` is called with the first message. `maxActive`: how many messages it works on
+ * at a time, if that is limited; `received` and `ended` are called with the ID of each message that was received, and that
+ * was reported.
  */
 export function handleInput(
   RED: NodeAPI,
@@ -67,7 +74,7 @@ export function handleInput(
   type: string,
   row: NodeType,
   config: Config,
-  work: (job: Job) => Promise<StatusText>,
+  loadWork: () => Promise<Work>,
   { maxActive, received, ended }: { maxActive?: number; received?(id: unknown): void; ended?(id: unknown): void } = {},
 ): void {
   const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
@@ -77,6 +84,7 @@ export function handleInput(
   const { method = "GET" } = row as Partial<Operation>;
   let loading: Promise<Tools> | undefined;
   let tools: Tools | undefined;
+  let work: Work;
   /** Messages whose values take time to read are admitted in the order in which they were received. */
   let earlier = Promise.resolve();
   let unanswered = 0;
@@ -86,6 +94,7 @@ export function handleInput(
     const client = await from.client();
     status.follow(lane, client);
     const { readSettings } = await import("../src/schema.js");
+    work = await loadWork();
     tools = { client, settings: readSettings(row.options, config) };
     return tools;
   }
@@ -148,7 +157,7 @@ export function handleInput(
 
   /** Without a promise if none is needed: each takes time, and most messages need none. */
   function receive(msg: Message, pass: Send, done: Done): void | Promise<void> {
-    if (!service?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
+    if (!service?.client) throw noService;
     const read = readInput(msg);
     if (tools && !(read instanceof Promise)) return admit(tools, read, msg, pass, done);
     loading ??= load(service);

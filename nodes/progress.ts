@@ -57,7 +57,9 @@ export function createProgress(RED: NodeAPI, node: Node) {
     const text = Number.isFinite(left)
       ? RED._("seo-reports.status.audit", { ...figures, left: span(left) })
       : RED._("seo-reports.status.auditing", figures);
-    return { fill: "blue", shape: "dot", text };
+    const failed = sum(all, (one) => one.failed + one.uncertain);
+    const failures = failed > 0 ? ` · ${RED._("seo-reports.status.failed", { count: figure(failed) })}` : "";
+    return { fill: "blue", shape: "dot", text: text + failures };
   }
 
   const show = () => node.status(current());

@@ -41,3 +41,5 @@ export function openState<T>(RED: NodeAPI, node: Node, store: string | undefined
     write: (value: T) => use((done) => node.context().set(KEY, value, store, done)),
   };
 }
+
+export type State = ReturnType<typeof openState>;

@@ -1,7 +1,7 @@
 /** Every error code, with its status (condition first, at most 40 characters) and its meaning. */
 export const codes = {
   SEO_CONFIG: {
-    status: "configuration missing or invalid",
+    status: "configuration invalid, open the node",
     help: "The SEO service, the SEO queue or another setting of the node is missing or invalid. Examples: no API key, an environment variable that is not set, a package that is not installed.",
   },
   SEO_INPUT: {
@@ -9,7 +9,7 @@ export const codes = {
     help: "A parameter or the message is invalid, or a folder or context store cannot be used. If attempts is 0, no request was sent.",
   },
   SEO_UNAUTHORIZED: {
-    status: "invalid API key",
+    status: "invalid API key, enter it again",
     help: "The service rejected the API key (401). Copy the key from your account again, or check whether a proxy removes the Authorization header.",
   },
   SEO_FORBIDDEN: {
@@ -33,11 +33,11 @@ export const codes = {
     help: "The service, or a server in front of it, failed (5xx). Creating a report can fail this way if the service could not fetch the page.",
   },
   SEO_NETWORK: {
-    status: "connection failed",
+    status: "connection failed, check the service",
     help: "The service, or the server of an SEO queue, could not be reached, or the connection was lost. Possible causes: DNS, the network, TLS or a proxy.",
   },
   SEO_TIMEOUT: {
-    status: "timed out",
+    status: "timed out, retry later",
     help: "The request timed out. If uncertain is true, check whether it took effect before you resend it.",
   },
   SEO_RESPONSE: {

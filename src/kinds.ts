@@ -20,8 +20,8 @@ interface Accepted {
   clean(text: string, limits: Limits): string;
   /** Why a clean text is invalid. */
   fault(text: string, limits: Limits): Fault | undefined;
-  /** What is allowed, as the end of the sentence "… must be". */
-  expected(limits: Limits): string;
+  /** What is allowed, as the end of the sentence "… must be": of a text, the part of the rule that it breaks. */
+  expected(limits: Limits, fault?: Fault): string;
 }
 
 const LONGEST = 8192;
@@ -34,6 +34,10 @@ const trim = (text: string) => text.trim();
 /** Control characters are never part of a parameter, and lone surrogates cannot be encoded. */
 const unsendable = (text: string, longest: number) =>
   text.length > longest ? "long" : /[\p{Cc}\p{Cs}]/u.test(text) ? "control" : undefined;
+
+/** The rule that `unsendable` applies, as the end of a sentence. */
+const sendable = (longest: number, fault?: Fault) =>
+  fault === "long" ? ` of at most ${longest} characters` : fault === "control" ? " without control characters" : "";
 
 /** Finds a value by its name or its English label, in upper or lower case. */
 function choose(text: string, { values = {} }: Limits): string {
@@ -62,7 +66,7 @@ const kinds = {
     longest: LONGEST,
     clean: trim,
     fault: (text) => unsendable(text, LONGEST),
-    expected: () => `text or a number of at most ${LONGEST} characters, without control characters`,
+    expected: (_, fault) => `text or a number${sendable(LONGEST, fault)}`,
   },
   // A number is the time of an Inject node, and never a page.
   url: {
@@ -70,8 +74,7 @@ const kinds = {
     longest: LONGEST,
     clean: trim,
     fault: (text) => unsendable(text, LONGEST),
-    expected: () =>
-      `text such as https://example.com/pricing, of at most ${LONGEST} characters, without control characters`,
+    expected: (_, fault) => `text${sendable(LONGEST, fault) || " such as https://example.com/pricing"}`,
   },
   secret: {
     types: scalar,
@@ -79,15 +82,17 @@ const kinds = {
     longest: LONGEST,
     clean: (text) => text,
     fault: (text) => unsendable(text, LONGEST),
-    expected: () => `text of at most ${LONGEST} characters, without control characters`,
+    expected: (_, fault) => `text${sendable(LONGEST, fault)}`,
   },
   segment: {
     types: scalar,
     longest: LONGEST_SEGMENT,
     clean: trim,
     fault: (text) => unsendable(text, LONGEST_SEGMENT) ?? (/[/\\]|^\.\.?$/.test(text) ? "segment" : undefined),
-    expected: () =>
-      `text or a number of at most ${LONGEST_SEGMENT} characters, without slashes or control characters, and not "." or ".."`,
+    expected: (_, fault) =>
+      fault === "segment"
+        ? 'text or a number without slashes, and not "." or ".."'
+        : `text or a number${sendable(LONGEST_SEGMENT, fault)}`,
   },
   choice: {
     types: scalar,

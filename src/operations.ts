@@ -264,8 +264,10 @@ const method: Field = {
   help: "HTTP method of the request. The service treats both the same.",
 };
 
-/** Makes the compiler check the parameter names that a row mentions, and know which one is required. */
-const define = <P extends string, M extends P = never>(row: Operation<P> & { main?: M }) => row;
+/** Makes the compiler check the parameter names that a row mentions, and know which one is required, and what is a list. */
+const define = <P extends string, M extends P = never, L extends string = never>(
+  row: Operation<P> & { main?: M; list?: L },
+) => row;
 
 /**
  * Every operation of the service, by node type. Everything else is generated from this table,

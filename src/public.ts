@@ -13,10 +13,11 @@ export { SeoError };
 /** An operation of the service, by its node type. */
 export type Operation = keyof typeof operations;
 
-/** An operation that returns a list. */
-export type List = Extract<Operation, `${string}-list`>;
-
 type Row<O extends Operation> = (typeof operations)[O];
+
+/** An operation that returns a list. */
+export type List = { [O in Operation]: [NonNullable<Row<O>["list"]>] extends [never] ? never : O }[Operation];
+
 type Value = string | number | boolean;
 
 /** The parameters of an operation, by the names in the reference. Blank values are not sent. */

@@ -8,7 +8,8 @@ const scalars = { string: z.string, number: z.number, boolean: z.boolean };
 /** The schema of one field. Its output is the text that is sent. */
 function schemaOf(name: string, field: Field) {
   const kind = kindOf(field.kind);
-  const error = `${name} must be ${kind.expected(field)}`;
+  const sentence = (fault?: ReturnType<typeof kind.fault>) => `${name} must be ${kind.expected(field, fault)}`;
+  const error = sentence();
   return z
     .union(
       // A union of one type has the error of that type.
@@ -16,7 +17,9 @@ function schemaOf(name: string, field: Field) {
       { error },
     )
     .transform((value) => kind.clean(String(value), field))
-    .refine((text) => kind.fault(text, field) === undefined, { error });
+    .refine((text) => kind.fault(text, field) === undefined, {
+      error: ({ input }) => sentence(kind.fault(String(input), field)),
+    });
 }
 
 /** The actual value for an error message: shortened, and without the text of a secret. */

@@ -109,7 +109,7 @@ export function gains(runs: Run[]): string {
   const times = (run: Run, name: "rate" | "cpu") => find(run, OURS, 32)[name] / find(run, CORE, 32)[name];
   return [
     `- **Throughput**, 32 requests in flight, compared with \`http request\` with keep-alive: ${each((run) => `${figure(times(run, "rate"))} times`)}.`,
-    `- **Processor time** per request: less than that of \`http request\` by a factor of ${each((run) => figure(1 / times(run, "cpu")))}.`,
+    `- **Processor time** per request: \`http request\` needs ${each((run) => figure(1 / times(run, "cpu")))} times as much.`,
     `- **Long lists**: 1,000 pages of 20 ms take ${each((run) => `${figure(readingOf(run, "all") / 1000)} s`)}.`,
     `- **Memory**: each waiting message needs ${each((run) => `${Math.round(run.queued)} bytes`)} besides the message itself.`,
   ].join("\n");
@@ -131,6 +131,6 @@ alone, "${PASS}", are part of all figures but the last two.`,
       [`1,000 pages of 20 ms, ${CONCURRENCY} in flight`, "s", "records", "peak heap MiB"],
       run.pages.map(({ name, ms, records, heap }) => [name, ms / 1000, records.toLocaleString("en-US"), heap / MIB]),
     ),
-    `Heap per message with ${QUEUED} waiting, besides the message itself: ${Math.round(run.queued)} bytes.`,
+    `Heap per message with ${QUEUED.toLocaleString("en-US")} waiting, besides the message itself: ${Math.round(run.queued)} bytes.`,
     table(["target", "measured", "allowed", ""], targets(run).map(verdict)),
   ].join("\n\n");

@@ -21,7 +21,7 @@ export const stages = {
     redirect:
       "The service redirected the request to __target__ (__status__). Use the redirect target as the base URL. If it is a login page, check the API key.",
     key: "The service rejected the API key (__status__). Check the API key, and whether your plan includes the API.",
-    path: "There is no API at __url__ (__status__). Check the path in the base URL: the part before /api/v1.",
+    path: "There is no API at __url__ (__status__). Check the base URL: the host, the port, and the path, which is the part before /api/v1.",
     answer: "The response is not a list of reports. Check the base URL: the server there is not the SEO service.",
     service:
       "The service returned an error (__status__). Try again later. The base URL and the API key are not the cause.",
@@ -86,6 +86,7 @@ export const phrases = {
     waiting: "waiting __seconds__ s, __queued__ queued",
     paused: "waiting __wait__, __queued__ queued, ~__left__ left",
     summary: "__done__ succeeded, __failed__ failed",
+    failed: "__count__ failed",
     page: "page __page__ of __pages__ · __records__ records",
     pageUnknown: "page __page__ · __records__ records",
     record: "1 record",
@@ -104,10 +105,11 @@ export const phrases = {
     auditPaused: "paused at __done__ of __total__",
     audited: "__done__ done",
     pagesDropped: "Pages dropped with the node: __count__",
-    pagesLeft: "Pages still waiting in __where__: __count__. To continue them, restore Folder and Queue, and deploy.",
+    pagesLeft:
+      "Pages still waiting in __where__: __count__. To continue them, restore Folder, Queue, and the queue's URL and Prefix, and deploy.",
     disk: "not saved, check disk and folder",
     damaged: "batch damaged, repair or reset",
-    locked: "folder in use by another Node-RED",
+    locked: "folder in use by another instance",
     server: "queue's server unavailable, waiting",
     regenerated: "regenerated",
     fresh: "existing report returned",

@@ -1,9 +1,20 @@
+import { statSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fromDisk } from "./trouble.js";
 
 /** The folder below `folder` that keeps the jobs of one node. */
 export const folderOf = (folder: string, node: string): string => join(folder, node.replace(/[^\w-]/g, "_"));
+
+/** Whether there may be jobs of a node below `folder`. If the folder cannot be read, opening it says why. */
+export function mayHaveJobs(folder: string, node: string): boolean {
+  try {
+    statSync(folderOf(folder, node));
+    return true;
+  } catch (cause) {
+    return (cause as NodeJS.ErrnoException).code !== "ENOENT";
+  }
+}
 
 /** A new entry of a folder is on disk only when the folder is. Windows cannot sync folders, and does not need it. */
 export async function syncFolder(path: string): Promise<void> {

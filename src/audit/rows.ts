@@ -39,15 +39,16 @@ function problemOf(row: unknown): string | undefined {
     const names = Object.keys(row).join(", ");
     return `The row has no url${names && `; it has ${show(names)}`}.`;
   }
-  if (typeof url !== "string") return `The URL must be text; it is ${show(url)}.`;
+  if (typeof url !== "string" && url !== null) return `The URL must be text; it is ${show(url)}.`;
   try {
     validateInput(STORE, { url }, { url: "the row's url" });
   } catch (error) {
     return (error as SeoError).message;
   }
+  const text = urlOf(row);
   // A host can have a port.
-  const [, scheme = "http"] = /^\s*([a-z][a-z0-9+.-]*):(?!\d)/i.exec(url) ?? [];
-  const { host } = readAddress(url);
+  const [, scheme = "http"] = /^\s*([a-z][a-z0-9+.-]*):(?!\d)/i.exec(text) ?? [];
+  const { host } = readAddress(text);
   if (/^https?$/i.test(scheme) && host !== "" && URL.canParse(`http://${host}`)) return undefined;
   return `The URL must be the address of a web page, such as https://example.org/page; it is ${show(url)}.`;
 }

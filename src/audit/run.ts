@@ -1,7 +1,8 @@
-import { type Code, SeoError } from "../errors.js";
+import { type Code, SeoError, ended as sentenceOf } from "../errors.js";
 import type { Clock } from "./clock.js";
 import { createPace, type Progress, progressOf } from "./progress.js";
 import type { Batch } from "./store.js";
+import { STREAK } from "./streaks.js";
 
 const PROBE = 15 * 60_000;
 const BETWEEN = 5000;
@@ -33,11 +34,12 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
 
   /** Says that a batch is paused because of its last failures. */
   function streak(): SeoError {
-    const { count = 0, error } = batch.streak() ?? {};
+    const { error } = batch.streak() ?? {};
     const { code, message, ...details } = error ?? { code: "SEO_INPUT", message: "" };
     const where = batch.watch ? " on this machine" : "";
-    const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}: ${count} pages in a row failed.`;
-    return new SeoError(code as Code, `${sentence} ${message}`, details);
+    const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}: ${STREAK} pages in a row failed.`;
+    const when = "It continues within 15 minutes of the repair, or at msg.resume.";
+    return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
 
   const pausedBy = () => (batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message);

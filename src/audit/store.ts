@@ -29,7 +29,6 @@ export interface Ended {
 export interface Streak {
   /** Those that are held: neither told, nor requested again. */
   pages: number[];
-  count: number;
   /** The last one. */
   error: Ended["error"];
   /** Set if the machine has stopped: the pages that were in flight then. The success of any other page is a probe's. */

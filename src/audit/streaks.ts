@@ -2,7 +2,7 @@ import type { Code } from "../errors.js";
 import type { Ended, Streak } from "./store.js";
 
 /** After so many failures in a row with the same code, a machine stops. */
-const STREAK = 5;
+export const STREAK = 5;
 
 /** Failures that no page causes, and that had no effect. */
 const blameless: (string | undefined)[] = [
@@ -73,10 +73,9 @@ export function createStreaks({ ended, inFlight, tell, again }: Held) {
       resolve(streak);
       streak = undefined;
     }
-    streak ??= { pages: [], count: 0, error };
+    streak ??= { pages: [], error };
     streaks.set(machine, streak);
     streak.pages.push(page);
-    streak.count++;
     streak.error = error;
     if (streak.before && streak.probe === page) {
       streaks.delete(machine);

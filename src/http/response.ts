@@ -171,7 +171,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     fields,
     retryAfter: wait,
     body,
-    stage,
+    stage: whose && "json" in parsed ? "service" : stage,
     transient: transient.has(status),
     uncertain: status === 408 || (status >= 500 && wait === undefined),
   });

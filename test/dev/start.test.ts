@@ -106,8 +106,16 @@ describe("npm start", () => {
     const last = run();
     await last.started();
     await stop(last.child);
-    assert.equal((await last.ended).code, 0);
+    const { code: after, stdout } = await last.ended;
+    assert.deepEqual([after, stdout.endsWith("\nStopped.\n")], [0, true], stdout);
     assert.ok(!existsSync(lock), "the lock is removed");
+  });
+
+  it("says that Node-RED has ended", async () => {
+    const one = run();
+    await one.started();
+    for (const pid of pids().filter(isRunning)) if (pid !== one.child.pid) process.kill(pid, "SIGKILL");
+    assert.match((await one.ended).stdout, /\nNode-RED has ended\. To start it again, run npm start\.\n$/);
   });
 
   it("gives each of two instances its own port if both start at once", async () => {

@@ -45,16 +45,25 @@ describe("docs/compose.yaml", () => {
     ]);
   });
 
-  it("installs the package with the optional packages for Redis", () => {
+  const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+  const pinned = (one: string) => `${one}@${lock.packages[`node_modules/${one}`].version}`;
+
+  it("installs the package with the optional packages for Redis, in the versions that are tested", () => {
     for (const { build, environment, depends_on } of instances) {
       const [, installed = ""] = /^RUN npm install (.*)$/m.exec(build?.dockerfile_inline ?? "") ?? [];
       const packages = installed.split(" ").filter((word) => !word.startsWith("--"));
-      assert.deepEqual(packages, [name, "bullmq", "ioredis"]);
-      for (const one of packages.slice(1)) assert.ok(peerDependencies[one], one);
+      assert.deepEqual(packages, [name, pinned("bullmq"), pinned("ioredis")]);
+      for (const one of ["bullmq", "ioredis"]) assert.ok(peerDependencies[one], one);
       const { hostname, port } = new URL(environment?.SEO_QUEUE_URL ?? "");
       assert.ok(services[hostname] && depends_on?.includes(hostname));
       assert.equal(port, "6379");
     }
+  });
+
+  it("has the version of bullmq that Several machines installs", () => {
+    const text = readFileSync(join(root, "docs/scaling.md"), "utf8");
+    const versions = text.match(/bullmq@\d[\w.]*/g) ?? [];
+    assert.deepEqual([...new Set(versions)], [pinned("bullmq")]);
   });
 
   it("gives each its own volume, and listens only on this computer", () => {

@@ -1,11 +1,22 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as late } from "node:timers/promises";
 import type { Node } from "node-red";
+import { noService } from "../../nodes/handler.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { audit as row } from "../../src/operations.js";
@@ -272,7 +283,7 @@ describe("The audit node", () => {
     const failed = rows().slice(0, list.length - 1);
     for (const { seo, payload } of failed) {
       assert.deepEqual([seo.outcome, seo.error?.code, payload], ["failed", "SEO_INPUT", null]);
-      assert.match(String(seo.error?.message), /^(The (URL|row)|url must be) .*\.$/);
+      assert.match(String(seo.error?.message), /^(The (URL|row)|url (must|is)) .*\.$/);
       assert.ok(JSON.stringify(seo).length < 5000);
     }
     assert.equal(stored(), 4);
@@ -408,7 +419,10 @@ describe("The audit node", () => {
         topic: string;
       };
       assert.deepEqual([topic, seo.batch, seo.error.code], ["default", "default", "SEO_UNAUTHORIZED"]);
-      assert.match(seo.error.message, /^The batch "default" is paused: \d pages in a row failed\. /);
+      assert.match(
+        seo.error.message,
+        /^The batch "default" is paused: 5 pages in a row failed\. .* It continues within 15 minutes of the repair, or at msg\.resume\.$/,
+      );
       await late(100);
       assert.ok(account.count("POST") < 10, `${account.count("POST")} requests`);
       assert.deepEqual([flow.of("caught").length, results().length], [1, 0]);
@@ -452,8 +466,8 @@ describe("The audit node", () => {
     });
 
     it("a folder that cannot be used", async () => {
-      writeFileSync(join(folder, "file"), "");
-      folder = join(folder, "file");
+      symlinkSync("nowhere", join(folder, "link"));
+      folder = join(folder, "link");
       await run();
       const { code, message } = await fail({ payload: "example.com" });
       assert.deepEqual([code, message.includes(folder)], ["SEO_INPUT", true]);
@@ -461,6 +475,34 @@ describe("The audit node", () => {
       assert.deepEqual([ring(), status()?.text], ["red", `${KEY}.disk`]);
       assert.equal(flow.of("caught").length, 1, "once, not for the message and for the folder");
       assert.equal(sandbox.requests.length, 0);
+    });
+
+    it("a folder that cannot be read, at the start, and continues its batch afterwards", async () => {
+      await run({}, { latency: 20 });
+      await succeed({ payload: urls(10) });
+      await flow.until(() => results().length > 2);
+      await flow.stop();
+      renameSync(folder, `${folder}-kept`);
+      writeFileSync(folder, "");
+      flow = await startFlow(nodes());
+      const [caught] = await flow.take("caught", 1);
+      assert.match(String((caught?.error as Error | undefined)?.message), /could not be read or written/);
+      assert.deepEqual([ring(), status()?.text], ["red", `${KEY}.disk`]);
+      rmSync(folder);
+      renameSync(`${folder}-kept`, folder);
+      await flow.deploy(nodes({ name: "other" }));
+      await finished();
+      assert.deepEqual([flow.of("caught").length, sandbox.reports.list({}).length], [1, 10]);
+    });
+
+    it("files that cannot be removed with the node", async () => {
+      writeFileSync(join(folder, "file"), "");
+      folder = join(folder, "file");
+      await run();
+      await flow.take("caught", 1);
+      await flow.deploy(nodes().filter(({ id }) => id !== "audit"));
+      const errors = flow.log.filter(({ level, id }) => level === 20 && id === "audit");
+      assert.match(String(errors.at(-1)?.msg), /could not be read or written/);
     });
 
     it("a variable that is not set", async () => {
@@ -513,7 +555,7 @@ describe("The audit node", () => {
     it("a missing service", async () => {
       await run({ service: "none" });
       const { code, message } = await fail({ payload: "example.com" });
-      assert.deepEqual([code, message], ["SEO_CONFIG", "No SEO service is selected, or it is disabled."]);
+      assert.deepEqual([code, message], ["SEO_CONFIG", noService.message]);
     });
   });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
+import { noService } from "../../nodes/handler.js";
 import { allClosed, deadUrl, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "../support/flow.js";
 import { type ProxyServer, startProxy } from "../support/proxy.js";
@@ -127,7 +128,7 @@ describe("An unusable SEO service node", () => {
 
   it("fails every message with the reason: none selected", async () => {
     const { error } = failure(await flow.send("alone"));
-    assert.deepEqual([error.code, error.message], ["SEO_CONFIG", "No SEO service is selected, or it is disabled."]);
+    assert.deepEqual([error.code, error.message], ["SEO_CONFIG", noService.message]);
   });
 
   it("reports that its proxy is down", async () => {

@@ -14,6 +14,7 @@ describe("The status of an audit", () => {
     audited: "__done__ pages done",
     reconciling: "__count__ reconciling",
     summary: "__done__ succeeded, __failed__ failed",
+    failed: "__count__ failed",
     status: "not allowed",
   };
   const translate = (key: string, values: Record<string, string>) =>
@@ -48,6 +49,8 @@ describe("The status of an audit", () => {
     is(yellow("paused at 12,043 of 60,000"));
     update({ ...half, done: 49_990, waiting: 10, perMinute: 60 });
     is(blue("49,990 of 60,000 · 10 s left"));
+    update({ ...half, done: 49_990, failed: 6, uncertain: 1, waiting: 10, perMinute: 60 });
+    is(blue("49,990 of 60,000 · 10 s left · 7 failed"));
   });
 
   it("estimates no time if that depends on lost responses only", () => {

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import { freePort } from "../../dev/nodered.js";
 import { startSandbox } from "../../sandbox/server.js";
@@ -138,6 +141,88 @@ for (const engine of engines)
       assert.match(error?.error.message ?? "", /^The queue's server 127\.0\.0\.1:\d+ cannot be reached: .+\.$/);
     });
   });
+
+describe("An audit node whose Folder, Queue or queue changes while pages wait", () => {
+  /** Where the jobs are kept: without a queue, in files. */
+  interface Kept {
+    queue?: string;
+    prefix?: string;
+    user?: string;
+    database?: string;
+  }
+  const elsewhere: Record<string, [from: Kept, to: Kept]> = {
+    "from files to a queue": [{}, { queue: "here" }],
+    "from a queue to files": [{ queue: "here" }, {}],
+    "to another queue": [{ queue: "here" }, { queue: "there" }],
+    "to another prefix": [{ queue: "here" }, { queue: "here", prefix: "other" }],
+    "to another database": [{ queue: "here" }, { queue: "here", database: "/1" }],
+  };
+  const same: Record<string, [from: Kept, to: Kept]> = {
+    "to another queue node of the same server and prefix": [{ queue: "here" }, { queue: "there", prefix: "" }],
+    "to another user": [{ queue: "here" }, { queue: "here", user: "default" }],
+  };
+  const pages = Array.from({ length: 20 }, (_, index) => `https://example.com/${index}`);
+  const closing: (() => unknown)[] = [];
+  let server: Server;
+
+  before(async function () {
+    server = (await startServer("Redis")) ?? this.skip();
+  });
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+  after(() => server?.close());
+
+  async function start(id: string, from: Kept) {
+    const sandbox = await startSandbox({ reports: 0, apiKey: "key-of-tests", latency: 50 });
+    const folder = mkdtempSync(join(tmpdir(), "seo-audit-"));
+    const keys = { here: { url: "" }, there: { url: "" } };
+    function nodes({ queue: chosen = "", prefix, user = "", database = "" }: Kept) {
+      const url = `${server.url.replace("//:", `//${user}:`)}${database}`;
+      Object.assign(keys, { here: { url }, there: { url } });
+      return [
+        service("service", sandbox.url),
+        queue("here", { name: "Here", prefix: prefix ?? "", credentials: keys.here }),
+        queue("there", { name: "There", prefix: prefix ?? "second", credentials: keys.there }),
+        audit(id, { folder, queue: chosen, wires: [["results"], ["progress"]] }),
+      ];
+    }
+    const flow = await startFlow(nodes(from), keys);
+    closing.push(() => rmSync(folder, { recursive: true, force: true }), sandbox.close, flow.stop);
+    await flow.send(id, { payload: pages });
+    await flow.until(() => flow.of("results").length > 2);
+    return {
+      folder,
+      deploy: (kept: Kept) => flow.deploy(nodes(kept)),
+      warnings: () => flow.warnings().map(({ msg }) => String(msg)),
+      async complete() {
+        await flow.until(() => flow.of("progress").some(({ payload }) => (payload as { finished: boolean }).finished));
+        assert.equal(sandbox.reports.list({}).length, pages.length);
+      },
+    };
+  }
+
+  for (const [index, [name, [from, to]]] of Object.entries(elsewhere).entries())
+    it(`warns where they wait, and continues them there: ${name}`, async () => {
+      const { folder, deploy, warnings, complete } = await start(`moved-${index}`, from);
+      await deploy(to);
+      const [, details = ""] = /^seo-reports\.status\.pagesLeft (.*)$/.exec(String(warnings()[0])) ?? [];
+      const { count, where } = JSON.parse(details);
+      assert.ok(count > 0 && count <= pages.length, `${count} of ${pages.length}`);
+      assert.equal(where, from.queue ? "Here" : folder);
+      await deploy(from);
+      await complete();
+      assert.equal(warnings().length, 1);
+    });
+
+  for (const [index, [name, [from, to]]] of Object.entries(same).entries())
+    it(`continues them without a warning: ${name}`, async () => {
+      const { deploy, warnings, complete } = await start(`same-${index}`, from);
+      await deploy(to);
+      await complete();
+      assert.deepEqual(warnings(), []);
+    });
+});
 
 describe("An audit whose queue cannot be used", () => {
   let flow: Flow;

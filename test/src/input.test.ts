@@ -52,7 +52,7 @@ describe("The URL of a page", () => {
   it("is no number, such as the time of an Inject node", () =>
     assert.throws(
       () => validateInput(operations["seo-report-store"], { url: 1795318145000 }, { url: "msg.payload" }),
-      /^url must be text such as https:\/\/example\.com\/pricing, .*; msg\.payload is 1795318145000\.$/,
+      /^url must be text such as https:\/\/example\.com\/pricing; msg\.payload is 1795318145000\.$/,
     ));
 });
 

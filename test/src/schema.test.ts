@@ -180,7 +180,6 @@ describe("A validation error", () => {
   const field = (kind: Field["kind"]): Field => ({ kind, label: "x", help: "x", values });
   const long = "y".repeat(61);
   const oneOf = "one of 0 (Public), 1 (Private), good";
-  const secret = "text of at most 8192 characters, without control characters";
   for (const [kind, value, allowed, actual] of [
     ["choice", "none", oneOf, '"none"'],
     ["choice", ["good"], oneOf, "an array (put a Split node in front)"],
@@ -189,8 +188,13 @@ describe("A validation error", () => {
     ["choice", long, oneOf, `"${long.slice(0, 60)}…"`],
     ["flag", "maybe", "0 (no) or 1 (yes)", '"maybe"'],
     ["count", "-1", wholeNumber(), '"-1"'],
-    ["secret", { a: "s3cret" }, secret, "of type object"],
-    ["secret", "s3cret\n", secret, "of type string"],
+    ["secret", { a: "s3cret" }, "text", "of type object"],
+    ["secret", "s3cret\n", "text without control characters", "of type string"],
+    ["text", "a\tb", "text or a number without control characters", '"a\\tb"'],
+    ["url", true, "text such as https://example.com/pricing", "true"],
+    ["url", "x".repeat(8193), "text of at most 8192 characters", `"${"x".repeat(60)}…"`],
+    ["segment", [1], "text or a number", "an array (put a Split node in front)"],
+    ["segment", "a/b", 'text or a number without slashes, and not "." or ".."', '"a/b"'],
   ] as const)
     it(`names the allowed values, the source and the actual value: ${kind} ${typeof value} ${JSON.stringify(String(value).slice(0, 8))}`, () => {
       assert.throws(() => createValidator({ x: field(kind) })({ x: value }, () => FROM), {

@@ -50,7 +50,11 @@ describe("The table of operations", () => {
           `${name} is in the path, so it needs required: true, kind: "segment"`,
         );
       const required = Object.keys(row.params).filter((name) => row.params[name]?.required);
-      assert.deepEqual(required, row.main ? [row.main] : [], "`main`, and nothing else, needs required: true");
+      assert.deepEqual(
+        required,
+        row.main ? [row.main] : [],
+        "the row needs `main` with the name of its required parameter, and no other one is required",
+      );
       assert.ok(row.list || row.done, "an operation that is not a list has the status text `done`");
       for (const { name, default: preset, values, when = {} } of params) {
         const known = preset === undefined || Object.hasOwn(values ?? {}, preset);

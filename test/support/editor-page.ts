@@ -27,6 +27,8 @@ function dialogOf(page: Page, kind: "node" | "node-config" = "node") {
     await button.click();
     await page.locator(`.red-ui-typedInput-options:visible a[value="${value}"]`).click();
   };
+  /** Selects the source of a value. */
+  const choose = (name: string, source: string) => pick(row(name).locator(".red-ui-typedInput-type-select"), source);
   const close = async (button: string) => {
     const shown = await tray.elementHandle();
     await tray.locator(`#${kind}-dialog-${button}`).click();
@@ -44,11 +46,12 @@ function dialogOf(page: Page, kind: "node" | "node-config" = "node") {
       const fold = tray.locator("details:not([open]) > summary");
       if (await fold.count()) await fold.click();
     },
+    choose,
     /** Fills a field from its menu, if it has one, else by typing. */
     async fill(name: string, { value, source }: Held) {
       const line = row(name);
       if (source) {
-        await pick(line.locator(".red-ui-typedInput-type-select"), source);
+        await choose(name, source);
         const list = line.locator(".red-ui-typedInput-option-trigger:visible");
         if (source === "str" && (await list.count())) return pick(list, value);
         return line.locator(".red-ui-typedInput-input:visible").fill(value);

@@ -49,6 +49,16 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
       .attr("title", label(row));
     return { box, inner };
   };
+  /** Keeps the default path in a message from becoming a fixed value. The widget has one text for all sources. */
+  const separate = (input: Any, type: Any, path: string) => {
+    let last = type.val();
+    input.on("change", () => {
+      if (type.val() === last) return;
+      last = type.val();
+      if (last === "str" && input.val() === path) input.typedInput("value", "");
+      if (last === "msg" && input.val() === "") input.typedInput("value", path);
+    });
+  };
   /** Turns an input into a TypedInput. A field with values gets a list of them for its fixed value. */
   const typed = (node: Any, name: string, row: Row) => {
     const input = $(id(node, name));
@@ -67,6 +77,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const types = [fixed, "msg", "flow", "global", "env", "jsonata"];
     input.typedInput({ default: "str", typeField: `${id(node, name)}Type`, types });
     const { box, inner } = namedWidget(line, row);
+    if (row.source === "msg") separate(input, $(`${id(node, name)}Type`), row.value);
     // The widget handles key events, but not text that is pasted or dropped.
     inner.on("input", () => inner.trigger("change"));
     line

@@ -1,7 +1,9 @@
 import { unescape as decode } from "node:querystring";
 import { SeoError, type Stage } from "../../errors.js";
 import { Trouble } from "../trouble.js";
-import { lostData } from "./log.js";
+
+/** The server was emptied, or restarted without its last data. */
+export const lostData = new Error("has lost data");
 
 /** A package is not installed. `packages`: what to install. */
 export function missing(name: string, packages: string, cause: unknown): unknown {

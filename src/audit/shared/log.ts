@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled } from "../../errors.js";
 import { taken } from "../trouble.js";
+import { lostData } from "./faults.js";
 import type { Queue } from "./server.js";
 
 /** A segment's rows. What is appended behind them does not count, and is appended to the next segment. */
@@ -9,9 +10,6 @@ const MISSING = -1;
 const UNIQUE_VIOLATION = "23505";
 /** Milliseconds. */
 const COLLISION = 4;
-
-/** The server was emptied, or restarted without its last data. */
-export const lostData = new Error("has lost data");
 
 /** A list of texts that all machines append to and read in the same order. */
 export interface Log {

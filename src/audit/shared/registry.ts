@@ -1,6 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 import type { Settings } from "../list.js";
-import { isMissing, logOf, lostData, segmentOf } from "./log.js";
+import { lostData } from "./faults.js";
+import { isMissing, logOf, segmentOf } from "./log.js";
 import type { Queue } from "./server.js";
 
 /** The job that is a batch. No worker processes it. */

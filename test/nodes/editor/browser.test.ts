@@ -408,6 +408,22 @@ describe("The editor in Chromium", function () {
       await dialog.cancel();
     });
 
+    it("does not take the default path in a message for a fixed value, and restores it", async () => {
+      const dialog = await editor.edit(await editor.drag("seo-report-store", 200, 640));
+      for (const [source, value] of [
+        ["str", ""],
+        ["msg", "payload.password"],
+        ["env", "payload.password"],
+      ] as const) {
+        await dialog.choose("password", source);
+        assert.deepEqual((await editor.shown()).password, { value, source });
+      }
+      await dialog.fill("password", { value: "payload", source: "msg" });
+      await dialog.choose("password", "str");
+      assert.equal((await editor.shown()).password?.value, "payload");
+      await dialog.cancel();
+    });
+
     it("rejects a password that would have no effect, with one sentence", async () => {
       const type = "seo-report-store";
       const dialog = await editor.edit(idOf(type));

@@ -245,7 +245,8 @@ describe("an audit", () => {
       await until(() => requests > before);
       await sleep(20);
       assert.equal(requests, before + 1);
-      assert.equal((await audit.progress())[0]?.waiting, 20);
+      const [probed] = await audit.progress();
+      assert.deepEqual([probed?.waiting, probed?.paused], [20, progress?.paused]);
       assert.equal(errors.length, 1);
       refuses = false;
       await audit.resume("default");

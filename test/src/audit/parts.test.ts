@@ -195,6 +195,7 @@ describe("The parts of an audit", () => {
       [[1], "an array"],
       [undefined, "undefined"],
       [{ url: { a: 1 } }, "an object"],
+      [{ url: null, owner: "Kim" }, "url is required; the row's url is blank"],
       [{ name: 1, link: 2 }, "The row has no url; it has .*name, link.*"],
       [{}, "The row has no url"],
       ["ftp://a.example", '"ftp://a.example"'],
@@ -374,7 +375,7 @@ describe("The parts of an audit", () => {
     await play(["add", "pause", "pause", "add", "pause"], true);
   });
 
-  it("measure time that only rises, and run something once, later, unless it is cancelled", async () => {
+  it("measure time that only rises, and run something once, later, unless it is canceled", async () => {
     const began = clock.now();
     const runs: string[] = [];
     clock.later(20, () => runs.push("first"));

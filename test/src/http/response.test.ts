@@ -329,6 +329,10 @@ describe("An error response", () => {
         "The service returned 403: Resource not found.",
       ],
     );
+    assert.deepEqual(
+      messages.map(({ details }) => details.stage),
+      ["service", "path", "key"],
+    );
   });
 
   it("keeps the client's own details, even if a secret is the name of one", async () => {
