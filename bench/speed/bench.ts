@@ -14,7 +14,7 @@ import { startNginx, startNode } from "./servers.js";
  */
 const quick = process.argv.includes("--quick");
 const rounds = quick ? 1 : 3;
-const requests = quick ? { rounds: 3, ms: 300 } : { rounds: 15, ms: 400 };
+const requests = quick ? { rounds: 3, ms: 300 } : { rounds: 10, ms: 400 };
 
 async function run(): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), "seo-bench-"));

@@ -11,7 +11,7 @@ export interface Figures {
   p99: number;
 }
 
-/** Measures after `warm` requests, for at least `ms` and as many `requests` as an average needs on a slow machine. */
+/** Measures after `warm` milliseconds, for at least `ms` and as many `requests` as an average needs on a slow machine. */
 export interface Span {
   warm: number;
   ms: number;
@@ -47,7 +47,7 @@ export function measure(send: Send, inFlight: number, { warm, ms, requests }: Sp
     /** Starts or ends the measured span when it is time. */
     function count(now: number): void {
       if (!usage) {
-        if (latencies.length < warm) return;
+        if (now - began < warm) return;
         latencies = [];
         began = now;
         usage = process.cpuUsage();
