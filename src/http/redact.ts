@@ -1,4 +1,5 @@
 import { toUSVString } from "node:util";
+import { encodeForm } from "./request.js";
 
 /** Returns a copy of a JSON value in which no text and no property's name holds a secret. */
 export type Redact = <T>(value: T) => T;
@@ -20,11 +21,10 @@ const php = (text: string) => json(text).replaceAll("/", "\\/");
 const unit = (code: string) => `\\u${code.padStart(4, "0")}`;
 const html = (quote: string) => (text: string) =>
   text.replace(/[&<>"']/g, (one) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[one] ?? quote);
-const form = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
 const odd = /[^A-Za-z0-9]/gu;
 
 /** The encodings that are also used twice, in any order. */
-const usual = [encodeURIComponent, form, json, php, html("&#39;")];
+const usual = [encodeURIComponent, encodeForm, json, php, html("&#39;")];
 
 /** The ways in which a response can write a secret. Hexadecimal digits can have either case. */
 const encodings: ((text: string) => string)[] = [
