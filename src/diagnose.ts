@@ -1,6 +1,9 @@
 import type { Client } from "./client.js";
 import { SeoError, type Stage } from "./errors.js";
+import { operations } from "./operations.js";
 import { readShape } from "./pages.js";
+
+const LIST = "seo-report-list";
 
 /** The stage that a connection test reached, and the values that the editor's sentences about it mention. */
 export interface Diagnosis {
@@ -12,13 +15,13 @@ export interface Diagnosis {
 /** Requests one page of reports, which changes nothing. */
 export async function diagnose(client: Client): Promise<Diagnosis> {
   try {
-    const { body } = await client.call("seo-report-list", {});
+    const { body } = await client.call(LIST, {});
     const shape = readShape(body);
     if (!shape) return { ok: false, stage: "answer", values: {} };
     return { ok: true, stage: "done", values: { count: shape.total ?? shape.records.length } };
   } catch (cause) {
     const { values, ...found } = explain(cause);
-    return { ...found, values: { url: `${client.base}/api/v1/reports`, ...values } };
+    return { ...found, values: { url: `${client.base}${operations[LIST].path}`, ...values } };
   }
 }
 
