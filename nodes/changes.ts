@@ -1,5 +1,6 @@
 import type { Node, NodeAPI } from "node-red";
 import { changes } from "../src/operations.js";
+import type { Saved } from "./comparison.js";
 import { type Config, handleInput } from "./handler.js";
 import { createSchedule } from "./schedule.js";
 import { openState } from "./state.js";
@@ -14,6 +15,6 @@ export function registerChanges(RED: NodeAPI): void {
     const loadWork = async () => (await import("./comparison.js")).createWork(RED, this, state, config.service);
     // One message at a time: two that compare with the same state would report the same change twice.
     handleInput(RED, this, TYPE, changes, config, loadWork, { maxActive: 1, received, ended });
-    void resume(async () => (Object(await state.read()) as { at?: number }).at);
+    void resume(async () => (Object(await state.read()) as Partial<Saved>).at);
   });
 }

@@ -12,7 +12,7 @@ const LIST = "seo-report-list";
 const CHECKS = "checks";
 
 /** What is saved beside a state: the service and filters that it is of, and when, in milliseconds. */
-interface Saved {
+export interface Saved {
   of: string;
   at?: number;
 }

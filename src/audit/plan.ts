@@ -46,9 +46,9 @@ export async function makePlan(
       if (page === undefined) continue;
       const known = found.get(page);
       if (known && !isNewer(record, known)) continue;
-      const decision = needOf(existing, maxAge, record, now);
-      if (decision === "fresh") recent.set(page, record);
-      if (decision === "regenerate") batch.plan(page, String(record.id));
+      const need = needOf(existing, maxAge, record, now);
+      if (need === "fresh") recent.set(page, record);
+      if (need === "regenerate") batch.plan(page, String(record.id));
       const { id, generated_at, created_at } = record;
       found.set(page, { id, generated_at, created_at });
     }
