@@ -14,7 +14,8 @@ import { startNginx, startNode } from "./servers.js";
  */
 const quick = process.argv.includes("--quick");
 const rounds = quick ? 1 : 3;
-const requests = quick ? { rounds: 3, ms: 300 } : { rounds: 10, ms: 400 };
+const loads = quick ? 1 : 9;
+const requests = quick ? { rounds: 3, ms: 300 } : { rounds: 11, ms: 400 };
 
 async function run(): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), "seo-bench-"));
@@ -30,7 +31,7 @@ async function run(): Promise<Run> {
       requests: await measureRequests(server, requests),
       causes: await measureCauses(server.origin),
       queued: await measureQueue(service.origin),
-      loading: await measureLoading(rounds),
+      loading: await measureLoading(loads),
       pages: await measurePages(service.origin, rounds),
     };
   } finally {

@@ -1,9 +1,9 @@
-import { cpSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { linkPackage, root } from "../../dev/nodered.js";
+import { linkPackage } from "../../dev/nodered.js";
 import { drivers } from "../driver.js";
 import { boot, memory, nodeRedRequire } from "../runtime.js";
 import { contenders } from "./contenders.js";
@@ -34,28 +34,31 @@ async function watched(read: () => Promise<number>) {
   return { ms: performance.now() - began, records, heap: peak - heapUsed };
 }
 
-const WITHOUT_CODE = "at the start, without code" as const;
+const PACKAGE = "@seo-reports/node-red";
+const EMPTY = "an empty package" as const;
 const registry = nodeRedRequire("@node-red/registry") as { addModule(name: string): Promise<unknown> };
-const start = () => registry.addModule("@seo-reports/node-red");
+const add = () => registry.addModule(PACKAGE);
 
-/** Installs the edit dialogs, languages, icons and examples, and no code. */
-function copyWithoutCode(userDir: string): void {
-  const folder = join(userDir, "node_modules/@seo-reports/node-red");
-  for (const part of ["package.json", "icons", "examples", "dist/nodes"])
-    cpSync(join(root, part), join(folder, part), { recursive: true });
-  writeFileSync(join(folder, "dist/nodes/seo-reports.js"), "export default () => {};");
+/** Installs a package that has the same name, and nothing else. */
+function installEmpty(userDir: string): void {
+  const folder = join(userDir, "node_modules", PACKAGE);
+  const manifest = { name: PACKAGE, version: "1.0.0", type: "module", "node-red": { nodes: { empty: "empty.js" } } };
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
+  writeFileSync(join(folder, "empty.js"), "export default () => {};");
+  writeFileSync(join(folder, "empty.html"), "");
 }
 
 /** What can be loaded, by name. */
 const libraries = {
-  "at the start": start,
-  [WITHOUT_CODE]: start,
+  "the package": add,
+  [EMPTY]: add,
   async "with the first message"() {
     await import("../../src/client.js");
     await import("../../src/schema.js");
   },
-  async "both together"() {
-    await start();
+  async "the package, with the first message"() {
+    await add();
     await libraries["with the first message"]();
   },
   async "undici and zod"() {
@@ -109,7 +112,7 @@ const tasks = {
   /** Loads a library into a Node-RED without it; returns milliseconds, and bytes of the heap and of the process. */
   async load({ userDir, name }: { userDir: string; name: Library }) {
     await boot(userDir, [], { linked: false, nodesExcludes: ["21-httprequest.js"] });
-    if (name === WITHOUT_CODE) copyWithoutCode(userDir);
+    if (name === EMPTY) installEmpty(userDir);
     else linkPackage(userDir);
     const before = await memory();
     const began = performance.now();

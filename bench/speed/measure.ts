@@ -22,12 +22,24 @@ export interface Span {
 const quantile = (sorted: ArrayLike<number>, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
-/** The medians of equal records of numbers, property by property. */
-export function medians<T extends { [name in keyof T]: number }>(records: T[]): T {
-  const names = Object.keys(records[0] ?? {}) as (keyof T)[];
+type Numbers<T> = { [name in keyof T]: number };
+
+const namesOf = <T extends object>(record: T | undefined) => Object.keys(record ?? {}) as (keyof T)[];
+
+/** The medians of an odd number of equal records, property by property. */
+export function medians<T extends Numbers<T>>(records: T[]): T {
   const median = (name: keyof T) => quantile(Float64Array.from(records, (record) => record[name]).sort(), 0.5);
-  return Object.fromEntries(names.map((name) => [name, median(name)])) as T;
+  return Object.fromEntries(namesOf(records[0]).map((name) => [name, median(name)])) as T;
 }
+
+/** The medians of records relative to others that were measured in the same rounds: a machine is not equally fast all the time. */
+export const relativeTo = <T extends Numbers<T>>(others: T[], records: T[]): T =>
+  medians(
+    records.map((record, round) => {
+      const other = others[round] ?? record;
+      return Object.fromEntries(namesOf(record).map((name) => [name, record[name] / other[name]])) as T;
+    }),
+  );
 
 /** How far apart the middle half of the values lies, relative to their median. */
 export function spread(values: number[]): number {

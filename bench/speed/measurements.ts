@@ -1,7 +1,7 @@
 import type { Library } from "./child.js";
-import { BARE, contenders, FLOOR, list, loads, OURS } from "./contenders.js";
+import { BARE, CORE, contenders, FLOOR, list, loads, OURS } from "./contenders.js";
 import { startInstance } from "./instance.js";
-import { type Figures, medians, spread } from "./measure.js";
+import { type Figures, medians, relativeTo, spread } from "./measure.js";
 import { byCause, divide, type Times } from "./owners.js";
 import type { Server } from "./servers.js";
 
@@ -13,7 +13,16 @@ export const CONCURRENCY = 4;
 const COMPILE = { warm: 0, ms: 0, requests: 4000 };
 
 /** `server`: the share of one processor that the server needed. */
-export type Row = { contender: string; inFlight: number; spread: number } & Figures & { server: number };
+export type Measured = Figures & { server: number };
+/** Those that others are compared with. */
+const references = [OURS, FLOOR, CORE];
+/** `spread`: that of the processor time. `relative`: the figures as multiples of another contender's, by its name. */
+export type Row = {
+  contender: string;
+  inFlight: number;
+  spread: number;
+  relative: Record<string, Measured>;
+} & Measured;
 export type Loading = { name: Library; ms: number; heap: number; rss: number };
 /** `name` is an output of the list node, or what reads the pages without it. */
 export type Reading = { name: string; ms: number; records: number; heap: number };
@@ -75,7 +84,15 @@ export async function measureRequests(
       await run("boot", { userDir, flow: contenders[name]?.flow(origin) ?? [] });
     for (const item of items) await measure(item, COMPILE);
     const rows = await inTurns(rounds, items, (item) => measure(item));
-    return rows.map((row) => ({ ...summarize(row), spread: spread(row.all.map(({ cpu }) => cpu)) }));
+    const turnsOf = (name: string, inFlight: number) =>
+      rows.find(({ item }) => item.contender === name && item.inFlight === inFlight)?.all ?? [];
+    return rows.map((row) => ({
+      ...summarize(row),
+      spread: spread(row.all.map(({ cpu }) => cpu)),
+      relative: Object.fromEntries(
+        references.map((name) => [name, relativeTo(turnsOf(name, row.item.inFlight), row.all)]),
+      ),
+    }));
   } finally {
     await Promise.all(Object.values(instances).map((instance) => instance.stop()));
   }
@@ -104,10 +121,10 @@ export const measureQueue = (origin: string): Promise<number> =>
 /** The cost of loading, each time in a Node-RED that has just started. */
 export async function measureLoading(rounds: number): Promise<Loading[]> {
   const names: Library[] = [
-    "at the start",
-    "at the start, without code",
+    "the package",
+    "an empty package",
     "with the first message",
-    "both together",
+    "the package, with the first message",
     "undici and zod",
     "http request's libraries",
   ];

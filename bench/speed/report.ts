@@ -1,6 +1,6 @@
 import { figure, table } from "../markdown.js";
 import { BARE, CORE, contenders, FLOOR, loads, OURS, PASS, RECONCILE } from "./contenders.js";
-import { CONCURRENCY, type Loading, QUEUED, type Reading, type Row } from "./measurements.js";
+import { CONCURRENCY, type Loading, type Measured, QUEUED, type Reading, type Row } from "./measurements.js";
 import type { Times } from "./owners.js";
 
 /** The result of one run. */
@@ -30,29 +30,35 @@ export function find({ requests }: Run, contender: string, inFlight: number): Ro
   return row;
 }
 
+/** The figures of a contender as multiples of another's, in the same rounds. */
+function compare(run: Run, contender: string, other: string, inFlight = 32): Measured {
+  const relative = find(run, contender, inFlight).relative[other];
+  if (!relative) throw new Error(`${contender} was not compared with ${other}.`);
+  return relative;
+}
+
 const readingOf = ({ pages }: Run, name: string) => pages.find((one) => one.name === name)?.ms ?? Number.NaN;
 
 /** The targets, with 32 messages in flight unless they say otherwise. */
 function targets(run: Run): Target[] {
-  const [ours, floor, reconcile] = [OURS, FLOOR, RECONCILE].map((name) => find(run, name, 32)) as [Row, Row, Row];
   const loading = (name: Loading["name"]) => run.loading.find((one) => one.name === name)?.ms ?? Number.NaN;
   return [
-    { name: "processor time per request, relative to the floor", value: ours.cpu / floor.cpu, most: 1.25 },
-    { name: "requests/s, relative to the floor", value: ours.rate / floor.rate, least: 0.8 },
+    { name: "processor time per request, relative to the floor", value: compare(run, OURS, FLOOR).cpu, most: 1.25 },
+    { name: "requests/s, relative to the floor", value: compare(run, OURS, FLOOR).rate, least: 0.8 },
     {
       name: "processor time per request with reconcile, relative to without",
-      value: reconcile.cpu / ours.cpu,
+      value: compare(run, RECONCILE, OURS).cpu,
       most: 1.02,
     },
     ...loads.map((inFlight) => ({
       name: `99th percentile of the latency with ${inFlight} in flight, relative to core`,
-      value: find(run, OURS, inFlight).p99 / find(run, CORE, inFlight).p99,
+      value: compare(run, OURS, CORE, inFlight).p99,
       most: 1,
     })),
     { name: "heap per waiting message, in KiB", value: run.queued / 1024, most: 0.5 },
     {
       name: "load time at Node-RED's start, relative to undici and zod",
-      value: loading("at the start") / loading("undici and zod"),
+      value: (loading("the package") - loading("an empty package")) / loading("undici and zod"),
       most: 0.2,
     },
     {
@@ -86,7 +92,9 @@ const requests = (run: Run, inFlight: number) =>
     ],
     Object.keys(contenders).map((name) => {
       const { rate, cpu, spread, median, p99, server } = find(run, name, inFlight);
-      const [floor, core] = [FLOOR, CORE].map((other) => cpu / find(run, other, inFlight).cpu) as [number, number];
+      const [floor = Number.NaN, core = Number.NaN] = [FLOOR, CORE].map(
+        (other) => compare(run, name, other, inFlight).cpu,
+      );
       return [name, rate, cpu, percent(spread), floor, core, median, p99, percent(server)];
     }),
   );
@@ -106,7 +114,7 @@ function causes({ causes }: Run): string {
 export function gains(runs: Run[]): string {
   const each = (value: (run: Run) => string) =>
     runs.map((run) => `${value(run)} (Node ${run.node.split(".")[0]})`).join(", ");
-  const times = (run: Run, name: "rate" | "cpu") => find(run, OURS, 32)[name] / find(run, CORE, 32)[name];
+  const times = (run: Run, name: "rate" | "cpu") => compare(run, OURS, CORE)[name];
   return [
     `- **Throughput**, 32 requests in flight, compared with \`http request\` with keep-alive: ${each((run) => `${figure(times(run, "rate"))} times`)}.`,
     `- **Processor time** per request: \`http request\` needs ${each((run) => figure(1 / times(run, "cpu")))} times as much.`,
