@@ -77,7 +77,7 @@ const gallery = () => {
   );
   return `# Edit dialogs
 
-Every edit dialog, with _Advanced_ open, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
+Every edit dialog, with its advanced settings, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
 
 ${sections.join("\n")}`;
 };

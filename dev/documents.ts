@@ -71,7 +71,7 @@ function section([type, form]: [string, Form]): string {
 
 const reference = () => `# Reference
 
-Every property of every node, made from [the table of operations](../src/operations.ts) by \`npm run docs\`. Each node also has
+Every property of every node, made from [the table of operations](../src/operations.ts) by \`npm run docs\`. Each node of the palette also has
 \`name\` and \`service\`, the SEO service node to use. The README explains [inputs](../README.md#inputs),
 [outputs](../README.md#outputs) and [errors](../README.md#errors).
 

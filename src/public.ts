@@ -54,7 +54,7 @@ export interface Response {
   /** Milliseconds from the call to the response, and those of them without a request in flight. */
   duration: number;
   waited: number;
-  /** The response was lost, and the outcome was looked up: requests that it took, and milliseconds since the request was sent. */
+  /** The response was lost, and the outcome was looked up: looks that it took, and milliseconds since the request was sent. */
   reconciled?: { looks: number; after: number };
   /** A delete found nothing to delete after an attempt whose outcome was unknown. */
   alreadyDeleted?: true;

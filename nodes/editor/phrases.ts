@@ -17,7 +17,7 @@ export const stages = {
     tls: "The TLS certificate or protocol was not accepted. Check whether the base URL should start with https or http, or choose a TLS configuration that trusts the certificate.",
     proxy:
       "The proxy URL is not valid, or the connection through the proxy failed. Check the proxy's address, user name and password.",
-    time: "The request timed out. Try again later, or increase the timeout.",
+    time: "The service did not respond within 10 s. Check the host and port in the base URL, or try again later.",
     redirect:
       "The service redirected the request to __target__ (__status__). Use the redirect target as the base URL. If it is a login page, check the API key.",
     key: "The service rejected the API key (__status__). Check the API key, and whether your plan includes the API.",
