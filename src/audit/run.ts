@@ -27,17 +27,18 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
   let cancelProbe = () => {};
   let ended = false;
   let finished = false;
-  let trouble = batch.streak()?.before ? streak() : undefined;
+  let trouble = batch.streak()?.before ? pausedAfter() : undefined;
   let told = false;
   /** It is stopped because of its last failures. */
   let held = trouble !== undefined;
 
-  /** Says that a batch is paused because of its last failures. */
-  function streak(): SeoError {
-    const { error } = batch.streak() ?? {};
-    const { code, message, ...details } = error ?? { code: "SEO_INPUT", message: "" };
+  /** Says that a batch is paused because of `cause`, or of its last failures. */
+  function pausedAfter(cause?: SeoError): SeoError {
+    const { code, message, ...details } = cause?.toJSON() ??
+      batch.streak()?.error ?? { code: "SEO_INPUT", message: "" };
     const where = batch.watch ? " on this machine" : "";
-    const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}: ${STREAK} pages in a row failed.`;
+    const why = cause ? "" : `: ${STREAK} pages in a row failed`;
+    const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}${why}.`;
     const when = "It continues within 15 minutes of the repair, or at msg.resume.";
     return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
@@ -72,10 +73,10 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     requestEnded: () => pace.ended(),
 
     /** Has the batch wait until its account can go on, which a probe finds out. The error is told once. */
-    stop(error: SeoError = streak()): void {
-      trouble = error;
+    stop(cause?: SeoError): void {
+      trouble = pausedAfter(cause);
       held = batch.streak()?.before !== undefined;
-      if (!told) out.failed(error, batch.name);
+      if (!told) out.failed(trouble, batch.name);
       told = true;
       run.due = run.asked;
       cancelProbe();

@@ -409,7 +409,8 @@ describe("an audit", () => {
       const { add, errors, finished, audit } = open(folder, service, { clock });
       await add(urls(3), { existing: "regenerate" });
       await until(() => errors.length === 1);
-      assert.equal((await audit.progress())[0]?.paused, refused.message);
+      const sentence = `The batch "default" is paused. ${refused.message} It continues within 15 minutes of the repair, or at msg.resume.`;
+      assert.deepEqual([(await audit.progress())[0]?.paused, errors[0]?.message], [sentence, sentence]);
       clock.pass(QUARTER);
       await sleep(20);
       refuses = false;
