@@ -16,8 +16,13 @@ export interface Row {
 const LONGEST_INVALID = 2000;
 const STORE = operations["seo-report-store"] as Operation;
 
-const withoutPassword = (row: Json): Json =>
-  Object.fromEntries(Object.entries(row).filter(([name]) => name.toLowerCase() !== "password"));
+/** Without a password, and without the byte order mark that some programs put before the first column's name. */
+const toInput = (row: Json): Json =>
+  Object.fromEntries(
+    Object.entries(row)
+      .map(([name, value]) => [name.replace(/^\uFEFF/, ""), value] as const)
+      .filter(([name]) => name.toLowerCase() !== "password"),
+  );
 
 /** The URL in the input of a valid row. */
 export const urlOf = (input: unknown): string => String(isObject(input) ? input.url : input).trim();
@@ -55,7 +60,7 @@ function problemOf(row: unknown): string | undefined {
 
 function readRow(given: unknown): Row {
   try {
-    const input = isObject(given) ? withoutPassword(given) : given;
+    const input = isObject(given) ? toInput(given) : given;
     const error = problemOf(input);
     if (error === undefined) return { key: readAddress(urlOf(input)).key, text: JSON.stringify({ input }) };
     const text = JSON.stringify(input) ?? "null";

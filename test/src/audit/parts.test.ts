@@ -117,6 +117,11 @@ describe("The parts of an audit", () => {
     }
   });
 
+  it("ignore a byte order mark before the first column's name", () => {
+    const [row] = readRows([{ "\ufeffurl": "a.example", owner: "Kim" }]);
+    assert.deepEqual(JSON.parse(row?.text ?? ""), { input: { url: "a.example", owner: "Kim" } });
+  });
+
   it("reject a list that has a line too many or too few, and name the line", async () => {
     const { folder, remove } = await createFolder();
     const path = join(folder, "whole");
