@@ -94,6 +94,7 @@ describe("the files of the examples", () => {
     assert.deepEqual(
       Object.keys(own).filter((type) => !used.has(type)),
       [],
+      "A type of node is in no flow in examples/: see CONTRIBUTING.md.",
     );
   });
 
