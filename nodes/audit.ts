@@ -198,9 +198,13 @@ export function registerAudit(RED: NodeAPI): void {
     async function close(removed: boolean): Promise<void> {
       closed = true;
       const { audit } = (await tools?.catch(() => undefined)) ?? {};
-      const waiting = (await audit?.close()) ?? 0;
-      if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
-      status.close();
+      let waiting = 0;
+      try {
+        waiting = (await audit?.close()) ?? 0;
+      } finally {
+        if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
+        status.close();
+      }
       // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow.
       const gone = (removed || node._alias !== undefined) && !isInFlows(RED, node.id);
       if (!gone && waiting > 0 && placeOf(RED, node._alias ?? node.id) !== place)
