@@ -185,7 +185,8 @@ export function registerAudit(RED: NodeAPI): void {
           const error = toError(cause);
           answered.add(error);
           status.failed(error);
-          msg.seo = { operation: TYPE, error: error.toJSON() };
+          // Of a frozen message it is not set; an assignment would throw.
+          Reflect.set(msg, "seo", { operation: TYPE, error: error.toJSON() });
           report(msg, () => done(forNodeRed(error)));
         },
       );

@@ -552,6 +552,13 @@ describe("The audit node", () => {
       assert.deepEqual([existsSync(log), ring()], [false, "green"]);
     });
 
+    it("an invalid message that is frozen", async () => {
+      await run();
+      helper.getNode("audit")?.receive(Object.freeze({ _msgid: "frozen", payload: [] }) as never);
+      const [{ error } = {}] = await flow.take("caught", 1);
+      assert.equal((error as { code: string }).code, "SEO_INPUT");
+    });
+
     it("a missing service", async () => {
       await run({ service: "none" });
       const { code, message } = await fail({ payload: "example.com" });
