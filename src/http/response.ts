@@ -152,7 +152,9 @@ const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHE
 function toError(status: number, headers: Headers, text: string, redact: Redact, subject?: string): SeoError {
   if (status < 400) {
     const target = String(headers.location);
-    const to = URL.canParse(target) ? ` to ${redact(new URL(target).origin)}` : "";
+    // A URL without a host has the origin "null".
+    const origin = URL.canParse(target) ? new URL(target).origin : "null";
+    const to = origin === "null" ? "" : ` to ${redact(origin)}`;
     const sentence = `The service redirected the request${to} (${status}). Redirects are not followed.`;
     const values = { target: to.slice(4) || "…" };
     return new SeoError("SEO_RESPONSE", sentence, { statusCode: status, stage: "redirect", values });

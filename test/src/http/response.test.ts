@@ -185,6 +185,7 @@ describe("An HTTP status", () => {
   for (const [location, to, target] of [
     ["https://other.example.com/login?secret=1", " to https://other.example.com", "https://other.example.com"],
     ["/login", "", "…"],
+    ["javascript:alert(1)", "", "…"],
     [undefined, "", "…"],
   ] as const)
     it(`of a redirect names only the origin of its target: ${location}`, async () => {
