@@ -8,6 +8,7 @@ import { SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
 import { chosen, resolved } from "./config.js";
+import { isInFlows, placeOf } from "./flows.js";
 import { type Config, forNodeRed, noService, reportOn } from "./handler.js";
 import { createProgress } from "./progress.js";
 import type { QueueNode } from "./queue.js";
@@ -25,33 +26,6 @@ const controlIn = (msg: Message) => controls.find((name) => msg[name] === true);
 /** A list is not read at once, and has other errors than a parameter. */
 const { pages: _, ...params } = row.params;
 const settings = { ...row, params };
-
-/** Whether the flows have a node, which can be disabled. In a subflow its ID is that of the instance, a hyphen, and its own. */
-function isInFlows(RED: NodeAPI, id: string): boolean {
-  const ids = new Set<string>();
-  RED.nodes.eachNode((node) => ids.add(node.id));
-  const holds = (path: string): boolean =>
-    ids.has(path) ||
-    path
-      .split("-")
-      .some((_, i, parts) => i > 0 && ids.has(parts.slice(i).join("-")) && holds(parts.slice(0, i).join("-")));
-  return holds(id);
-}
-
-/**
- * Where the flows say that a node keeps its jobs: its folder, or its queue's prefix and server. In a subflow, all instances have
- * the same settings.
- */
-function placeOf(RED: NodeAPI, id: string): string {
-  const nodes = new Map<string, Config>();
-  RED.nodes.eachNode((one) => nodes.set(one.id, one as Config));
-  const { folder, queue }: Partial<Config> = nodes.get(id) ?? {};
-  if (!queue) return JSON.stringify(folder);
-  const { url = "" } = (RED.nodes.getCredentials(String(queue)) ?? {}) as { url?: string };
-  // A changed user or password is no other place.
-  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: url, pathname: "" };
-  return JSON.stringify([nodes.get(String(queue))?.prefix, host, pathname]);
-}
 
 export function registerAudit(RED: NodeAPI): void {
   RED.nodes.registerType(TYPE, function (this: Node & { _alias?: string }, config: Config) {
@@ -185,7 +159,8 @@ export function registerAudit(RED: NodeAPI): void {
           const error = toError(cause);
           answered.add(error);
           status.failed(error);
-          msg.seo = { operation: TYPE, error: error.toJSON() };
+          // Of a frozen message it is not set; an assignment would throw.
+          Reflect.set(msg, "seo", { operation: TYPE, error: error.toJSON() });
           report(msg, () => done(forNodeRed(error)));
         },
       );
@@ -198,9 +173,13 @@ export function registerAudit(RED: NodeAPI): void {
     async function close(removed: boolean): Promise<void> {
       closed = true;
       const { audit } = (await tools?.catch(() => undefined)) ?? {};
-      const waiting = (await audit?.close()) ?? 0;
-      if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
-      status.close();
+      let waiting = 0;
+      try {
+        waiting = (await audit?.close()) ?? 0;
+      } finally {
+        if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
+        status.close();
+      }
       // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow.
       const gone = (removed || node._alias !== undefined) && !isInFlows(RED, node.id);
       if (!gone && waiting > 0 && placeOf(RED, node._alias ?? node.id) !== place)

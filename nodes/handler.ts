@@ -177,7 +177,8 @@ export function handleInput(
     const seo = { operation: type, error: error.toJSON() };
     report({ _msgid: msg._msgid, seo }, () => {
       status.failed(error.code);
-      msg.seo = seo;
+      // Of a frozen message it is not set; an assignment would throw.
+      Reflect.set(msg, "seo", seo);
       done(forNodeRed(error));
     });
   }

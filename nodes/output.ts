@@ -20,7 +20,7 @@ const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =
 
 /** Where messages get their results, as the option `target` says. */
 interface Target {
-  /** Throws SEO_INPUT if the message has a value there that cannot have properties. */
+  /** Throws SEO_INPUT if the message has a value there that cannot get properties. */
   check(msg: Message): void;
   set(msg: Message, result: unknown): void;
   /** The message without what `set` replaces. */
@@ -30,9 +30,21 @@ interface Target {
 function createTarget(RED: NodeAPI, target = "payload"): Target {
   const path = RED.util.normalisePropertyExpression(target) as string[];
   const top = String(path[0]);
+  function check(msg: Message): void {
+    let holder: unknown = msg;
+    for (const [i, key] of path.entries()) {
+      if (holder === undefined) return;
+      if (!Object.isExtensible(holder)) {
+        const place = ["msg", ...path.slice(0, i)].join(".");
+        const reason = `${place} is not an object, or it is frozen.`;
+        throw new SeoError("SEO_INPUT", `The result cannot be set in msg.${target}: ${reason}`);
+      }
+      holder = (holder as Message)[key];
+    }
+  }
   if (path.length === 1) {
     return {
-      check() {},
+      check,
       set(msg, result) {
         msg[top] = result;
       },
@@ -40,17 +52,7 @@ function createTarget(RED: NodeAPI, target = "payload"): Target {
     };
   }
   return {
-    check(msg) {
-      let holder: unknown = msg;
-      for (const [i, key] of path.slice(0, -1).entries()) {
-        holder = (holder as Message)[key];
-        if (holder === undefined) return;
-        if (typeof holder !== "object" || holder === null) {
-          const place = path.slice(0, i + 1).join(".");
-          throw new SeoError("SEO_INPUT", `The result cannot be set in msg.${target}: msg.${place} is not an object.`);
-        }
-      }
-    },
+    check,
     set: (msg, result) => RED.util.setMessageProperty(msg, target, result, true),
     rest: (msg) => msg,
   };

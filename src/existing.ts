@@ -5,7 +5,7 @@ export type Existing = "create" | "regenerate" | "return";
 
 export type Need = "create" | "regenerate" | "fresh";
 
-const DAY = 86_400_000;
+export const DAY = 86_400_000;
 
 /** When a report was generated, or else created, in milliseconds; -Infinity if it does not say. */
 export const dateOf = ({ generated_at, created_at }: Json): number => {

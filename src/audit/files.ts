@@ -69,10 +69,9 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
     const names = await readdir(own);
     for (const name of names)
       if (/\.(new|removed)$/.test(name)) await rm(join(own, name), { recursive: true, force: true });
-    const folders = names.map((name) => ({ name, number: Number(BATCH.exec(name)?.[1]) }));
-    for (const { name, number } of folders.sort((a, b) => a.number - b.number)) {
-      if (Number.isNaN(number)) continue;
-      last = number;
+    const numberOf = (name: string) => Number.parseInt(name, 10);
+    for (const name of names.filter((one) => BATCH.test(one)).sort((a, b) => numberOf(a) - numberOf(b))) {
+      last = numberOf(name);
       await loadBatch(join(own, name));
     }
   }

@@ -12,7 +12,8 @@ export interface Line {
   offset: number;
 }
 
-const CHUNK = 256 * 1024;
+/** So much of a file is read or written at a time. */
+export const CHUNK = 256 * 1024;
 const NEWLINE = 10;
 
 /**

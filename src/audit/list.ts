@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import type { Existing } from "../existing.js";
 import type { Json } from "../json.js";
-import { type Line, parseLine, readLines } from "./lines.js";
+import { CHUNK, type Line, parseLine, readLines } from "./lines.js";
 import { keyOf, type Row } from "./rows.js";
 import { damaged } from "./trouble.js";
 
@@ -32,8 +32,6 @@ export interface FileList extends List, Header {
   /** Where its last line begins. */
   size: number;
 }
-
-const CHUNK = 256 * 1024;
 
 /** Writes a list to a new file, and syncs it. Returns the number of rows. */
 export async function writeList(path: string, header: Header, rows: Iterable<Row>): Promise<number> {

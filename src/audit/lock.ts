@@ -25,6 +25,9 @@ const STALE = 30_000;
 const TRIES = 4;
 const NAME = /^lock-.*\.json$/;
 
+/** The lock files of this process. */
+const held = new Set<string>();
+
 /** When a process was started, in ticks since the boot. The name before it can contain spaces and parentheses. */
 async function startOf(pid: number | "self"): Promise<string> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8");
@@ -50,11 +53,13 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Whether a process of the same place is alive; undefined if that cannot be known. */
+/** Whether the process of a lock that is not in `held` is alive; undefined if that cannot be known. */
 async function isAlive(holder: Holder, self: Holder): Promise<boolean | undefined> {
   if (holder.place !== self.place) return undefined;
+  // It could not be removed, or is of an earlier process with the same ID.
+  if (holder.pid === self.pid) return false;
   if (holder.started !== "") return (await startOf(holder.pid).catch(() => "")) === holder.started;
-  return holder.pid === self.pid || !exists(holder.pid) ? false : undefined;
+  return exists(holder.pid) ? undefined : false;
 }
 
 const refreshed = async (path: string) => (await stat(path).catch(() => undefined))?.mtimeMs;
@@ -71,7 +76,7 @@ async function isRefreshed(path: string, stale: number): Promise<boolean> {
   return false;
 }
 
-/** The process that holds another lock of the folder. Locks of dead processes are removed. */
+/** The process that holds another lock of the folder. Locks that nobody holds are removed. */
 async function findOther(folder: string, own: string, self: Holder, stale: number): Promise<Holder | undefined> {
   for (const name of await readdir(folder)) {
     if (!NAME.test(name) || name === own) continue;
@@ -79,7 +84,7 @@ async function findOther(folder: string, own: string, self: Holder, stale: numbe
     const holder: Holder = await readFile(path, "utf8")
       .then(JSON.parse)
       .catch(() => ({ place: "", pid: 0 }));
-    const alive = (await isAlive(holder, self)) ?? (await isRefreshed(path, stale));
+    const alive = held.has(name) || ((await isAlive(holder, self)) ?? (await isRefreshed(path, stale)));
     if (alive) return holder;
     await rm(path, { force: true });
   }
@@ -87,20 +92,26 @@ async function findOther(folder: string, own: string, self: Holder, stale: numbe
 }
 
 /**
- * Locks a folder for this process. Each process has a lock file of its own, so that removing a dead one's never removes a
- * live one's. Rejects with a Trouble if another process is alive; `lost` is called if another one takes the folder over.
+ * Locks a folder. Each lock is a file of its own, so that removing a dead one never removes a live one. Rejects with a Trouble
+ * if another lock is held, also by this process; `lost` is called if another process takes the folder over.
  */
 export async function lockFolder(folder: string, lost: () => void, { stale = STALE, beat = BEAT } = {}): Promise<Lock> {
   const self = await readSelf();
   for (let tries = 1; ; tries++) {
     const name = `lock-${self.pid}-${randomBytes(4).toString("hex")}.json`;
     const path = join(folder, name);
-    const unlock = () => rm(path, { force: true });
-    await writeFile(path, JSON.stringify(self), { flag: "wx", mode: 0o600 });
-    const other = await findOther(folder, name, self, stale).catch(async (error) => {
-      await unlock();
-      throw error;
-    });
+    const unlock = () => {
+      held.delete(name);
+      return rm(path, { force: true });
+    };
+    held.add(name);
+    const written = writeFile(path, JSON.stringify(self), { flag: "wx", mode: 0o600 });
+    const other = await written
+      .then(() => findOther(folder, name, self, stale))
+      .catch(async (error) => {
+        await unlock();
+        throw error;
+      });
     if (!other) {
       const timer = setInterval(() => {
         utimes(path, new Date(), new Date()).catch(({ code }) => {

@@ -1,5 +1,5 @@
 import { readAddress } from "../address.js";
-import { dateOf, isNewer, needOf } from "../existing.js";
+import { DAY, dateOf, isNewer, needOf } from "../existing.js";
 import type { Json } from "../json.js";
 import { reportsIn } from "../reconcile/account.js";
 import type { List } from "./list.js";
@@ -9,7 +9,6 @@ import type { Batch } from "./store.js";
 const LIST = "seo-report-list";
 const NEWEST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
 const AT_ONCE = 100;
-const DAY = 86_400_000;
 
 /**
  * Finds out which of a list's pages have a report, by reading the account's list of reports until nothing more can change:

@@ -1,6 +1,6 @@
 import { SeoError } from "../errors.js";
 import { reportsIn } from "../reconcile/account.js";
-import { type Requests, toJSON } from "./requests.js";
+import { type Requests, STORE, toJSON } from "./requests.js";
 import type { Claim, Ended, Sent } from "./store.js";
 import { Trouble } from "./trouble.js";
 
@@ -20,7 +20,6 @@ export interface End {
   record: unknown;
 }
 
-const STORE = "seo-report-store";
 const UPDATE = "seo-report-update";
 const SHOW = "seo-report-show";
 

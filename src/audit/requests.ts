@@ -1,5 +1,6 @@
 import type { Client, Answer as ClientAnswer } from "../client.js";
 import type { SeoError } from "../errors.js";
+import { service } from "../operations.js";
 import { createLane, createTask } from "../queue.js";
 import type { Intent } from "../reconcile/look.js";
 import type { Sent } from "./store.js";
@@ -45,9 +46,9 @@ export interface Requests {
   cancel(): void;
 }
 
-const STORE = "seo-report-store";
+export const STORE = "seo-report-store";
 /** Milliseconds for which a lost response is looked for if the client's settings do not say. */
-const HORIZON = 300_000;
+const HORIZON = Number(service.reconcile?.initial) * 1000;
 
 /** The requests of a client. They belong to one lane, whose end cancels them, and pass a gate if there is one. */
 export function requestsOf(client: Client, gate?: Gate): Requests {

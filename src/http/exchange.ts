@@ -50,6 +50,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Also called for each 1xx, before the response itself. */
   onResponseStart(_: Dispatcher.DispatchController, statusCode: number, headers: Headers): void {
     this.#statusCode = statusCode;
+    // It would change the prototype of a message's clone.
+    Reflect.deleteProperty(headers, "__proto__");
     this.#headers = headers;
   }
 

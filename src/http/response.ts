@@ -19,7 +19,7 @@ const MAX_DECODED = 64 << 20;
 const MAX_DEPTH = 64;
 /** How much of a text that is not JSON is searched for secrets. */
 const MAX_SEARCHED = 1 << 16;
-/** How much of a text an error quotes: enough to recognize its server. */
+/** How much of a text, or of the messages by field, an error quotes: enough to recognize its server. */
 const MAX_QUOTED = 1000;
 
 /** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */
@@ -100,13 +100,19 @@ function serverMessages(body: unknown): { message?: string; fields?: Record<stri
   const byField = [errors, message].find(
     (value): value is object => typeof value === "object" && value !== null && !Array.isArray(value),
   );
+  let room = MAX_QUOTED;
+  const cut = (text: string) => {
+    const kept = text.slice(0, room);
+    room -= kept.length;
+    return kept;
+  };
+  const texts = (messages: unknown) => [messages].flat().filter((text) => typeof text === "string");
   const fields =
     byField &&
     Object.fromEntries(
-      Object.entries(byField).map(([field, messages]) => [
-        field,
-        [messages].flat().filter((text) => typeof text === "string"),
-      ]),
+      Object.entries(byField)
+        .map(([field, messages]) => [cut(field), texts(messages).map(cut).filter(Boolean)] as const)
+        .filter(([field]) => field !== ""),
     );
   const named = Object.entries(fields ?? {})
     .filter(([, messages]) => messages.length > 0)
@@ -146,7 +152,9 @@ const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHE
 function toError(status: number, headers: Headers, text: string, redact: Redact, subject?: string): SeoError {
   if (status < 400) {
     const target = String(headers.location);
-    const to = URL.canParse(target) ? ` to ${redact(new URL(target).origin)}` : "";
+    // A URL without a host has the origin "null".
+    const origin = URL.canParse(target) ? new URL(target).origin : "null";
+    const to = origin === "null" ? "" : ` to ${redact(origin)}`;
     const sentence = `The service redirected the request${to} (${status}). Redirects are not followed.`;
     const values = { target: to.slice(4) || "…" };
     return new SeoError("SEO_RESPONSE", sentence, { statusCode: status, stage: "redirect", values });

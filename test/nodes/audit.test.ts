@@ -552,6 +552,13 @@ describe("The audit node", () => {
       assert.deepEqual([existsSync(log), ring()], [false, "green"]);
     });
 
+    it("an invalid message that is frozen", async () => {
+      await run();
+      helper.getNode("audit")?.receive(Object.freeze({ _msgid: "frozen", payload: [] }) as never);
+      const [{ error } = {}] = await flow.take("caught", 1);
+      assert.equal((error as { code: string }).code, "SEO_INPUT");
+    });
+
     it("a missing service", async () => {
       await run({ service: "none" });
       const { code, message } = await fail({ payload: "example.com" });
@@ -680,6 +687,20 @@ describe("The audit node", () => {
       );
       assert.equal(await Promise.race([open, late(100)]), undefined);
       assert.deepEqual(kept() ? batchesIn(join(folder, "audit")) : [], []);
+    });
+
+    it("warns of such a list, and clears the status, even if the folder cannot be given back", async () => {
+      await start();
+      const lock = readdirSync(join(folder, "audit")).find((name) => name.startsWith("lock-")) ?? "";
+      rmSync(join(folder, "audit", lock));
+      mkdirSync(join(folder, "audit", lock));
+      void flow.send("audit", { payload: urls(300_000), topic: "other" });
+      await late(30);
+      await flow.deploy(nodes({ d: true }));
+      const told = flow.log.filter(({ id }) => id === "audit").map(({ msg }) => String(msg));
+      assert.equal(told[0], 'seo-reports.status.dropped {"count":1}');
+      assert.match(String(told[1]), /EISDIR/);
+      assert.equal(status()?.text, undefined);
     });
   });
 

@@ -89,7 +89,8 @@ describe("A response that would change a prototype", () => {
   let flow: Flow;
   before(async () => {
     const body = `{"data":[{"id":1,"url":"example.com",${POLLUTING}}],${POLLUTING}}`;
-    server = await listen((socket) => socket.write(answer(200, body)));
+    const headers = { ["__proto__"]: "polluted\r\n__proto__: polluted" };
+    server = await listen((socket) => socket.write(answer(200, body, headers)));
     flow = await startFlow([
       service("service", server.url),
       ...["body", "data", "all", "pages", "records"].map((output) =>
@@ -107,6 +108,8 @@ describe("A response that would change a prototype", () => {
       const { outputs } = await flow.send(output, {});
       assert.equal(outputs.length, 1);
       assert.ok(!JSON.stringify(outputs).includes("polluted"));
+      const [{ seo } = {}] = outputs;
+      assert.equal(Object.getPrototypeOf((seo as { headers: object }).headers), Object.prototype);
       clean();
     });
 });

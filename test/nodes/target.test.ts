@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { operations } from "../../src/operations.js";
 import { failure, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { helper } from "../support/red.js";
 
 const LIST = "seo-report-list";
 
@@ -81,8 +82,26 @@ describe("The target of a result", () => {
       const { error } = failure(await flow.send("list", { payload: {}, ...structuredClone(msg) }));
       assert.deepEqual(
         [error.code, error.message],
-        ["SEO_INPUT", `The result cannot be set in msg.row.report.found: msg.${place} is not an object.`],
+        [
+          "SEO_INPUT",
+          `The result cannot be set in msg.row.report.found: msg.${place} is not an object, or it is frozen.`,
+        ],
       );
+      assert.equal(sandbox.requests.length, 0);
+    });
+
+  for (const [target, place, msg] of [
+    ["payload", "msg", Object.freeze({ _msgid: "frozen" })],
+    ["row.found", "msg", Object.freeze({ _msgid: "frozen", row: {} })],
+    ["row.found", "msg.row", { _msgid: "frozen", row: Object.freeze({}) }],
+  ] as const)
+    it(`cannot be in what is frozen: ${target} of ${JSON.stringify(msg)}, ${place}`, async () => {
+      await start(node("store", "seo-report-store", { url: "example.com", urlType: "str", target }));
+      helper.getNode("store")?.receive(msg as never);
+      const [{ error } = {}] = await flow.take("caught", 1);
+      const { message, code } = error as { message: string; code: string };
+      const reason = `${place} is not an object, or it is frozen.`;
+      assert.deepEqual([message, code], [`The result cannot be set in msg.${target}: ${reason}`, "SEO_INPUT"]);
       assert.equal(sandbox.requests.length, 0);
     });
 

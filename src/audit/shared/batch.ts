@@ -75,7 +75,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
   let wasFinished = false;
   const writer = createWriter({ ...around, apply, late, applied });
   const { append, insist } = writer;
-  group.apply({ list: settings, rows });
+  writer.check("list", () => group.apply({ list: settings, rows }));
 
   const isOwn = (by: string) => machineOf(by) === machine();
   const elsewhere = createElsewhere(group, isOwn);

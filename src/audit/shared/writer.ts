@@ -48,9 +48,19 @@ export function createWriter({ name, log, apply, late, applied, toError }: Write
   /** Why nothing is written any more. */
   let over: SeoError | undefined;
 
+  /** Reads a part of the batch. If that throws, the batch is damaged. */
+  function check(what: "list" | "log", read: () => void): void {
+    try {
+      read();
+    } catch (cause) {
+      const reason = `The batch ${JSON.stringify(name)} cannot continue: its ${what} in the queue is damaged`;
+      broken = new SeoError("SEO_INPUT", `${reason} (${(cause as Error).message}). Send msg.reset.`);
+    }
+  }
+
   function take(text: string): void {
     if (broken) return;
-    try {
+    check("log", () => {
       const { from, number, entries } = JSON.parse(text) as Line;
       const written = from === own ? inFlight.get(number) : undefined;
       if (written) inFlight.delete(number);
@@ -59,10 +69,7 @@ export function createWriter({ name, log, apply, late, applied, toError }: Write
         if (written) written[index]?.resolve(result);
         else if (from === own) late(entry, result);
       }
-    } catch (cause) {
-      const reason = `The batch ${JSON.stringify(name)} cannot continue: its log in the queue is damaged`;
-      broken = new SeoError("SEO_INPUT", `${reason} (${(cause as Error).message}). Send msg.reset.`);
-    }
+    });
     applied();
   }
 
@@ -97,6 +104,7 @@ export function createWriter({ name, log, apply, late, applied, toError }: Write
 
   return {
     append,
+    check,
     broken: () => broken,
 
     /** Applies what others have written. */

@@ -33,7 +33,7 @@ describe("an audit whose disk cannot be used", () => {
       run("unshare", ...mounted(folder), process.execPath, script("full"), folder, "tmpfs");
     });
 
-    it("begins once a read-only folder can be written", () => {
+    it("begins once a read-only folder can be written, also after a redeploy", () => {
       run("unshare", ...mounted(folder), process.execPath, script("readonly"), folder);
     });
   }

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, readdirSync, readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { openBatch } from "../../../src/audit/batch.js";
 import { openFiles } from "../../../src/audit/files.js";
@@ -120,6 +129,27 @@ describe("the files of an audit", () => {
       assert.ok(store.broken[0]?.error.message.startsWith(path), store.broken[0]?.error.message);
       await store.close();
     }
+  });
+
+  it("are read in the order of their batches, whatever else is in the folder", async () => {
+    const to = join(folder, "order");
+    const names = Array.from({ length: 12 }, (_, index) => `batch ${index + 1}`);
+    const rows = [{ key: "a.test", text: '{"input":"a.test"}' }];
+    const first = await openFiles(to, "node", never);
+    for (const name of names) await first.create(name, { existing: "create" }, rows);
+    await first.close();
+    for (const name of ["13-x.new", "9-x.removed", "notes", "1st"]) mkdirSync(join(to, "node", name));
+    const second = await openFiles(to, "node", never);
+    assert.deepEqual(
+      second.batches.map(({ name }) => name),
+      names,
+    );
+    await second.create("next", { existing: "create" }, rows);
+    await second.close();
+    assert.deepEqual(
+      readdirSync(join(to, "node")).filter((name) => name.startsWith("13")),
+      ["13-next"],
+    );
   });
 
   it("do not depend on the clock", async () => {

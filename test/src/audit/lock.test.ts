@@ -82,6 +82,16 @@ describe("the lock of a folder", () => {
     await takeOver();
   });
 
+  it("takes over a lock of its own that it could not remove, and none that it holds", async () => {
+    const { release } = await lockFolder(folder, ignore);
+    const path = join(folder, locks()[0] ?? "");
+    const lock = readFileSync(path);
+    await assert.rejects(lockFolder(folder, ignore), { kind: "locked" });
+    await release();
+    writeFileSync(path, lock);
+    await takeOver();
+  });
+
   it("respects a lock of another machine while it is refreshed, then takes over", async () => {
     const child = await lockElsewhere();
     change(elsewhere);

@@ -16,10 +16,12 @@ import { createPages, outcomes } from "../../../src/audit/pages.js";
 import { makePlan } from "../../../src/audit/plan.js";
 import { createPace, progressOf } from "../../../src/audit/progress.js";
 import { sendRequest, showReport } from "../../../src/audit/request.js";
+import { requestsOf } from "../../../src/audit/requests.js";
 import { keyOf, readRows, urlOf } from "../../../src/audit/rows.js";
 import { createSlots } from "../../../src/audit/slots.js";
 import type { Batch } from "../../../src/audit/store.js";
 import { fromDisk, Trouble } from "../../../src/audit/trouble.js";
+import type { Client } from "../../../src/client.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { type Existing, isNewer, needOf } from "../../../src/existing.js";
 import { createFake, createFolder, createManualClock, key } from "./fake.js";
@@ -28,6 +30,13 @@ const states = ["waiting", "sent", "ended", ...outcomes] as const;
 const DAY = 86_400_000;
 
 describe("The parts of an audit", () => {
+  it("look for a lost response for 300 seconds, unless the SEO service node says otherwise", () => {
+    const horizons: number[] = [];
+    const claim: Client["claim"] = (_, horizon) => horizons.push(horizon);
+    for (const horizon of [0, 7000]) requestsOf({ horizon, claim } as Client).claim([]);
+    assert.deepEqual(horizons, [300_000, 7000]);
+  });
+
   it("know the rows, the first row and the state of each page", () => {
     const row = fc.record({ key: fc.nat(40).map(String), offset: fc.nat(), state: fc.constantFrom(...states) });
     const change = fc.record({ row: fc.nat(299), state: fc.constantFrom(...states) });

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createBench, createFake, createManualClock, urls } from "./fake.js";
+import { batchesIn, createBench, createFake, createManualClock, urls } from "./fake.js";
 
-/** A process of its own whose folder is read-only at first. */
+/** A process of its own whose folder is read-only at first, and when its audit is opened again, as a redeploy does. */
 const [folder = ""] = process.argv.slice(2);
-execFileSync("mount", ["-o", "remount,ro", folder]);
+const mount = (how: "ro" | "rw") => execFileSync("mount", ["-o", `remount,${how}`, folder]);
+mount("ro");
 const clock = createManualClock();
 const service = createFake();
 const { audit, add, errors, finished } = createBench(folder, service, { clock });
@@ -13,9 +15,17 @@ await assert.rejects(add(urls(3)), { message: /the folder is read-only \(EROFS\)
 clock.pass(60_000);
 await sleep(50);
 assert.equal(errors.length, 1);
-execFileSync("mount", ["-o", "remount,rw", folder]);
+mount("rw");
 clock.pass(60_000);
 await add(urls(3));
 await finished();
 assert.equal(service.carriedOut.length, 3);
-await audit.close();
+while (batchesIn(join(folder, "node")).length > 0) await sleep(1);
+mount("ro");
+await assert.rejects(audit.close(), { code: "EROFS" });
+const again = createBench(folder, service, { clock });
+await assert.rejects(again.add(urls(4)), { message: /the folder is read-only \(EROFS\)/ });
+mount("rw");
+clock.pass(60_000);
+await again.add(urls(4));
+await again.audit.close();

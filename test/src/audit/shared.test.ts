@@ -284,6 +284,31 @@ describe("The queue that several machines share", () => {
     await second.audit.close();
   });
 
+  it("stops only the batch whose list is damaged, until it is reset", async () => {
+    const place = { url: serverOf("Redis").url, prefix: "list" };
+    const open = () => createShared(place, { node: "node", service: "service" }, LEASE).open;
+    const first = createBench("", createFake({ latency: 50 }), { open: open() });
+    await first.add(urls(40));
+    await first.audit.close();
+    const client = new Redis(place.url);
+    const [key = ""] = await client.keys("list:node:*-*");
+    const job = JSON.parse((await client.hget(key, "data")) ?? "");
+    await client.hset(key, "data", JSON.stringify({ ...job, rows: `${job.rows}{\n` }));
+    await client.quit();
+    const second = createBench("", createFake(), { open: open() });
+    await second.add(urls(2), { batch: "other" });
+    await second.finished("other");
+    const message =
+      /^The batch "default" cannot continue: its list in the queue is damaged \(.*\)\. Send msg\.reset\.$/;
+    await assert.rejects(second.add(urls(1)), { message });
+    assert.equal(second.errors.length, 1);
+    assert.match(second.errors[0]?.message ?? "", message);
+    assert.equal(await second.audit.reset("default"), 1);
+    assert.equal(await second.add(urls(2)), 2);
+    await second.finished();
+    await second.audit.close();
+  });
+
   it("does not read a batch of another version of the package", async () => {
     const place = { url: serverOf("Redis").url, prefix: "format" };
     const open = () => createShared(place, { node: "node", service: "service" }, LEASE).open;

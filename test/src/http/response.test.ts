@@ -83,6 +83,14 @@ describe("The service's error message", () => {
       assert.deepEqual(details.body, body);
     });
 
+  it("is shortened by field, too", async () => {
+    const others = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`field${index}`, ["x".repeat(500)]]));
+    const errors = { url: ["x".repeat(600)], page: ["y".repeat(600), "z"], ...others };
+    const { message, details } = await failure(422, { errors });
+    assert.deepEqual(details.fields, { url: errors.url, page: ["y".repeat(393)] });
+    assert.equal(message.length, 1000);
+  });
+
   it("has the beginning of a response that is not JSON as its body", async () => {
     for (const status of [500, 200])
       assert.equal((await failure(status, "x".repeat(1001))).details.body, "x".repeat(1000));
@@ -177,6 +185,7 @@ describe("An HTTP status", () => {
   for (const [location, to, target] of [
     ["https://other.example.com/login?secret=1", " to https://other.example.com", "https://other.example.com"],
     ["/login", "", "…"],
+    ["javascript:alert(1)", "", "…"],
     [undefined, "", "…"],
   ] as const)
     it(`of a redirect names only the origin of its target: ${location}`, async () => {
