@@ -723,4 +723,17 @@ describe("The parts of an audit", () => {
       }),
     );
   });
+
+  it("keep a report whose ID is neither text nor a number, without the ID", async () => {
+    const claim = { page: 0, url: "a.example", settings: { existing: "create" as const }, repeated: false };
+    const hooks = { permit: async () => {}, sending: async () => {}, lost() {} };
+    // The last one cannot become a text.
+    for (const id of [null, {}, [1], { toString: 1 }])
+      for (const request of [{ sent: "create" }, { sent: "regenerate", report: "7" }] as const) {
+        const requests = { send: async () => ({ body: { data: { id } }, attempts: 1 }) };
+        const { ended, record } = await sendRequest(requests as never, { ...claim, request }, hooks);
+        assert.deepEqual(record, { id });
+        assert.deepEqual([ended.ended, ended.report, ended.error], [`${request.sent}d`, request.report, undefined]);
+      }
+  });
 });
