@@ -66,6 +66,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
       const result = await sendRequest(requests, claim, {
         permit() {
           run.lost.delete(page);
+          run.changed();
           return hold.regain();
         },
         lost,

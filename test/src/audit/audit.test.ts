@@ -691,6 +691,26 @@ describe("an audit", () => {
     assert.equal(progress.length, 3);
   });
 
+  it("sends its progress every five seconds while no request can start, and once more", async () => {
+    const clock = createManualClock();
+    const steps: string[] = [];
+    const service = createFake({ latency: 200, step: (what) => void steps.push(what) });
+    const { add, progress, finished } = open(folder, service, { clock, share: 1 });
+    await add(urls(2));
+    await until(() => steps.length > 0);
+    service.wait = 12_000;
+    clock.pass(5000);
+    service.wait = 7000;
+    clock.pass(5000);
+    service.wait = 0;
+    clock.pass(60_000);
+    assert.deepEqual(
+      progress.map(({ secondsToWait }) => secondsToWait),
+      [undefined, 12, 7, undefined],
+    );
+    await finished();
+  });
+
   it("sends its progress while it reads the list of reports", async () => {
     const clock = createManualClock();
     const date = new Date().toISOString();

@@ -213,7 +213,8 @@ describe("The parts of an audit", () => {
         fc.array(fc.nat(20_000), { maxLength: 300, size: "max" }),
         fc.boolean(),
         fc.boolean(),
-        (rows, pauses, dropped, paused) => {
+        fc.constantFrom(0, 1, 41_001),
+        (rows, pauses, dropped, paused, wait) => {
           const pages = createPages();
           for (const [row, { state }] of rows.entries()) {
             pages.add(String(row), 0);
@@ -239,8 +240,8 @@ describe("The parts of an audit", () => {
             pace.ended();
           }
           const reason = paused && "Because.";
-          const progress = progressOf(batch as unknown as Batch, lost, pace, reason, false);
-          const { perMinute, secondsLeft, done, waiting, reconciling, ...rest } = progress;
+          const progress = progressOf(batch as unknown as Batch, lost, pace, reason, false, wait);
+          const { perMinute, secondsLeft, secondsToWait, done, waiting, reconciling, ...rest } = progress;
           const of = (state: string) => rows.filter((row) => row.state === state).length;
           const left = of("waiting") + of("sent") + of("ended");
           assert.deepEqual(rest, {
@@ -263,6 +264,8 @@ describe("The parts of an audit", () => {
           assert.ok(Math.abs(perMinute - speed) <= (speed < 9.9 ? 0.0501 : 0.501), `${perMinute}, not ${speed}`);
           if (perMinute < 10) assert.ok(Math.abs(perMinute * 10 - Math.round(perMinute * 10)) < 1e-9);
           else assert.ok(Number.isInteger(perMinute));
+          const waits = wait > 0 && !paused && !dropped && left > searched + open(held);
+          assert.equal(secondsToWait, waits ? Math.ceil(wait / 1000) : undefined);
           if (paused) assert.equal("secondsLeft" in progress, false);
           else if (left === 0 || dropped) assert.equal(secondsLeft, 0);
           else if (left === searched + open(held) || speed === 0) assert.equal("secondsLeft" in progress, false);
