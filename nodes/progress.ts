@@ -45,6 +45,15 @@ export function createProgress(RED: NodeAPI, node: Node) {
     const active = all.filter(({ finished, paused }) => !finished && paused === false);
     if (active.length === 0)
       return { fill: "yellow", shape: "ring", text: RED._("seo-reports.status.auditPaused", figures) };
+    const seconds = Math.max(...active.map(({ secondsToWait = 0 }) => secondsToWait));
+    if (seconds > 0) {
+      const queued = figure(sum(active, ({ waiting, reconciling }) => waiting - reconciling));
+      const parts = [
+        RED._("seo-reports.status.auditing", figures),
+        RED._("seo-reports.status.waiting", { seconds, queued }),
+      ];
+      return { fill: "yellow", shape: "ring", text: parts.join(" · ") };
+    }
     const lost = sum(active, ({ reconciling }) => reconciling);
     if (lost > 0 && active.every(({ secondsLeft }) => !secondsLeft)) {
       const parts = [

@@ -128,6 +128,7 @@ export function createClient(options: ClientOptions) {
       try {
         const sent = ticket?.sending();
         if (sending) await sending(sent ?? {});
+        if (queue.isOver(task)) throw cancelled;
         attempts++;
         const started = performance.now();
         const result = await transport.send(row, input, request, ms, task);

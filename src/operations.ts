@@ -490,7 +490,7 @@ export const audit: NodeType = {
       label: "progress",
       payload: [
         ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting"],
-        ...["reconciling", "dropped", "perMinute", "secondsLeft", "paused", "finished", "repeated"],
+        ...["reconciling", "dropped", "perMinute", "secondsLeft", "secondsToWait", "paused", "finished", "repeated"],
       ],
     },
   ],

@@ -279,6 +279,9 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     /** Refuses everything that waits, or what waits of one lane or task. */
     cancel,
 
+    /** Whether a task was cancelled or has ended. */
+    isOver,
+
     /** Refuses everything that waits, and whatever comes later. */
     close(): void {
       closed = true;

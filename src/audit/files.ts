@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { FINISHED, listName, openBatch, writeBatch } from "./batch.js";
-import { folderOf, moveFolder, removeFolder } from "./folder.js";
+import { folderOf, moveFolder, removeFolder, syncFolder } from "./folder.js";
 import { readName } from "./list.js";
 import { lockFolder } from "./lock.js";
 import { outcomes } from "./pages.js";
@@ -59,11 +59,17 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
   let unlock = async () => {};
 
   async function load(): Promise<void> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+    // A folder that is made is on disk only when the one above it is.
+    for (let made = folder; first !== undefined && made.length >= first.length; made = dirname(made))
+      await syncFolder(dirname(made));
     // Not recursively, because Node.js then does not say why it failed.
-    await mkdir(own, { mode: 0o700 }).catch((error) => {
-      if (error.code !== "EEXIST") throw error;
-    });
+    await mkdir(own, { mode: 0o700 }).then(
+      () => syncFolder(folder),
+      (error) => {
+        if (error.code !== "EEXIST") throw error;
+      },
+    );
     const message = `Another process has taken over the folder ${own}.`;
     ({ release: unlock } = await lockFolder(own, () => lost(new Trouble("locked", message))));
     const names = await readdir(own);

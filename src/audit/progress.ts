@@ -18,6 +18,8 @@ export interface Progress {
   perMinute: number;
   /** Undefined as long as it cannot be estimated. */
   secondsLeft?: number | undefined;
+  /** Until the next request, because of a rate limit or after a failed attempt. Absent if nothing keeps it waiting. */
+  secondsToWait?: number;
   /** Why it is paused, as a sentence. */
   paused: string | false;
   finished: boolean;
@@ -47,13 +49,17 @@ export type Pace = ReturnType<typeof createPace>;
 
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
-/** `lost`: the pages whose response was lost. How long these, and held failures, take does not depend on the pace. */
+/**
+ * `lost`: the pages whose response was lost. How long these, and held failures, take does not depend on the pace.
+ * `wait`: the milliseconds for which no request can start.
+ */
 export function progressOf(
   batch: Batch,
   lost: Iterable<number>,
   pace: Pace,
   paused: string | false,
   finished: boolean,
+  wait: number,
 ): Progress {
   const { created, regenerated, fresh, failed, uncertain } = batch.counts;
   const done = created + regenerated + fresh + failed + uncertain;
@@ -62,7 +68,8 @@ export function progressOf(
   const rowsOf = (some: Iterable<number>) => Array.from(some, batch.untold).flat().length;
   const reconciling = rowsOf(lost);
   const ended = rest === 0 || batch.dropped();
-  const left = ended ? 0 : rest > reconciling + rowsOf(batch.held()) ? Math.round((rest * 60) / perMinute) : undefined;
+  const requests = !ended && rest > reconciling + rowsOf(batch.held());
+  const left = ended ? 0 : requests ? Math.round((rest * 60) / perMinute) : undefined;
   return {
     batch: batch.name,
     total: batch.total(),
@@ -77,6 +84,7 @@ export function progressOf(
     dropped: batch.dropped() ? rest : 0,
     perMinute: round(perMinute),
     ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
+    ...(!paused && requests && wait > 0 && { secondsToWait: Math.ceil(wait / 1000) }),
     paused,
     finished,
   };

@@ -1,5 +1,5 @@
 import { SeoError } from "../errors.js";
-import { reportsIn } from "../reconcile/account.js";
+import { idOf, reportsIn } from "../reconcile/account.js";
 import { type Requests, STORE, toJSON } from "./requests.js";
 import type { Claim, Ended, Sent } from "./store.js";
 import { Trouble } from "./trouble.js";
@@ -23,7 +23,7 @@ export interface End {
 const UPDATE = "seo-report-update";
 const SHOW = "seo-report-show";
 
-function reportOf(body: unknown): { id?: unknown } | null {
+function reportOf(body: unknown): object | null {
   const { data = body } = Object(body) as { data?: unknown };
   return reportsIn(body)[0] ?? (data as object | null) ?? null;
 }
@@ -46,9 +46,10 @@ export async function sendRequest(requests: Requests, claim: Claim, hooks: Reque
     const options = { intent: request.intent, permit: hooks.permit, lost: hooks.lost, sending };
     const answer = await requests.send(creates ? STORE : UPDATE, { ...input, ...(privacy && { privacy }) }, options);
     const { body, attempts, reconciled } = answer;
-    const record = reportOf(body);
-    const id = record?.id === undefined ? report : String(record.id);
-    return { ended: { ended: creates ? "created" : "regenerated", report: id, attempts, reconciled }, record };
+    const [record] = reportsIn(body);
+    const id = record ? idOf(record) : report;
+    const ended = creates ? "created" : "regenerated";
+    return { ended: { ended, report: id, attempts, reconciled }, record: reportOf(body) };
   } catch (cause) {
     if (refused !== undefined) throw refused;
     if (!(cause instanceof SeoError) || cause instanceof Trouble) throw cause;

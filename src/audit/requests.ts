@@ -42,6 +42,8 @@ export interface Requests {
   claim(ids: readonly string[]): void;
   /** Another machine is about to send a request. Returns what is called when its outcome is known. */
   expect(url: string, sent: Sent): () => void;
+  /** Milliseconds for which no request can start; 0 while one is in flight. */
+  waitingFor(): number;
   /** Ends everything that is in flight or waits, with SEO_CANCELLED. */
   cancel(): void;
 }
@@ -66,6 +68,7 @@ export function requestsOf(client: Client, gate?: Gate): Requests {
     pages: (type, input) => client.pages(type, input, { ...gate, task: createTask(lane) }),
     claim: (ids) => client.claim(ids, horizon),
     expect: (url, { sent, intent }) => (sent === "create" && intent ? client.expect(STORE, { url }, intent) : () => {}),
+    waitingFor: () => (lane.running > 0 ? 0 : Math.max(0, client.waitingFor(lane))),
     cancel: () => client.cancel(lane),
   };
 }

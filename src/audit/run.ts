@@ -1,6 +1,7 @@
 import { type Code, SeoError, ended as sentenceOf } from "../errors.js";
 import type { Clock } from "./clock.js";
 import { createPace, type Progress, progressOf } from "./progress.js";
+import type { Requests } from "./requests.js";
 import type { Batch } from "./store.js";
 import { STREAK } from "./streaks.js";
 
@@ -11,6 +12,7 @@ export interface RunOptions {
   clock: Clock;
   progress(progress: Progress, elsewhere: boolean): void;
   failed(error: SeoError, batch: string): void;
+  requests: Pick<Requests, "waitingFor">;
   /** Why no batch can go on. */
   stalled(): SeoError | undefined;
   /** A probe can be sent. */
@@ -45,14 +47,17 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
 
   const pausedBy = () => (batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message);
 
-  const progress = () => progressOf(batch, run.lost, pace, (!ended && pausedBy()) || false, finished);
+  const progress = () =>
+    progressOf(batch, run.lost, pace, (!ended && pausedBy()) || false, finished, out.requests.waitingFor());
 
   function show(elsewhere = false, repeated = false): void {
     cancelShow?.();
     cancelShow = undefined;
     reason = pausedBy();
     shown = clock.now();
-    out.progress(repeated ? { ...progress(), repeated } : progress(), elsewhere);
+    const now = progress();
+    if (now.secondsToWait !== undefined) run.changed();
+    out.progress(repeated ? { ...now, repeated } : now, elsewhere);
   }
 
   const run = {

@@ -59,20 +59,29 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
       hold.leave();
       run.changed();
     }
-    if (claim.request.intent) lost();
+    /** Whether the last note says that the request may have had an effect. */
+    let noted = claim.request.intent !== undefined;
+    if (noted) lost();
     try {
-      return await sendRequest(requests, claim, {
+      const result = await sendRequest(requests, claim, {
         permit() {
           run.lost.delete(page);
+          run.changed();
           return hold.regain();
         },
         lost,
         async sending(sent) {
           if (isClosed() || batch.dropped()) throw cancelled;
+          noted = true;
           await batch.sent(page, sent);
           disk.saved();
         },
       });
+      const { ended, error } = result.ended;
+      if (error?.code !== "SEO_CANCELLED") return result;
+      // Otherwise the next process would look for it until the end of the horizon.
+      if (noted && ended === "failed") await batch.sent(page, { ...claim.request, intent: undefined });
+      throw cancelled;
     } finally {
       run.lost.delete(page);
     }
@@ -83,7 +92,6 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     const { page } = claim;
     const result = await request(run, claim, hold);
     const { error } = result.ended;
-    if (error?.code === "SEO_CANCELLED") throw cancelled;
     // The next request need not wait for the disk. After a failure it does, because it may be the one that stops the batch.
     if (!error) hold.leave();
     await end(run, page, result.ended);

@@ -176,7 +176,7 @@ describe("The audit node", () => {
     assert.deepEqual([stored(), flow.of("caught").length, flow.of("completed").length], [1, 0, 1]);
 
     const documented = row.outputs?.[1]?.payload?.toSorted();
-    assert.deepEqual([...Object.keys(end), "repeated"].toSorted(), documented);
+    assert.deepEqual([...Object.keys(end), "repeated", "secondsToWait"].toSorted(), documented);
     const { perMinute, ...figures } = end;
     assert.equal(typeof perMinute, "number");
     assert.deepEqual(figures, {
@@ -446,6 +446,20 @@ describe("The audit node", () => {
       assert.deepEqual([end.created, results().length], [30, 30]);
       assert.equal(account.reports.length, 30);
     });
+  });
+
+  it("shows how long the rate limit lets no request start", async () => {
+    sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0 });
+    closing.push(sandbox.close);
+    const [account, ...others] = nodes();
+    flow = await startFlow([{ ...(account as FlowNode), rate: "3" }, ...others]);
+    await succeed({ payload: urls(9) });
+    const { secondsToWait = 0, done } = await flow.until(() => last()?.secondsToWait !== undefined && last());
+    assert.ok(secondsToWait > 30 && secondsToWait <= 60, String(secondsToWait));
+    // The first request is for the newest report.
+    assert.deepEqual([done, stored()], [2, 2]);
+    const { fill, text = "" } = status() ?? {};
+    assert.deepEqual([fill, /waiting/.test(text)], ["yellow", true], text);
   });
 
   it("uses no more of the service's requests at a time than its share", async () => {

@@ -13,6 +13,7 @@ describe("The status of an audit", () => {
     auditPaused: "paused at __done__ of __total__",
     audited: "__done__ pages done",
     reconciling: "__count__ reconciling",
+    waiting: "waiting __seconds__ s, __queued__ queued",
     summary: "__done__ succeeded, __failed__ failed",
     failed: "__count__ failed",
     status: "not allowed",
@@ -62,6 +63,17 @@ describe("The status of an audit", () => {
     is(blue("49,997 of 50,000 · 2 reconciling"));
     update({ ...half, batch: "b" });
     is(blue("62,040 of 100,000 · 7 h 0 min left"));
+  });
+
+  it("says how long no request can start", () => {
+    const { update } = open();
+    update({ ...half, secondsToWait: 42 });
+    is(yellow("12,043 of 50,000 · waiting 42 s, 37,957 queued"));
+    update({ ...half, batch: "b", reconciling: 957, secondsToWait: 41, secondsLeft: undefined });
+    is(yellow("24,086 of 100,000 · waiting 42 s, 74,957 queued"));
+    update(half);
+    update({ ...half, batch: "b" });
+    is(blue("24,086 of 100,000 · 14 h left"));
   });
 
   it("shows how a batch ended until another one continues", () => {

@@ -317,6 +317,15 @@ describe("The client", () => {
         assert.equal(server.requests.length, 0);
       });
 
+    it("nothing for a request that was canceled while it was noted as sent", async () => {
+      open();
+      const lane = createLane();
+      const sending = async () => client.cancel(lane);
+      const { code, attempts, uncertain } = await failure(client.call(...SHOW, { task: createTask(lane), sending }));
+      assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 0, false]);
+      assert.equal(server.requests.length, 0);
+    });
+
     it("nothing for a request that was canceled while connecting", async () => {
       const secure = await listen((socket) => socket.write(ok), { certificate: "cert" });
       const relay: Server = createServer((socket) => {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer, connect as reach, type Socket } from "node:net";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../src/client.js";
 import { cases } from "../support/cases.js";
-import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
+import { allClosed, answer, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 
 const record = (id: string) => answer(200, JSON.stringify({ data: { id }, status: 200 }));
 const idOf = (path: string) => path.split("/").at(-1) ?? "";
@@ -60,6 +62,36 @@ describe("The client's connections", () => {
     await client.close();
     await refused;
   });
+
+  for (const [how, close] of [
+    ["closed", (socket: Socket) => socket.end()],
+    ["reset", (socket: Socket) => socket.resetAndDestroy()],
+  ] as const)
+    it(`leave a request uncertain if TLS breaks after the server has read it, and the connection is ${how}`, async () => {
+      let toClient: Socket | undefined;
+      server = await listen(
+        () => {
+          toClient?.write("This is not TLS.");
+          // The client reads it first.
+          setTimeout(() => toClient && close(toClient), 50);
+        },
+        { certificate: "cert" },
+      );
+      const relay = createServer((socket) => {
+        toClient = socket.on("error", () => {});
+        const toServer = reach(server.port, "127.0.0.1").on("error", () => {});
+        socket.pipe(toServer).pipe(socket, { end: false });
+      }).listen(0, "127.0.0.1");
+      await once(relay, "listening");
+      const baseUrl = `https://127.0.0.1:${(relay.address() as AddressInfo).port}`;
+      open({ baseUrl, tls: { ca: tlsFile("ca") } });
+      await assert.rejects(client.call("seo-report-store", { url: "https://example.com" }), {
+        code: "SEO_NETWORK",
+        details: { stage: "connect", transient: true, attempts: 1, uncertain: true },
+      });
+      assert.equal(server.requests.length, 1);
+      relay.close();
+    });
 
   it("close when the client closes", async () => {
     server = await listen((socket, { path }) => socket.write(record(idOf(path))));

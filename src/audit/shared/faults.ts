@@ -54,11 +54,22 @@ const failing: [pattern: RegExp, reason: string][] = [
 export const isLoss = (cause: unknown): boolean =>
   cause === lostData || ["3F000", "42P01", "42883"].includes(Object(cause).code);
 
+/** So many lost batches are named. */
+const MOST_NAMED = 5;
+
+/** `batches`: the names of those that have not finished. */
+function lossOf(batches: string[]): Trouble {
+  const named = batches.slice(0, MOST_NAMED).map((name) => JSON.stringify(name));
+  const more = batches.length > MOST_NAMED ? [`${batches.length - MOST_NAMED} more`] : [];
+  const names = batches.length > 0 ? ` (${[...named, ...more].join(", ")})` : "";
+  const sentence = `The queue's server has lost data: send the unfinished lists again in a minute${names}.`;
+  return new Trouble("server", sentence);
+}
+
 /** What a driver threw, as an error that names the server, but neither user nor password. */
-export function fromServer(thrown: unknown, url: URL): SeoError {
+export function fromServer(thrown: unknown, url: URL, batches: string[] = []): SeoError {
   if (thrown instanceof SeoError) return thrown;
-  if (isLoss(thrown))
-    return new Trouble("server", "The queue's server has lost data: send the unfinished lists again in a minute.");
+  if (isLoss(thrown)) return lossOf(batches);
   // A transaction of Redis fails with the error of its first command only in here.
   const cause = Object(thrown).previousErrors?.[0] ?? thrown;
   const { message = "", code = "", name = "" } = Object(cause) as NodeJS.ErrnoException;

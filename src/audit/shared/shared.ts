@@ -46,9 +46,11 @@ export function createShared(
   let gate: Promise<Gate> = Promise.reject(cancelled);
   gate.catch(() => {});
   let lost: Hooks["lost"] = () => {};
+  let store: Store | undefined;
   /** A server that rejects the connection, or has lost data, stops everything before a batch or a page fails by that. */
   function toError(cause: unknown): SeoError {
-    const error = fromServer(cause, new URL(place.url));
+    const names = new Set(store?.batches.map(({ name }) => name));
+    const error = fromServer(cause, new URL(place.url), [...names]);
     if (isLoss(cause) || (error !== cause && !(error instanceof Trouble))) lost(error);
     return error;
   }
@@ -62,7 +64,8 @@ export function createShared(
         gate = openGate(server, named(service, "-rate"), limit, lease);
         await gate;
         if (server.warning) warn?.(server.warning);
-        return await openStore(server, named(node, ""), lease, toError, hooks);
+        store = await openStore(server, named(node, ""), lease, toError, hooks);
+        return store;
       } catch (cause) {
         await server.close();
         throw toError(cause);

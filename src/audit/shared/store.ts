@@ -215,7 +215,9 @@ export async function openStore(
   const timer = setInterval(tick, Math.min(BETWEEN_READS, lease.lockDuration / 6));
 
   return {
-    batches: [...batches.values()].filter((batch) => batch.finished() === undefined),
+    get batches() {
+      return [...batches.values()].filter((batch) => batch.finished() === undefined);
+    },
     get broken() {
       return [...broken.values()];
     },

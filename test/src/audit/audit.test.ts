@@ -405,6 +405,8 @@ describe("an audit", () => {
         beforeList() {
           if (refuses) throw refused;
         },
+        // Its failure is no reason to pause again.
+        fate: (page) => (page.endsWith("1") ? refused : "answered"),
       });
       const { add, errors, finished, audit } = open(folder, service, { clock });
       await add(urls(3), { existing: "regenerate" });
@@ -415,8 +417,8 @@ describe("an audit", () => {
       await sleep(20);
       refuses = false;
       clock.pass(QUARTER);
-      assert.equal((await finished()).created, 3);
-      assert.equal(errors.length, 1);
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed, errors.length], [2, 1, 1]);
     });
 
     it("stays paused with one error if the list of reports can be read, but no report can be created", async () => {
@@ -434,14 +436,15 @@ describe("an audit", () => {
 
     it("pauses if a report cannot be shown again, and retries", async () => {
       const clock = createManualClock();
-      const service = createFake({ latency: 5 });
+      // Once the report can be shown, these failures are no reason to pause again.
+      const service = createFake({ latency: 5, fate: (page) => (page.endsWith("1") ? "answered" : refused) });
       const first = open(folder, service, {
         share: 1,
         result() {
           throw new Error("The flow is broken.");
         },
       });
-      await first.add(urls(3));
+      await first.add(urls(1));
       await until(() => first.errors.length === 1);
       assert.match(String(first.errors[0]?.message), /The flow is broken/);
       await first.audit.close();
@@ -451,15 +454,16 @@ describe("an audit", () => {
       };
       const second = open(folder, service, { clock, share: 1 });
       await until(() => second.errors.length === 1);
+      await second.add(urls(3));
       refuses = false;
       clock.pass(QUARTER);
       await second.finished();
-      assert.deepEqual(second.results.map(({ index, repeated }) => [index, repeated]).sort(), [
-        [0, true],
-        [1, undefined],
-        [2, undefined],
+      assert.deepEqual(second.results.map(({ index, outcome, repeated }) => [index, outcome, repeated]).sort(), [
+        [0, "created", true],
+        [1, "failed", undefined],
+        [2, "failed", undefined],
       ]);
-      assert.equal(service.carriedOut.length, 3);
+      assert.equal(service.carriedOut.length, 1);
     });
 
     it("retries failed pages, and remembers them in the next process", async () => {
@@ -482,6 +486,42 @@ describe("an audit", () => {
       );
     });
   });
+
+  for (const [first, second] of [
+    ["sent 0", "ended 0"],
+    ["ended 0", "sent 1"],
+  ] as const)
+    it(`reports again that nothing can be saved, if something was saved meanwhile: ${first}, ${second}`, async () => {
+      const clock = createManualClock();
+      const failing = new Set<string>([first, second]);
+      // After a failure, the next page is requested once this one is saved.
+      const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+      const { add, errors, finished } = open(folder, createFake({ fate: () => refused }), {
+        clock,
+        share: 1,
+        async open({ lost }) {
+          const store = await openFiles(folder, "node", lost);
+          const { create } = store;
+          store.create = async (...parameters) => {
+            const batch = await create(...parameters);
+            const { sent, ended } = batch;
+            const failOnce = async (what: string) => {
+              if (failing.delete(what)) throw new Trouble("disk", "The disk is full.");
+            };
+            batch.sent = (page, ...rest) => failOnce(`sent ${page}`).then(() => sent(page, ...rest));
+            batch.ended = (page, ...rest) => failOnce(`ended ${page}`).then(() => ended(page, ...rest));
+            return batch;
+          };
+          return store;
+        },
+      });
+      await add(urls(2));
+      for (const count of [1, 2]) {
+        await until(() => errors.length === count);
+        clock.pass(60_000);
+      }
+      assert.equal((await finished()).failed, 2);
+    });
 
   it("retries the other batches if one is damaged", async () => {
     let refuses = true;
@@ -690,6 +730,26 @@ describe("an audit", () => {
     assert.ok(Math.abs(secondsLeft - (waiting * 60) / perMinute) <= 1, String(secondsLeft));
     await finished();
     assert.equal(progress.length, 3);
+  });
+
+  it("sends its progress every five seconds while no request can start, and once more", async () => {
+    const clock = createManualClock();
+    const steps: string[] = [];
+    const service = createFake({ latency: 200, step: (what) => void steps.push(what) });
+    const { add, progress, finished } = open(folder, service, { clock, share: 1 });
+    await add(urls(2));
+    await until(() => steps.length > 0);
+    service.wait = 12_000;
+    clock.pass(5000);
+    service.wait = 7000;
+    clock.pass(5000);
+    service.wait = 0;
+    clock.pass(60_000);
+    assert.deepEqual(
+      progress.map(({ secondsToWait }) => secondsToWait),
+      [undefined, 12, 7, undefined],
+    );
+    await finished();
   });
 
   it("sends its progress while it reads the list of reports", async () => {

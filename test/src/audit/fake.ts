@@ -36,6 +36,8 @@ export interface Fake {
   afterList(): void;
   /** Throws if a report cannot be shown. */
   beforeShow(): void;
+  /** Milliseconds for which the client says that no request can start. */
+  wait: number;
   /** Responses arrive although they were cancelled. */
   deaf: boolean;
   /** The list ignores the order that is requested. */
@@ -55,6 +57,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     beforeList() {},
     afterList() {},
     beforeShow() {},
+    wait: 0,
     deaf: false,
     unsorted: false,
     claimed: [],
@@ -189,6 +192,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
           expected--;
         };
       },
+      waitingFor: () => fake.wait,
       cancel: () => closed.abort(),
     };
   }

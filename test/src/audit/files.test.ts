@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
+import fs, {
   cpSync,
   mkdirSync,
   readdirSync,
@@ -10,9 +10,13 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import fsp, { type FileHandle } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+import { dirname, join } from "node:path";
 import { openBatch } from "../../../src/audit/batch.js";
 import { openFiles } from "../../../src/audit/files.js";
+import { readRows } from "../../../src/audit/rows.js";
+import type { Batch, Store } from "../../../src/audit/store.js";
 import type { Trouble } from "../../../src/audit/trouble.js";
 import { SeoError } from "../../../src/errors.js";
 import { createBench, createFake, createFolder, urls } from "./fake.js";
@@ -24,6 +28,44 @@ const contents = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.name.startsWith("lock-"))
     .map((entry) => [entry.name, readFileSync(join(entry.parentPath, entry.name), "utf8")]);
+
+/** Follows what `work` does. Returns the folders with new entries that a power cut would remove, because they were not synced. */
+async function unsyncedBy(work: () => Promise<unknown>): Promise<string[]> {
+  const unsynced = new Set<string>();
+  const handle = await fsp.open(process.execPath);
+  const prototype = Object.getPrototypeOf(handle) as FileHandle;
+  await handle.close();
+  const { rename, mkdir, open } = fsp;
+  const { sync } = prototype;
+  fsp.rename = async (from, to) => {
+    await rename(from, to);
+    unsynced.add(dirname(String(to)));
+  };
+  fsp.mkdir = (async (path: string, options: object) => {
+    const made = await mkdir(path, options);
+    for (const one of [path, made ?? path]) unsynced.add(dirname(one));
+    return made;
+  }) as typeof mkdir;
+  fsp.open = async (path, flags, mode) => {
+    if (flags === "wx") unsynced.add(dirname(String(path)));
+    return open(path, flags, mode);
+  };
+  prototype.sync = async function () {
+    const { ino } = fs.fstatSync(this.fd);
+    await sync.call(this);
+    for (const folder of unsynced)
+      if (statSync(folder, { throwIfNoEntry: false })?.ino === ino) unsynced.delete(folder);
+  };
+  syncBuiltinESMExports();
+  try {
+    await work();
+    return [...unsynced];
+  } finally {
+    Object.assign(fsp, { rename, mkdir, open });
+    prototype.sync = sync;
+    syncBuiltinESMExports();
+  }
+}
 
 describe("the files of an audit", () => {
   let folder: string;
@@ -150,6 +192,29 @@ describe("the files of an audit", () => {
       readdirSync(join(to, "node")).filter((name) => name.startsWith("13")),
       ["13-next"],
     );
+  });
+
+  it("are found again after a power cut, whatever was done last", async () => {
+    const settings = { existing: "create" as const };
+    const to = join(folder, "a new folder", "jobs");
+    let store: Store | undefined;
+    let batch: Batch | undefined;
+    const steps: Record<string, () => Promise<unknown>> = {
+      open: async () => {
+        store = await openFiles(to, "node", never);
+      },
+      create: async () => {
+        batch = await store?.create("a", settings, readRows(["a.example"]));
+      },
+      join: async () => batch?.join(settings, readRows(["b.example"])),
+      finish: async () => batch?.finish(),
+      reopen: async () => {
+        for await (const reopened of store?.reopen() ?? []) batch = reopened;
+      },
+      remove: async () => batch?.remove(),
+    };
+    for (const [name, step] of Object.entries(steps)) assert.deepEqual(await unsyncedBy(step), [], name);
+    await store?.close();
   });
 
   it("do not depend on the clock", async () => {

@@ -227,7 +227,8 @@ describe("The parts of an audit", () => {
         fc.array(fc.nat(20_000), { maxLength: 300, size: "max" }),
         fc.boolean(),
         fc.boolean(),
-        (rows, pauses, dropped, paused) => {
+        fc.constantFrom(0, 1, 41_001),
+        (rows, pauses, dropped, paused, wait) => {
           const pages = createPages();
           for (const [row, { state }] of rows.entries()) {
             pages.add(String(row), 0);
@@ -253,8 +254,8 @@ describe("The parts of an audit", () => {
             pace.ended();
           }
           const reason = paused && "Because.";
-          const progress = progressOf(batch as unknown as Batch, lost, pace, reason, false);
-          const { perMinute, secondsLeft, done, waiting, reconciling, ...rest } = progress;
+          const progress = progressOf(batch as unknown as Batch, lost, pace, reason, false, wait);
+          const { perMinute, secondsLeft, secondsToWait, done, waiting, reconciling, ...rest } = progress;
           const of = (state: string) => rows.filter((row) => row.state === state).length;
           const left = of("waiting") + of("sent") + of("ended");
           assert.deepEqual(rest, {
@@ -277,6 +278,8 @@ describe("The parts of an audit", () => {
           assert.ok(Math.abs(perMinute - speed) <= (speed < 9.9 ? 0.0501 : 0.501), `${perMinute}, not ${speed}`);
           if (perMinute < 10) assert.ok(Math.abs(perMinute * 10 - Math.round(perMinute * 10)) < 1e-9);
           else assert.ok(Number.isInteger(perMinute));
+          const waits = wait > 0 && !paused && !dropped && left > searched + open(held);
+          assert.equal(secondsToWait, waits ? Math.ceil(wait / 1000) : undefined);
           if (paused) assert.equal("secondsLeft" in progress, false);
           else if (left === 0 || dropped) assert.equal(secondsLeft, 0);
           else if (left === searched + open(held) || speed === 0) assert.equal("secondsLeft" in progress, false);
@@ -736,5 +739,18 @@ describe("The parts of an audit", () => {
         assert.deepEqual(calls, []);
       }),
     );
+  });
+
+  it("keep a report whose ID is neither text nor a number, without the ID", async () => {
+    const claim = { page: 0, url: "a.example", settings: { existing: "create" as const }, repeated: false };
+    const hooks = { permit: async () => {}, sending: async () => {}, lost() {} };
+    // The last one cannot become a text.
+    for (const id of [null, {}, [1], { toString: 1 }])
+      for (const request of [{ sent: "create" }, { sent: "regenerate", report: "7" }] as const) {
+        const requests = { send: async () => ({ body: { data: { id } }, attempts: 1 }) };
+        const { ended, record } = await sendRequest(requests as never, { ...claim, request }, hooks);
+        assert.deepEqual(record, { id });
+        assert.deepEqual([ended.ended, ended.report, ended.error], [`${request.sent}d`, request.report, undefined]);
+      }
   });
 });

@@ -72,6 +72,27 @@ describe("an audit's slots and the client's", () => {
     assert.deepEqual([results.length, created], [8, 8]);
   });
 
+  it("say for how long no request can start, once none is in flight", async () => {
+    let respond = () => {};
+    const service = await listen((socket) => {
+      respond = () => socket.write(json({ data: [] }));
+    });
+    const client = createClient({ baseUrl: service.url, apiKey: "key", rate: 1 });
+    try {
+      const requests = requestsOf(client);
+      assert.equal(requests.waitingFor(), 0);
+      const sent = requests.send("seo-project-list", {});
+      while (service.requests.length === 0) await sleep(5);
+      assert.equal(requests.waitingFor(), 0);
+      respond();
+      await sent;
+      assert.ok(requests.waitingFor() > 30_000);
+    } finally {
+      await client.close();
+      await service.close();
+    }
+  });
+
   it("are free again if a request waits for its retry when the service requires too long a pause", async () => {
     const { results, created } = await auditThrottled(3600, 1);
     assert.deepEqual([results.length, created], [8, 6]);

@@ -241,15 +241,16 @@ for (const engine of engines)
     );
 
     if (engine === "Redis")
-      it("says that the server has lost its data, and accepts lists again", async () => {
+      it("says which lists were lost with the server's data, and accepts lists again", async () => {
         const service = createFake({ latency: 50 });
         const { open } = await onServer(() => server)();
         const first = createBench("", service, { open: open() });
-        await first.add(urls(100));
+        for (let n = 1; n <= 7; n++) await first.add(urls(100), { batch: `batch ${n}` });
         const redis = new Redis(server.url);
         await redis.flushall();
         await redis.quit();
-        const message = "The queue's server has lost data: send the unfinished lists again in a minute.";
+        const lists = '"batch 1", "batch 2", "batch 3", "batch 4", "batch 5", 2 more';
+        const message = `The queue's server has lost data: send the unfinished lists again in a minute (${lists}).`;
         await assert.rejects(first.add(urls(1)), { code: "SEO_NETWORK", message });
         await sleep(1000);
         assert.deepEqual(

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { requestsOf } from "../../../src/audit/requests.js";
+import { type Client, createClient } from "../../../src/client.js";
+import { createLane } from "../../../src/queue.js";
+import { answer, listen, tlsFile } from "../../support/faulty.js";
+import { createBench, createFake, createFolder, urls } from "./fake.js";
+
+const json = (value: unknown) => answer(200, JSON.stringify(value));
+
+describe("An audit whose request is canceled before it has an effect", () => {
+  const closing: (() => unknown)[] = [];
+  let folder: string;
+
+  beforeEach(async () => {
+    const made = await createFolder();
+    folder = made.folder;
+    closing.push(made.remove);
+  });
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+
+  /** An audit with a client of its own. */
+  function open(baseUrl: string) {
+    const client = createClient({ baseUrl, apiKey: "key", retries: 1, reconcile: 1, tls: { ca: tlsFile("ca") } });
+    const bench = createBench(folder, createFake(), { connect: () => requestsOf(client) });
+    const close = () => bench.audit.close().then(client.close);
+    closing.push(close);
+    return { ...bench, client, close };
+  }
+
+  /** Waits until a request is held up, closes its audit, and returns what the next audit requests, and its results. */
+  async function closeAndContinue(url: string, isHeldUp: (client: Client) => boolean) {
+    const first = open(url);
+    await first.add(urls(1));
+    while (!isHeldUp(first.client)) await sleep(5);
+    await first.close();
+    const service = await listen((socket, { method }) =>
+      socket.write(json({ data: method === "GET" ? [] : { id: 1, url: "example.org/page/1" } })),
+    );
+    closing.push(service.close);
+    const second = open(service.url);
+    const { created } = await second.finished();
+    return { created, requested: service.requests.map(({ method, path }) => `${method} ${path}`) };
+  }
+
+  const requestedOnce = {
+    created: 1,
+    requested: ["GET /api/v1/reports?sort_by=id&sort=desc&per_page=10", "POST /api/v1/reports"],
+  };
+
+  it("does not look for it if it waited for the service's pause", async () => {
+    const service = await listen((socket, { method }) =>
+      socket.write(method === "GET" ? json({ data: [] }) : answer(429, "{}", { "Retry-After": "60" })),
+    );
+    closing.push(service.close);
+    assert.deepEqual(
+      await closeAndContinue(service.url, ({ waitingFor }) => waitingFor(createLane()) > 0),
+      requestedOnce,
+    );
+  });
+
+  it("does not look for it if it waited for a TLS handshake", async () => {
+    let held = false;
+    const service = await listen((socket) => socket.write(json({ data: [] })), { certificate: "cert" });
+    closing.push(service.close);
+    // The request to create a report has a connection of its own.
+    const relay = createServer((socket) => {
+      socket.on("error", () => {});
+      if (service.requests.length > 0) held = true;
+      else socket.pipe(connect(service.port, "127.0.0.1")).pipe(socket);
+    }).listen(0, "127.0.0.1");
+    await once(relay, "listening");
+    closing.push(() => relay.close());
+    const url = `https://127.0.0.1:${(relay.address() as AddressInfo).port}`;
+    assert.deepEqual(await closeAndContinue(url, () => held), requestedOnce);
+  });
+});
