@@ -120,7 +120,14 @@ describe("A create request whose response was lost", () => {
         requests,
         entries,
         entry,
-        { records: records as never, response: response ?? undefined, startedAt: 0 },
+        {
+          records: records as never,
+          last: report(4, PAGE),
+          repeats: false,
+          newest: undefined,
+          response: response ?? undefined,
+          startedAt: 0,
+        },
         decides,
       );
     return { account, asked, enter, entries, look };
