@@ -64,16 +64,27 @@ export const undecided = (records: Json[]): Finding => ({
   candidates: records.slice(-MOST_CANDIDATES).map(({ id, url, created_at }) => ({ id, url, created_at })),
 });
 
+/** The response with a report. Rejects if it has none, or another one: a page that says "maintenance" proves nothing. */
+async function getReport({ request }: Requests, type: string, input: Record<string, string> & { reportId: string }) {
+  const response = await request(type, input);
+  const [record] = reportsIn(response.body);
+  if (record && idOf(record) === input.reportId) return { response, record };
+  throw new SeoError("SEO_RESPONSE", "The response is not the report.");
+}
+
 /** The report in the shape of the response to a create request, with the privacy that was requested. */
-async function present({ request }: Requests, { lookup, input }: Entry, record: Json, listed: Response | undefined) {
+async function present(requests: Requests, { lookup, input }: Entry, record: Json, listed: Response | undefined) {
   const reportId = idOf(record);
   const { privacy, password } = input;
-  if (lookup.change && privacy !== undefined && Number(record.privacy ?? 0) !== Number(privacy))
-    return request(lookup.change, { reportId, privacy, ...(password !== undefined && { password }) });
-  return request(lookup.show, { reportId }).catch((error: unknown) => {
-    if (listed) return { ...listed, body: { data: record } };
+  if (lookup.change && privacy !== undefined && Number(record.privacy ?? 0) !== Number(privacy)) {
+    const access = { privacy, ...(password !== undefined && { password }) };
+    return (await getReport(requests, lookup.change, { reportId, ...access })).response;
+  }
+  const shown = await getReport(requests, lookup.show, { reportId }).catch((error: unknown) => {
+    if (listed) return { response: { ...listed, body: { data: record } } };
     throw error;
   });
+  return shown.response;
 }
 
 /**
@@ -130,28 +141,35 @@ export async function lookInList(
   return { was: "put off", until: Math.max(...doubted.map(doubtedUntil)) };
 }
 
+/** Milliseconds; NaN for what is no date, such as "3 days ago", which `Date.parse` accepts. */
+const parseDate = (date: unknown) => (typeof date === "string" && /\d{4}/.test(date) ? Date.parse(date) : Number.NaN);
+const hasZone = (date: unknown) => /Z$|[+-]\d\d:?\d\d$/.test(String(date));
+/** Milliseconds between two dates, however they are written; NaN if only one has a time zone, or is a date. */
+const between = (one: unknown, other: unknown) =>
+  hasZone(one) === hasZone(other) ? Math.abs(parseDate(one) - parseDate(other)) : Number.NaN;
+
 /**
  * Shows the report of an update: it took effect if its date moved, from the known one or past the time of sending in the
  * service's clock. The clock by itself proves little: it can be another server's, and a date can lack its time zone.
  */
 export async function lookAtReport(
-  { request }: Requests,
+  requests: Requests,
   now: () => number,
   entry: Entry,
   decides: boolean,
 ): Promise<Finding> {
-  const response = await request(entry.lookup.show, { reportId: String(entry.input.reportId) });
-  const [record = {}] = reportsIn(response.body);
-  const at = String(record.generated_at);
-  const date = Date.parse(at);
+  const reportId = String(entry.input.reportId);
+  const { response, record } = await getReport(requests, entry.lookup.show, { reportId });
+  const { generated_at: at } = record;
+  const date = parseDate(at);
   const clock = Date.parse(String(response.headers.date));
   const sent = clock - (now() - entry.sentAt) - SECOND;
-  const hasZone = /Z$|[+-]\d\d:?\d\d$/.test(at);
   const isOld = date < sent - DAY;
-  const isLater = hasZone && date >= sent && date <= clock + MINUTE;
-  const known = entry.generatedAt ?? entry.seenAt;
-  entry.seenAt ??= at;
-  if (at !== known && (isLater || (known !== undefined && !isOld))) return { was: "carried out", response };
+  const isLater = hasZone(at) && date >= sent && date <= clock + MINUTE;
+  // Less than a second apart, they can be the same date, with and without a fraction.
+  const apart = between(at, entry.generatedAt ?? entry.seenAt);
+  if (!Number.isNaN(date)) entry.seenAt ??= String(at);
+  if (!(apart < SECOND) && (isLater || (apart >= SECOND && !isOld))) return { was: "carried out", response };
   if (!decides) return undefined;
-  return isOld || entry.generatedAt !== undefined ? { was: "not carried out" } : undecided([record]);
+  return isOld || (entry.generatedAt !== undefined && apart === 0) ? { was: "not carried out" } : undecided([record]);
 }
