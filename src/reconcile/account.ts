@@ -2,6 +2,7 @@ import { type Address, readAddress } from "../address.js";
 import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
+import { idOf, reportsIn, unwrap } from "../records.js";
 
 /**
  * The newest report before a request was sent. `rank` is its ID, or its creation date in milliseconds if the IDs are not
@@ -45,7 +46,6 @@ const NEWEST = { sort_by: "id", sort: "desc" };
 /** Milliseconds for which the newest report counts as known. A report that others created since could be mistaken for ours. */
 const FRESH = 300_000;
 
-export const idOf = (record: Json) => String(record.id);
 const isNumber = (id: unknown) => typeof id === "number" || /^\d+$/.test(String(id));
 /** Where a report stands in the order of creation; NaN if that is not known. */
 function rankOf({ id, created_at }: Json, of: Watermark["of"] = isNumber(id) ? "id" : "created_at"): number {
@@ -56,16 +56,6 @@ const isBeyond = (own: number, id: string, { rank, ids }: Watermark) =>
   own > rank || (own === rank && !ids.includes(id));
 export const isAfter = (record: Json, watermark: Watermark) =>
   isBeyond(rankOf(record, watermark.of), idOf(record), watermark);
-
-/** The reports in a response: a list, one wrapped in `data`, or one by itself. A project has no ID; an ID is text or a number. */
-export function reportsIn(body: unknown): Json[] {
-  const { data = body } = Object(body) as { data?: unknown };
-  const records: unknown[] = Array.isArray(data) ? data : [data];
-  return records.filter((record): record is Json => {
-    const { id } = Object(record) as Json;
-    return typeof id === "number" || typeof id === "string";
-  });
-}
 
 /**
  * Whether a list has every report after a watermark: it goes back to the watermark, or to its end if there was no report, and
@@ -140,8 +130,7 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
     const response = await request(list, { ...NEWEST, per_page: "10" }).catch(() => undefined);
     if (!response) return;
     observe(response);
-    const { data = response.body } = Object(response.body) as { data?: unknown };
-    if (!Array.isArray(data)) return;
+    if (!Array.isArray(unwrap(response.body))) return;
     highest ??= { rank: 0, ids: [] };
     knownAt = now();
   }

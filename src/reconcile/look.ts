@@ -3,16 +3,8 @@ import { type Details, SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
 import type { Lookup } from "../operations.js";
-import {
-  type Account,
-  covers,
-  idOf,
-  isAfter,
-  type Reading,
-  type Requests,
-  reportsIn,
-  type Watermark,
-} from "./account.js";
+import { idOf, reportsIn } from "../records.js";
+import { type Account, covers, isAfter, type Reading, type Requests, type Watermark } from "./account.js";
 
 /** What identifies the effect of a request, known before it is sent. Plain JSON, so that it can outlive the process. */
 export interface Intent {
