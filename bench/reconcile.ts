@@ -37,6 +37,8 @@ function makeWorld(lost: number): World {
     skew: 0,
     ids: "numbers",
     unsorted: false,
+    unpaged: 0,
+    empty: [0, 0],
     existing: [],
     failing: 0,
     outage: [0, 0],

@@ -5,6 +5,7 @@ import { findingsOf } from "../src/findings.js";
 import { isIdle } from "../src/kinds.js";
 import type { Operation, OutputName } from "../src/operations.js";
 import { type Page, readShape, type Shape } from "../src/pages.js";
+import { unwrap } from "../src/records.js";
 import { submit } from "../src/submit.js";
 import type { Job, StatusText, Work } from "./handler.js";
 import { type Found, metadata, readAllPages } from "./pages.js";
@@ -57,9 +58,6 @@ function createTarget(RED: NodeAPI, target = "payload"): Target {
     rest: (msg) => msg,
   };
 }
-
-/** What a response wraps in `data`. */
-const unwrap = (body: unknown) => (Object.hasOwn(Object(body), "data") ? (body as { data: unknown }).data : body);
 
 /** Sends one request. */
 function request(job: Job, type: string, row: Operation): Promise<Found> {

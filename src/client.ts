@@ -105,8 +105,8 @@ export function createClient(options: ClientOptions) {
     const row = rowOf(type);
     const request = buildRequest(row, input, base, { method, extra });
     const ms = (timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000;
-    const idempotent = row.idempotent?.(input) ?? true;
-    const ticket = !idempotent && row.lookup && horizon > 0 ? reconciler.open(row.lookup, input, intent) : undefined;
+    const once = row.once?.(input) ?? false;
+    const ticket = once && row.lookup && horizon > 0 ? reconciler.open(row.lookup, input, intent) : undefined;
     if (ticket) reconciles = true;
     const called = performance.now();
     let attempts = 0;
@@ -135,7 +135,7 @@ export function createClient(options: ClientOptions) {
         busy += performance.now() - started;
         // Before the slot is released, or it would start the next request of a service that asked for a pause.
         if (result instanceof SeoError) {
-          const { pause } = decide(result, { attempts, retries, idempotent });
+          const { pause } = decide(result, { attempts, retries, once });
           if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
           else if (pause !== undefined) {
             queue.pause(pause);
@@ -186,7 +186,7 @@ export function createClient(options: ClientOptions) {
         if (row.deletes && uncertain && result.code === "SEO_NOT_FOUND")
           return { ...toAnswer({ statusCode: 404, headers: {}, body: null }), alreadyDeleted: true };
         uncertain ||= row.method !== "GET" && result.details.uncertain === true;
-        const { retryIn } = decide(result, { attempts, retries, idempotent });
+        const { retryIn } = decide(result, { attempts, retries, once });
         if (retryIn === undefined) throw result;
         if (retryIn > 0) await queue.sleep(task, retryIn);
       }

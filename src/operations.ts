@@ -76,9 +76,9 @@ export interface Operation<P extends string = string> extends NodeType<P> {
   /** Sent, unless the row has an option `method`. */
   method: string;
   path: string;
-  /** False if sending this input twice has another effect than sending it once. Absent: always idempotent. */
-  idempotent?: (input: Partial<Record<P, string>>) => boolean;
-  /** How to find out what became of a lost request, if sending it twice is not idempotent. */
+  /** Whether sending this input twice has another effect than sending it once. Absent: never. */
+  once?: (input: Partial<Record<P, string>>) => boolean;
+  /** How to find out what became of a lost request, if it must take effect once. */
   lookup?: Lookup;
   /** Timeout of one attempt in seconds, if not 30. */
   timeout?: number;
@@ -314,7 +314,7 @@ export const operations = {
     color: REPORT,
     method: "POST",
     path: "/api/v1/reports",
-    idempotent: () => false,
+    once: () => true,
     lookup: { list: "seo-report-list", show: "seo-report-show", change: "seo-report-update" },
     timeout: REPORT_TIMEOUT,
     main: "url",
@@ -336,7 +336,7 @@ export const operations = {
     color: REPORT,
     method: "PUT",
     path: "/api/v1/reports/{id}",
-    idempotent: (input) => input.update !== "1",
+    once: ({ update }) => update === "1",
     lookup: { show: "seo-report-show" },
     effects: ["privacy", "password", "update"],
     timeout: REPORT_TIMEOUT,

@@ -1,5 +1,6 @@
 import { SeoError } from "./errors.js";
 import type { Json } from "./json.js";
+import { unwrap } from "./records.js";
 
 /** What a response says about its place in a list, whichever paginator made it. */
 export interface Shape {
@@ -41,12 +42,9 @@ const linkTo = ({ next, next_page_url }: Json) => next ?? next_page_url ?? undef
 
 /** Recognizes the shapes of a list; undefined where the response is none. */
 export function readShape(body: unknown): Shape | undefined {
-  if (Array.isArray(body)) {
-    return { records: body, page: undefined, pages: undefined, total: undefined, more: undefined, cursor: undefined };
-  }
+  const records = unwrap(body);
+  if (!Array.isArray(records)) return undefined;
   const bare = Object(body) as Json;
-  const { data } = bare;
-  if (!Array.isArray(data)) return undefined;
   const links: Json = Object(bare.links);
   const figures: Json = Object(bare.meta ?? bare);
   const next = linkTo(links) ?? linkTo(figures) ?? linkTo(bare);
@@ -56,7 +54,7 @@ export function readShape(body: unknown): Shape | undefined {
   const follows = next !== undefined || cursor !== undefined;
   const ends = "next_cursor" in figures || "next_page_url" in figures || "next" in links;
   const more = follows || (ends ? false : undefined);
-  return { records: data, page: count(figures.current_page), pages, total: count(figures.total), more, cursor };
+  return { records, page: count(figures.current_page), pages, total: count(figures.total), more, cursor };
 }
 
 function shapeOf(answer: Answered): Shape {

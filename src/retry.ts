@@ -21,14 +21,14 @@ const backoff = (attempts: number, random: () => number) =>
 /** Decides whether and when to retry after `attempts`, of which `retries` can follow the first. */
 export function decide(
   { code, details: { transient, uncertain, retryAfter } }: Pick<SeoError, "code" | "details">,
-  { attempts, retries, idempotent }: { attempts: number; retries: number; idempotent: boolean },
+  { attempts, retries, once }: { attempts: number; retries: number; once: boolean },
   random = Math.random,
 ): Decision {
   if (retryAfter !== undefined && retryAfter > LONGEST_WAIT) return { pause: Number.POSITIVE_INFINITY };
   const delay = retryAfter === undefined ? backoff(attempts, random) : retryAfter * 1000;
   // A limit is the account's: the pause holds for everybody, so the request itself need not wait besides.
   const pauses = retryAfter !== undefined || code === "SEO_RATE_LIMITED";
-  const safe = transient === true && (idempotent || uncertain !== true);
+  const safe = transient === true && !(once && uncertain);
   return {
     ...(pauses && { pause: delay }),
     ...(safe && attempts <= retries && { retryIn: pauses ? 0 : delay }),

@@ -1,7 +1,7 @@
 import { readAddress } from "../address.js";
 import { DAY, dateOf, isNewer, needOf } from "../existing.js";
 import type { Json } from "../json.js";
-import { reportsIn } from "../reconcile/account.js";
+import { reportsIn } from "../records.js";
 import type { List } from "./list.js";
 import type { Requests } from "./requests.js";
 import type { Batch } from "./store.js";

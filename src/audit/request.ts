@@ -1,5 +1,5 @@
 import { SeoError } from "../errors.js";
-import { idOf, reportsIn } from "../reconcile/account.js";
+import { idOf, reportsIn, unwrap } from "../records.js";
 import { type Requests, STORE, toJSON } from "./requests.js";
 import type { Claim, Ended, Sent } from "./store.js";
 import { Trouble } from "./trouble.js";
@@ -24,8 +24,7 @@ const UPDATE = "seo-report-update";
 const SHOW = "seo-report-show";
 
 function reportOf(body: unknown): object | null {
-  const { data = body } = Object(body) as { data?: unknown };
-  return reportsIn(body)[0] ?? (data as object | null) ?? null;
+  return reportsIn(body)[0] ?? (unwrap(body) as object | null) ?? null;
 }
 
 /** Sends a page's request, or looks for one that was sent before. Rejects only as `sending` does. */

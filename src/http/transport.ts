@@ -78,7 +78,7 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
       inFlight.push(exchange);
       timer ??= setTimeout(watch, PRECISION).unref();
       try {
-        (row.idempotent ? dispatcher.oneShot : dispatcher.keepAlive).dispatch(
+        (row.once ? dispatcher.oneShot : dispatcher.keepAlive).dispatch(
           {
             origin,
             path,

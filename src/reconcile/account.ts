@@ -2,6 +2,7 @@ import { type Address, readAddress } from "../address.js";
 import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
+import { idOf, reportsIn, unwrap } from "../records.js";
 
 /**
  * The newest report before a request was sent. `rank` is its ID, or its creation date in milliseconds if the IDs are not
@@ -27,33 +28,47 @@ interface ListPage {
   response: Response;
 }
 
-export type Reading = { records: Json[]; response: Response | undefined; startedAt: number };
+/** What a list has after a watermark. */
+export interface Reading {
+  records: Json[];
+  /** The last record that was read, whatever its date. */
+  last: Json | undefined;
+  /** The last page had only records of earlier pages: the list may have more, which the service did not return. */
+  repeats: boolean;
+  /** The newest report that was known before. */
+  newest: Watermark | undefined;
+  response: Response | undefined;
+  startedAt: number;
+}
 
 const MOST_REMEMBERED = 10_000;
 const NEWEST = { sort_by: "id", sort: "desc" };
 /** Milliseconds for which the newest report counts as known. A report that others created since could be mistaken for ours. */
 const FRESH = 300_000;
 
-export const idOf = (record: Json) => String(record.id);
 const isNumber = (id: unknown) => typeof id === "number" || /^\d+$/.test(String(id));
 /** Where a report stands in the order of creation; NaN if that is not known. */
 function rankOf({ id, created_at }: Json, of: Watermark["of"] = isNumber(id) ? "id" : "created_at"): number {
   if (of === "created_at") return typeof created_at === "string" ? Date.parse(created_at) : Number.NaN;
   return isNumber(id) ? Number(id) : Number.NaN;
 }
-export function isAfter(record: Json, { of, rank, ids }: Watermark): boolean {
-  const own = rankOf(record, of);
-  return own > rank || (own === rank && !ids.includes(idOf(record)));
-}
+const isBeyond = (own: number, id: string, { rank, ids }: Watermark) =>
+  own > rank || (own === rank && !ids.includes(id));
+export const isAfter = (record: Json, watermark: Watermark) =>
+  isBeyond(rankOf(record, watermark.of), idOf(record), watermark);
 
-/** The reports in a response: a list, one wrapped in `data`, or one by itself. A project has no ID; an ID is text or a number. */
-export function reportsIn(body: unknown): Json[] {
-  const { data = body } = Object(body) as { data?: unknown };
-  const records: unknown[] = Array.isArray(data) ? data : [data];
-  return records.filter((record): record is Json => {
-    const { id } = Object(record) as Json;
-    return typeof id === "number" || typeof id === "string";
-  });
+/**
+ * Whether a list has every report after a watermark: it goes back to the watermark, or to its end if there was no report, and
+ * has the newest report that is known.
+ */
+export function covers({ records, last, repeats, newest }: Reading, watermark: Watermark): boolean {
+  const { of, rank } = watermark;
+  const isListed = (id: string) => records.some((record) => idOf(record) === id);
+  if (newest?.ids.some((id) => isBeyond(newest.rank, id, watermark) && !isListed(id))) return false;
+  if (of === undefined) return !repeats;
+  const oldest = last ? rankOf(last, of) : Number.NaN;
+  // An ID belongs to one report, but a second to several.
+  return oldest < rank || (oldest === rank && (of === "id" || !repeats));
 }
 
 /** Remembers the latest values, in constant time: a map's first key is slow to find after many deletions. */
@@ -115,8 +130,7 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
     const response = await request(list, { ...NEWEST, per_page: "10" }).catch(() => undefined);
     if (!response) return;
     observe(response);
-    const { data = response.body } = Object(response.body) as { data?: unknown };
-    if (!Array.isArray(data)) return;
+    if (!Array.isArray(unwrap(response.body))) return;
     highest ??= { rank: 0, ids: [] };
     knownAt = now();
   }
@@ -158,29 +172,36 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
     namesOf: ({ key }: Address) => [...new Set([key, redirects.get(key) ?? key])],
 
     /**
-     * All reports after a watermark, and those of its rank, newest first. Rejects if the list is not sorted, or a report may
-     * have been missed.
+     * The listed reports after a watermark, and those of its rank, newest first. Rejects if the list is not sorted, or became
+     * shorter. Whether it is complete, `covers` says.
      */
     async readAfter(list: string, watermark: Watermark): Promise<Reading> {
-      const startedAt = now();
-      const records: Json[] = [];
-      let last = Number.POSITIVE_INFINITY;
+      const reading: Reading = {
+        records: [],
+        last: undefined,
+        repeats: false,
+        newest: highest,
+        response: undefined,
+        startedAt: now(),
+      };
+      let lowest = Number.POSITIVE_INFINITY;
       let most = 0;
-      let response: Response | undefined;
       for await (const page of pages(list, { ...NEWEST, per_page: "25" })) {
         const { total = most } = page;
         if (total < most) throw new SeoError("SEO_RESPONSE", "The list of reports became shorter while it was read.");
         most = total;
-        response = page.response;
+        reading.response = page.response;
+        reading.repeats = page.records.length === 0 && reportsIn(page.response.body).length > 0;
         for (const record of page.records as Json[]) {
           const rank = rankOf(record, watermark.of);
-          if (!(rank <= last)) throw new SeoError("SEO_RESPONSE", "The list of reports is not sorted by date.");
-          last = rank;
-          if (rank >= watermark.rank) records.push(record);
+          if (!(rank <= lowest)) throw new SeoError("SEO_RESPONSE", "The list of reports is not sorted by date.");
+          lowest = rank;
+          reading.last = record;
+          if (rank >= watermark.rank) reading.records.push(record);
         }
-        if (last < watermark.rank) break;
+        if (lowest < watermark.rank) break;
       }
-      return { records, response, startedAt };
+      return reading;
     },
   };
 }

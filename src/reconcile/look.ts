@@ -1,9 +1,10 @@
 import { type Address, readAddress } from "../address.js";
-import type { Details } from "../errors.js";
+import { type Details, SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
 import type { Lookup } from "../operations.js";
-import { type Account, idOf, isAfter, type Reading, type Requests, reportsIn, type Watermark } from "./account.js";
+import { idOf, reportsIn } from "../records.js";
+import { type Account, covers, isAfter, type Reading, type Requests, type Watermark } from "./account.js";
 
 /** What identifies the effect of a request, known before it is sent. Plain JSON, so that it can outlive the process. */
 export interface Intent {
@@ -55,30 +56,43 @@ export const undecided = (records: Json[]): Finding => ({
   candidates: records.slice(-MOST_CANDIDATES).map(({ id, url, created_at }) => ({ id, url, created_at })),
 });
 
+/** The response with a report. Rejects if it has none, or another one: a page that says "maintenance" proves nothing. */
+async function getReport({ request }: Requests, type: string, input: Record<string, string> & { reportId: string }) {
+  const response = await request(type, input);
+  const [record] = reportsIn(response.body);
+  if (record && idOf(record) === input.reportId) return { response, record };
+  throw new SeoError("SEO_RESPONSE", "The response is not the report.");
+}
+
 /** The report in the shape of the response to a create request, with the privacy that was requested. */
-async function present({ request }: Requests, { lookup, input }: Entry, record: Json, listed: Response | undefined) {
+async function present(requests: Requests, { lookup, input }: Entry, record: Json, listed: Response | undefined) {
   const reportId = idOf(record);
   const { privacy, password } = input;
-  if (lookup.change && privacy !== undefined && Number(record.privacy ?? 0) !== Number(privacy))
-    return request(lookup.change, { reportId, privacy, ...(password !== undefined && { password }) });
-  return request(lookup.show, { reportId }).catch((error: unknown) => {
-    if (listed) return { ...listed, body: { data: record } };
+  if (lookup.change && privacy !== undefined && Number(record.privacy ?? 0) !== Number(privacy)) {
+    const access = { privacy, ...(password !== undefined && { password }) };
+    return (await getReport(requests, lookup.change, { reportId, ...access })).response;
+  }
+  const shown = await getReport(requests, lookup.show, { reportId }).catch((error: unknown) => {
+    if (listed) return { response: { ...listed, body: { data: record } } };
     throw error;
   });
+  return shown.response;
 }
 
 /**
  * Finds a page's report among those after the watermark. If there is none and the look `decides`, the report was not created
- * if messages got all the others, and none of them can be this one: nobody knows where a page redirects.
+ * if messages got all the others, and none of them can be this one: nobody knows where a page redirects. Rejects if the list
+ * is not complete.
  */
 export async function lookInList(
   account: Account,
   requests: Requests,
   open: Set<Entry>,
   entry: Entry,
-  { records, response, startedAt }: Reading,
+  reading: Reading,
   decides: boolean,
 ): Promise<Finding> {
+  const { records, response, startedAt } = reading;
   const isOf = (record: Json, { address, watermark }: Entry) =>
     watermark !== undefined &&
     isAfter(record, watermark) &&
@@ -105,6 +119,8 @@ export async function lookInList(
   const others = [...open];
   const unexplained = unclaimed().filter((record) => !others.some((other) => isOf(record, other)));
   if (unexplained.length > 0) return undecided(unexplained);
+  if (!entry.watermark || !covers(reading, entry.watermark))
+    throw new SeoError("SEO_RESPONSE", "The list of reports is not complete.");
   // Another request of that page may have got this one's report, as long as its own can still be created.
   const doubtedUntil = (record: Json) =>
     account.claimOf(record) ??
@@ -117,28 +133,35 @@ export async function lookInList(
   return { was: "put off", until: Math.max(...doubted.map(doubtedUntil)) };
 }
 
+/** Milliseconds; NaN for what is no date, such as "3 days ago", which `Date.parse` accepts. */
+const parseDate = (date: unknown) => (typeof date === "string" && /\d{4}/.test(date) ? Date.parse(date) : Number.NaN);
+const hasZone = (date: unknown) => /Z$|[+-]\d\d:?\d\d$/.test(String(date));
+/** Milliseconds between two dates, however they are written; NaN if only one has a time zone, or is a date. */
+const between = (one: unknown, other: unknown) =>
+  hasZone(one) === hasZone(other) ? Math.abs(parseDate(one) - parseDate(other)) : Number.NaN;
+
 /**
  * Shows the report of an update: it took effect if its date moved, from the known one or past the time of sending in the
  * service's clock. The clock by itself proves little: it can be another server's, and a date can lack its time zone.
  */
 export async function lookAtReport(
-  { request }: Requests,
+  requests: Requests,
   now: () => number,
   entry: Entry,
   decides: boolean,
 ): Promise<Finding> {
-  const response = await request(entry.lookup.show, { reportId: String(entry.input.reportId) });
-  const [record = {}] = reportsIn(response.body);
-  const at = String(record.generated_at);
-  const date = Date.parse(at);
+  const reportId = String(entry.input.reportId);
+  const { response, record } = await getReport(requests, entry.lookup.show, { reportId });
+  const { generated_at: at } = record;
+  const date = parseDate(at);
   const clock = Date.parse(String(response.headers.date));
   const sent = clock - (now() - entry.sentAt) - SECOND;
-  const hasZone = /Z$|[+-]\d\d:?\d\d$/.test(at);
   const isOld = date < sent - DAY;
-  const isLater = hasZone && date >= sent && date <= clock + MINUTE;
-  const known = entry.generatedAt ?? entry.seenAt;
-  entry.seenAt ??= at;
-  if (at !== known && (isLater || (known !== undefined && !isOld))) return { was: "carried out", response };
+  const isLater = hasZone(at) && date >= sent && date <= clock + MINUTE;
+  // Less than a second apart, they can be the same date, with and without a fraction.
+  const apart = between(at, entry.generatedAt ?? entry.seenAt);
+  if (!Number.isNaN(date)) entry.seenAt ??= String(at);
+  if (!(apart < SECOND) && (isLater || (apart >= SECOND && !isOld))) return { was: "carried out", response };
   if (!decides) return undefined;
-  return isOld || entry.generatedAt !== undefined ? { was: "not carried out" } : undecided([record]);
+  return isOld || (entry.generatedAt !== undefined && apart === 0) ? { was: "not carried out" } : undecided([record]);
 }

@@ -2,8 +2,9 @@ import { readAddress } from "../address.js";
 import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
+import { reportsIn } from "../records.js";
 import { createTurns, deferred } from "../turns.js";
-import { createAccount, type Reading, type Requests, reportsIn, type Watermark } from "./account.js";
+import { createAccount, type Reading, type Requests, type Watermark } from "./account.js";
 import { type Candidates, type Entry, type Intent, lookAtReport, lookInList, REPEAT, undecided } from "./look.js";
 
 /** What became of a request whose response was lost. `after`: milliseconds since it was sent. */

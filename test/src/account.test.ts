@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readAddress } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
-import { createAccount } from "../../src/reconcile/account.js";
+import { covers, createAccount } from "../../src/reconcile/account.js";
 
 const LIST = "seo-report-list";
 const FRESH = 300_000;
@@ -11,8 +11,8 @@ const response = (data: unknown) => ({ statusCode: 200, headers: {}, body: { dat
 const dated = (id: unknown, second: number): Json => ({ id, created_at: new Date(second * 1000).toISOString() });
 const at = (second: number) => second * 1000;
 
-/** An account whose short list is `short`, and whose list has these pages. */
-function open(short: unknown = [], pages: { records: Json[]; total?: number }[] = []) {
+/** An account whose short list is `short`, and whose list has these pages. `all`: also the records that earlier pages had. */
+function open(short: unknown = [], pages: { records: Json[]; total?: number; all?: Json[] }[] = []) {
   const asked: [type: string, input: Record<string, string>][] = [];
   let now = 1_000_000;
   let read = 0;
@@ -25,9 +25,9 @@ function open(short: unknown = [], pages: { records: Json[]; total?: number }[] 
       },
       async *pages(type, input) {
         asked.push([type, input]);
-        for (const { records, total } of pages) {
+        for (const { records, total, all = records } of pages) {
           read++;
-          yield { records, total, response: response(records) };
+          yield { records, total, response: response(all) };
         }
       },
     },
@@ -163,5 +163,63 @@ describe("The reports of an account", () => {
     it(`are not known if the list ${name}`, async () => {
       const listed = pages.map((ids, i) => ({ records: ids.map((id) => ({ id })), total: 10 - i }));
       await assert.rejects(open([], listed).readAfter(after), { code: "SEO_RESPONSE", message: error });
+    });
+});
+
+describe("A list proves that a report does not exist", () => {
+  const NONE = { rank: 0, ids: [] };
+  const THIRD = { of: "id", rank: 3, ids: ["3"] };
+  const SECOND = { of: "created_at", rank: at(3), ids: ["c"] };
+  const ids = (...all: number[]) => all.map((id) => ({ id }));
+  const [e, d, c, b] = [dated("e", 5), dated("d", 3), dated("c", 3), dated("b", 2)] as [Json, Json, Json, Json];
+
+  /** `pages`: all records of each page, with those of earlier pages. */
+  const rows: [title: string, proves: boolean, watermark: object, pages: Json[][], known?: Json[]][] = [
+    ["if it goes back to the watermark", true, THIRD, [ids(5, 4), ids(3)]],
+    ["if it goes back beyond it, because that report was deleted", true, THIRD, [ids(5, 4), ids(2)]],
+    ["unless it ends before", false, THIRD, [ids(5, 4), []]],
+    ["unless the service ignores the page number", false, THIRD, [ids(5, 4), ids(5, 4)]],
+    ["unless it is empty", false, THIRD, [[]]],
+    ["unless the newest report that is known is missing", false, THIRD, [ids(5, 4, 3)], ids(6)],
+    ["even if the newest report was deleted that was known before", true, THIRD, [ids(2)], ids(3)],
+    ["if there was none, and it comes to its end", true, NONE, [ids(2, 1), []]],
+    ["if there was none, and it is empty", true, NONE, [[]]],
+    ["unless it is empty although a report is known", false, NONE, [[]], ids(1)],
+    ["unless there was none, and the page number is ignored", false, NONE, [ids(2, 1), ids(2, 1)]],
+    [
+      "if it goes back beyond the second of the watermark",
+      true,
+      SECOND,
+      [
+        [e, d],
+        [c, b],
+      ],
+    ],
+    ["if it ends with that second", true, SECOND, [[e, d], [c], []]],
+    [
+      "unless it is cut within that second",
+      false,
+      SECOND,
+      [
+        [e, d],
+        [e, d],
+      ],
+    ],
+  ];
+  for (const [title, proves, watermark, pages, known = []] of rows)
+    it(title, async () => {
+      const listed = pages.map((all, i) => ({
+        records: all.filter(
+          (one) =>
+            !pages
+              .slice(0, i)
+              .flat()
+              .some(({ id }) => id === one.id),
+        ),
+        all,
+      }));
+      const { readAfter, observe } = open([], listed);
+      observe(...known);
+      assert.equal(covers(await readAfter(watermark), watermark as never), proves);
     });
 });

@@ -12,8 +12,17 @@ const zoned = (ms: number) => new Date(ms).toISOString();
 const bare = (ms: number) => zoned(ms).slice(0, 19).replace("T", " ");
 const offset = (ms: number, sign: string) => `${zoned(ms - 7_200_000).slice(0, 19)}${sign}`;
 
-/** How a look at an update ends if the service shows the report with `shown`, and `known` was its date before it was sent. */
-async function look(shown: unknown, known?: string, { decides = true, seenAt = undefined as string | undefined } = {}) {
+const shownAs = (generated_at: unknown) => ({ data: { id: 7, url: "example.com", created_at: "c", generated_at } });
+
+/**
+ * How a look at an update ends if the service shows the report with `shown`, and `known` was its date before it was sent.
+ * `earlier`: the dates at earlier looks.
+ */
+async function look(
+  shown: unknown,
+  known?: string,
+  { decides = true, earlier = [] as unknown[], body = shownAs(shown) as unknown } = {},
+) {
   const asked: unknown[] = [];
   const entry: Entry = {
     lookup: operations["seo-report-update"].lookup as Lookup,
@@ -21,24 +30,25 @@ async function look(shown: unknown, known?: string, { decides = true, seenAt = u
     address: readAddress("7"),
     sentAt: 10_000,
     generatedAt: known,
-    ...(seenAt !== undefined && { seenAt }),
   };
-  const body = { data: { id: 7, url: "example.com", created_at: "c", generated_at: shown } };
+  const bodies = [...earlier.map(shownAs), body];
   const requests = {
     request: async (...all: unknown[]) => {
       asked.push(all);
-      return { statusCode: 200, headers: { date: new Date(HEADER).toUTCString() }, body };
+      return { statusCode: 200, headers: { date: new Date(HEADER).toUTCString() }, body: bodies.shift() };
     },
     pages: () => assert.fail("no list"),
   };
+  for (const _ of earlier) assert.equal(await lookAtReport(requests, () => 15_000, entry, false), undefined);
+  asked.length = 0;
   const finding = await lookAtReport(requests, () => 15_000, entry, decides);
   assert.deepEqual(asked, [["seo-report-show", { reportId: "7" }]]);
-  assert.equal(entry.seenAt, seenAt ?? String(shown));
   return finding?.was;
 }
 
 describe("An update whose response was lost", () => {
   const before = zoned(SENT - 3_600_000);
+  const noFraction = (date: string) => date.replace(/\.\d+/, "");
   const rows: [title: string, shown: unknown, known: string | undefined, was: string][] = [
     ["its date moved", zoned(SENT - 60_000), before, "carried out"],
     ["its date moved, without a time zone", bare(SENT - 60_000), bare(SENT - 70_000), "carried out"],
@@ -58,7 +68,20 @@ describe("An update whose response was lost", () => {
       undefined,
       "carried out",
     ],
-    ["it has no date", null, undefined, "undecided"],
+    ["the date that was known is the same, written without a fraction", noFraction(before), before, "not carried out"],
+    [
+      "the date that was known is the same, written with an offset",
+      offset(Date.parse(before), "-02:00"),
+      before,
+      "not carried out",
+    ],
+    ["the date that was known differs by less than a second", zoned(Date.parse(before) + 999), before, "undecided"],
+    ["the date that was known had no time zone", before, bare(SENT - 70_000), "undecided"],
+    ["the date that was known is no date", before, "3 days ago 5", "undecided"],
+    ...[null, undefined, "", 7, "1 second ago", "in 2 days"].flatMap((shown): typeof rows => [
+      [`it has no date: ${shown}`, shown, before, "undecided"],
+      [`it has no date, and none was known: ${shown}`, shown, undefined, "undecided"],
+    ]),
   ];
   for (const [title, shown, known, was] of rows)
     it(`is ${was} if ${title}`, async () => {
@@ -68,9 +91,19 @@ describe("An update whose response was lost", () => {
     });
 
   it("took effect if its date moved since an earlier look", async () => {
-    assert.equal(await look(bare(SENT + 1000), undefined, { seenAt: bare(SENT - 60_000) }), "carried out");
-    assert.equal(await look(bare(SENT + 1000), undefined, { seenAt: bare(SENT + 1000) }), "undecided");
+    const later = bare(SENT + 1000);
+    assert.equal(await look(later, undefined, { earlier: [bare(SENT - 60_000)] }), "carried out");
+    assert.equal(await look(later, undefined, { earlier: [null, bare(SENT - 60_000)] }), "carried out");
+    assert.equal(await look(later, undefined, { earlier: [later] }), "undecided");
+    assert.equal(await look(later, undefined, { earlier: [null] }), "undecided");
   });
+
+  for (const body of [[], null, "OK", { message: "maintenance" }, { data: { id: 8, generated_at: zoned(SENT) } }])
+    it(`is looked for again if the response is not the report: ${JSON.stringify(body)}`, async () => {
+      for (const known of [before, undefined])
+        for (const decides of [true, false])
+          await assert.rejects(look(undefined, known, { body, decides }), { code: "SEO_RESPONSE" });
+    });
 });
 
 describe("An undecided outcome", () => {
@@ -88,13 +121,13 @@ describe("A create request whose response was lost", () => {
   const listed = { statusCode: 200, headers: {}, body: {} };
   const report = (id: number, url: string, more = {}) => ({ id, url, created_at: "c", privacy: 0, ...more });
 
-  function open({ fails = false } = {}) {
+  function open({ fails = false, body = (id: unknown): unknown => ({ data: { id, shown: true } }) } = {}) {
     const asked: unknown[][] = [];
     const requests = {
-      request: async (...all: unknown[]) => {
-        asked.push(all);
+      request: async (type: string, input: Record<string, string>) => {
+        asked.push([type, input]);
         if (fails) throw new Error("No.");
-        return { ...listed, body: "shown" };
+        return { ...listed, body: body(Number(input.reportId)) };
       },
       pages: () => assert.fail("no list"),
     };
@@ -120,7 +153,14 @@ describe("A create request whose response was lost", () => {
         requests,
         entries,
         entry,
-        { records: records as never, response: response ?? undefined, startedAt: 0 },
+        {
+          records: records as never,
+          last: report(4, PAGE),
+          repeats: false,
+          newest: undefined,
+          response: response ?? undefined,
+          startedAt: 0,
+        },
         decides,
       );
     return { account, asked, enter, entries, look };
@@ -138,7 +178,7 @@ describe("A create request whose response was lost", () => {
     const records = [report(8, PAGE), report(7, PAGE), report(6, "example.com/b")];
     assert.deepEqual(await look(enter(PAGE), records, false), {
       was: "carried out",
-      response: { ...listed, body: "shown" },
+      response: { ...listed, body: { data: { id: 7, shown: true } } },
     });
     assert.deepEqual(asked, [["seo-report-show", { reportId: "7" }]]);
     assert.deepEqual(
@@ -159,6 +199,22 @@ describe("A create request whose response was lost", () => {
     const lost = await other.look(other.enter(PAGE), [record], true, null);
     assert.deepEqual(lost, { was: "undecided", candidates: [{ id, url, created_at }] });
   });
+
+  for (const other of ["OK", [], { message: "maintenance" }, { data: { id: 8 } }])
+    it(`gets the listed record if another response comes, but not without its privacy: ${JSON.stringify(other)}`, async () => {
+      const { enter, look } = open({ body: () => other });
+      const record = report(6, PAGE);
+      const { id, url, created_at } = record;
+      assert.deepEqual(await look(enter(PAGE), [record]), {
+        was: "carried out",
+        response: { ...listed, body: { data: record } },
+      });
+      const changed = open({ body: () => other });
+      assert.deepEqual(await changed.look(changed.enter(PAGE, { input: { privacy: "1" } }), [record]), {
+        was: "undecided",
+        candidates: [{ id, url, created_at }],
+      });
+    });
 
   for (const [input, privacy, request] of [
     [{ privacy: "1" }, 0, ["seo-report-update", { reportId: "6", privacy: "1" }]],

@@ -472,11 +472,11 @@ describe("A lost response", () => {
     string,
     [fate: Fate, before: "shown" | "unknown", options: AccountOptions & { age?: number }, check: (end: End) => void]
   > = {
-    "is found by the date that was known": ["carried out, then cut", "shown", {}, isFound],
+    "is found by the date that was known": ["carried out, then cut", "shown", { age: HOUR }, isFound],
     "is found by the date that was known, without a Date header": [
       "carried out, then cut",
       "shown",
-      { withoutDate: true },
+      { age: HOUR, withoutDate: true },
       isFound,
     ],
     "is retried if the date that was known has not moved": ["cut, not carried out", "shown", {}, isRetried],

@@ -10,8 +10,8 @@ import { stopBackOff } from "../support/time.js";
 
 const other = await listen((socket) => socket.end());
 
-/** One case for each combination of method and `idempotent`. `faults` sends every case, through the nodes. */
-const kinds = [...new Map(cases.map((one) => [`${one.row.method} ${one.idempotent}`, one])).values()];
+/** One case for each combination of method and `once`. `faults` sends every case, through the nodes. */
+const kinds = [...new Map(cases.map((one) => [`${one.row.method} ${one.once}`, one])).values()];
 
 /** Scenarios that take seconds run in parallel. */
 const takesTime = ({ code, status }: Scenario) => code === "SEO_TIMEOUT" || status === 429 || status === 503;

@@ -68,6 +68,8 @@ const world = fc.record<World>({
   ids: fc.constantFrom("numbers", "texts", "mixed"),
   redirects: fc.constant(redirects),
   unsorted: fc.boolean(),
+  unpaged: fc.constantFrom(0, 0, 2, 25),
+  empty: fc.oneof(fc.constant<[number, number]>([0, 0]), fc.tuple(fc.nat(600), fc.nat(1200))),
   existing: fc.array(fc.constantFrom(...pages), { maxLength: 3 }),
   failing: fc.constantFrom(0, 0.3, 1),
   outage: fc.tuple(fc.nat(600), fc.nat(1200)),
@@ -84,7 +86,7 @@ describe("reconciling", () => {
 
   const quiet: Omit<World, "stores" | "ids"> = {
     ...{ foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [] },
-    ...{ failing: 0, outage: [0, 0], horizon: HORIZON },
+    ...{ unpaged: 0, empty: [0, 0], failing: 0, outage: [0, 0], horizon: HORIZON },
   };
 
   it("ends with a certain outcome if all looks succeed and nobody else uses the account", async () => {
@@ -149,6 +151,16 @@ describe("reconciling", () => {
       ],
     ],
   ];
+  const busy = [
+    at("a.example/1", 0, 0, "response lost"),
+    ...pages.flatMap((page) => Array<Store>(5).fill(at(page, 0, 0))),
+  ];
+  for (const existing of [[], ["a.example/2"]])
+    worlds.push([
+      `the list has only the 25 newest reports, and ${existing.length} from before`,
+      busy,
+      { existing, unpaged: 25 },
+    ]);
   for (const [title, stores, more] of worlds)
     it(`does not retry a create request if ${title}`, async () => {
       const world: World = { ...quiet, stores, redirects, ids: "numbers", ...more };
@@ -160,6 +172,14 @@ describe("reconciling", () => {
     const outage: World["outage"] = [50, HORIZON / SECOND + 240];
     const { ends } = await simulate({ ...quiet, stores, outage, ids: "numbers" });
     assert.deepEqual(ends, [{ id: 2 }, { id: 1 }]);
+  });
+
+  it("waits for four minutes after the horizon while the list is empty", async () => {
+    const stores = [at("a.example/1", 0, 70, "request lost"), at("a.example/2", 0, 70, "response lost")];
+    const empty: World["empty"] = [50, HORIZON / SECOND + 240];
+    const world: World = { ...quiet, stores, empty, existing: ["a.example/3"], ids: "numbers" };
+    const { ends, reports } = await simulate(world);
+    assert.deepEqual([ends, reports.length], [[{ id: 3 }, { id: 2 }], 3]);
   });
 
   it("reports a rejected page without waiting for another request's report", async () => {

@@ -8,7 +8,7 @@ const half = () => 0.5;
 describe("After a failed attempt", () => {
   const lost: Details = { transient: true, uncertain: true };
   const unsent: Details = { transient: true, uncertain: false };
-  const rows: [what: string, code: Code, details: Details, idempotent: Decision, once: Decision][] = [
+  const rows: [what: string, code: Code, details: Details, repeatable: Decision, once: Decision][] = [
     ["a refused connection", "SEO_NETWORK", unsent, { retryIn: 250 }, { retryIn: 250 }],
     ["a lost connection", "SEO_NETWORK", lost, { retryIn: 250 }, {}],
     ["a timeout", "SEO_TIMEOUT", lost, { retryIn: 250 }, {}],
@@ -39,16 +39,16 @@ describe("After a failed attempt", () => {
     ["a 422", "SEO_REJECTED", { transient: false, uncertain: false }, {}, {}],
     ["a certificate that is not trusted", "SEO_NETWORK", {}, {}, {}],
   ];
-  for (const [what, code, details, idempotent, once] of rows)
+  for (const [what, code, details, repeatable, once] of rows)
     it(`decides what follows ${what}`, () => {
       const attempt = { attempts: 1, retries: 3 };
-      assert.deepEqual(decide({ code, details }, { ...attempt, idempotent: true }, half), idempotent);
-      assert.deepEqual(decide({ code, details }, { ...attempt, idempotent: false }, half), once);
+      assert.deepEqual(decide({ code, details }, { ...attempt, once: false }, half), repeatable);
+      assert.deepEqual(decide({ code, details }, { ...attempt, once: true }, half), once);
     });
 
   it("waits up to half a second, twice as long after each attempt, and at most ten seconds", () => {
     const waits = Array.from({ length: 8 }, (_, i) =>
-      decide({ code: "SEO_SERVER", details: lost }, { attempts: i + 1, retries: 9, idempotent: true }, () => 1),
+      decide({ code: "SEO_SERVER", details: lost }, { attempts: i + 1, retries: 9, once: false }, () => 1),
     );
     const most = [500, 1000, 2000, 4000, 8000, 10_000, 10_000, 10_000];
     assert.deepEqual(
@@ -60,7 +60,7 @@ describe("After a failed attempt", () => {
   it("retries as often as the limit allows, and pauses all requests after the last attempt, too", () => {
     fc.assert(
       fc.property(fc.nat({ max: 9 }), fc.integer({ min: 1, max: 20 }), (retries, attempts) => {
-        const attempt = { attempts, retries, idempotent: true };
+        const attempt = { attempts, retries, once: false };
         assert.equal(decide({ code: "SEO_SERVER", details: lost }, attempt).retryIn !== undefined, attempts <= retries);
         const { pause } = decide({ code: "SEO_RATE_LIMITED", details: { ...unsent, retryAfter: 1 } }, attempt);
         assert.equal(pause, 1000);

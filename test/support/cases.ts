@@ -7,7 +7,7 @@ export interface Case {
   type: string;
   row: Operation;
   input: Record<string, string>;
-  idempotent: boolean;
+  once: boolean;
   /** The request that it sends. */
   request: Request;
 }
@@ -21,7 +21,7 @@ const sample = (row: Operation, wanted: (param: string) => boolean) =>
 
 function caseOf(type: string, row: Operation, name: string, input: Record<string, string>): Case {
   const request = buildRequest(row, input, { origin: "", prefix: "" });
-  return { name, type, row, input, idempotent: row.idempotent?.(input) ?? true, request };
+  return { name, type, row, input, once: row.once?.(input) ?? false, request };
 }
 
 /** Every operation with its required parameters, and also with all parameters if these change whether a retry is safe. */
@@ -38,5 +38,5 @@ export const cases: Case[] = Object.entries<Operation>(operations).flatMap(([typ
     `${type} with all parameters`,
     sample(row, () => true),
   );
-  return most.idempotent === least.idempotent ? [least] : [least, most];
+  return most.once === least.once ? [least] : [least, most];
 });

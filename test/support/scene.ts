@@ -43,9 +43,9 @@ export interface Row {
 }
 
 /** The required outcome of a case in a scenario. */
-export function expected(scenario: Scenario, { row, idempotent }: Case, name: string): Row {
+export function expected(scenario: Scenario, { row, once }: Case, name: string): Row {
   const { code, status, transient, acted = false, empty, unseen } = scenario;
-  const repeats = transient && (idempotent || !acted);
+  const repeats = transient && !(once && acted);
   const recovers = repeats && name.includes("then success");
   const attempts = repeats ? 1 + RETRIES : 1;
   const common = { attempts, requests: unseen ? 0 : attempts };

@@ -71,6 +71,10 @@ export interface World {
   redirects: Record<string, string>;
   /** The list ignores the order that is requested. */
   unsorted: boolean;
+  /** If not 0, the list has only so many of the newest reports, whatever page is requested. */
+  unpaged: number;
+  /** From which second to which the list is empty, if a response had a report before. */
+  empty: [number, number];
   /** Reports from before. */
   existing: string[];
   /** The share of GET requests that fail. */
@@ -94,9 +98,11 @@ interface Report {
 export const written = ({ redirects }: World, page: string) => readAddress(redirects[page] ?? page).key;
 
 function createService(clock: Clock, world: World) {
-  const { skew, ids, failing, outage, unsorted, existing } = world;
+  const { skew, ids, failing, outage, unsorted, unpaged, empty, existing } = world;
   const reports: Report[] = [];
   let gets = 0;
+  let isKnown = false;
+  const isWithin = ([from, to]: [number, number]) => clock.now() >= from * SECOND && clock.now() < to * SECOND;
   /** Whole seconds, as databases often keep them. */
   const date = () => new Date(Math.floor((EPOCH + clock.now()) / SECOND + skew) * SECOND);
   const respond = (body: unknown): Response => ({
@@ -114,7 +120,10 @@ function createService(clock: Clock, world: World) {
     return report;
   }
   for (const page of existing) create(page);
-  const shown = ({ by: _, ...report }: Report) => report;
+  const shown = ({ by: _, ...report }: Report) => {
+    isKnown = true;
+    return report;
+  };
   return {
     reports,
     gets: () => gets,
@@ -123,13 +132,15 @@ function createService(clock: Clock, world: World) {
     async get(type: string, input: Record<string, string>, page = 1): Promise<Response> {
       gets++;
       await clock.sleep(200);
-      const isOut = clock.now() >= outage[0] * SECOND && clock.now() < outage[1] * SECOND;
-      if (isOut || (gets * 37) % 100 < failing * 100) throw new SeoError("SEO_SERVER", "No.", { statusCode: 503 });
+      if (isWithin(outage) || (gets * 37) % 100 < failing * 100)
+        throw new SeoError("SEO_SERVER", "No.", { statusCode: 503 });
       if (type === "seo-report-show")
         return respond({ data: shown(reports.findLast(({ id }) => String(id) === input.reportId) as Report) });
-      const size = Number(input.per_page);
-      const end = reports.length - (page - 1) * size;
+      if (isKnown && isWithin(empty)) return respond({ data: [] });
+      const size = unpaged || Number(input.per_page);
+      const end = reports.length - (unpaged ? 0 : page - 1) * size;
       const newest = reports.slice(Math.max(0, end - size), Math.max(0, end)).toReversed();
+      if (unpaged) return respond({ data: newest.map(shown) });
       const data = (unsorted ? reports.slice((page - 1) * size, page * size) : newest).map(shown);
       return respond({ data, meta: { total: reports.length, last_page: Math.ceil(reports.length / size) } });
     },

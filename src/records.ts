@@ -1,0 +1,19 @@
+import type { Json } from "./json.js";
+
+/** What a response wraps in `data`, or the response itself. */
+export function unwrap(body: unknown): unknown {
+  const { data = body } = Object(body) as { data?: unknown };
+  return data;
+}
+
+/** The reports in a response: a list, or one by itself. A project has no ID; an ID is text or a number. */
+export function reportsIn(body: unknown): Json[] {
+  const data = unwrap(body);
+  const records: unknown[] = Array.isArray(data) ? data : [data];
+  return records.filter((record): record is Json => {
+    const { id } = Object(record) as Json;
+    return typeof id === "number" || typeof id === "string";
+  });
+}
+
+export const idOf = (record: Json) => String(record.id);
