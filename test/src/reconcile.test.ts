@@ -189,6 +189,13 @@ describe("reconciling", () => {
     assert.deepEqual([ends, gets], [[{ id: 1 }, { certain: true }], 6]);
   });
 
+  it("returns no report from before if no list was read, and another one was created in its second", async () => {
+    const stores = [at("a.example/1", 0, 0), at("a.example/2", 1, 0, "response lost")];
+    const world: World = { ...quiet, stores, existing: ["a.example/2"], ids: "texts", outage: [0, 1] };
+    const { ends, reports } = await simulate(world);
+    assert.deepEqual([ends, reports.length], [[{ id: reports[1]?.id }, { uncertain: true }], 3]);
+  });
+
   it("distinguishes reports of the same second if the IDs are not numbers", async () => {
     const store: Store = { page: "a.example/1", after: 0, takes: 0, responds: 0, fate: "response lost" };
     const { ends, reports } = await simulate({ ...quiet, stores: [store], ids: "texts", existing: ["a.example/2"] });
