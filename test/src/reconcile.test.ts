@@ -161,6 +161,16 @@ describe("reconciling", () => {
       busy,
       { existing, unpaged: 25 },
     ]);
+  worlds.push([
+    "another request got its report, and its own was missing in the list",
+    [
+      at("a.example/new", 0, 0, "response lost"),
+      at("a.example/old", 0, 0),
+      at("a.example/old", 0, 0, "response lost"),
+      at("a.example/old", 0, 0),
+    ],
+    { unpaged: 2 },
+  ]);
   for (const [title, stores, more] of worlds)
     it(`does not retry a create request if ${title}`, async () => {
       const world: World = { ...quiet, stores, redirects, ids: "numbers", ...more };
