@@ -156,7 +156,8 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
       claimed.set(idOf(record), doubtedUntil);
       owners.set(idOf(record), ownerOf(page, watermark));
       if (typeof record.url === "string") redirects.set(page.key, readAddress(record.url).key);
-      if (highest) knownAt = now();
+      // Only a list has all reports of a second.
+      if (highest && (of === "id" || knownAt !== undefined)) knownAt = now();
     },
     /** Reports that somebody got in another process, from a response or a look. */
     claimAll(ids: readonly string[], doubtedUntil: number): void {

@@ -4,7 +4,7 @@ import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
 import type { Lookup } from "../operations.js";
 import { idOf, reportsIn } from "../records.js";
-import { type Account, covers, isAfter, type Reading, type Requests, type Watermark } from "./account.js";
+import { type Account, isAfter, type Reading, type Requests, type Watermark } from "./account.js";
 
 /** What identifies the effect of a request, known before it is sent. Plain JSON, so that it can outlive the process. */
 export interface Intent {
@@ -81,18 +81,16 @@ async function present(requests: Requests, { lookup, input }: Entry, record: Jso
 
 /**
  * Finds a page's report among those after the watermark. If there is none and the look `decides`, the report was not created
- * if messages got all the others, and none of them can be this one: nobody knows where a page redirects. Rejects if the list
- * is not complete.
+ * if messages got all the others, and none of them can be this one: nobody knows where a page redirects.
  */
 export async function lookInList(
   account: Account,
   requests: Requests,
   open: Set<Entry>,
   entry: Entry,
-  reading: Reading,
+  { records, response, startedAt }: Reading,
   decides: boolean,
 ): Promise<Finding> {
-  const { records, response, startedAt } = reading;
   const isOf = (record: Json, { address, watermark }: Entry) =>
     watermark !== undefined &&
     isAfter(record, watermark) &&
@@ -119,8 +117,6 @@ export async function lookInList(
   const others = [...open];
   const unexplained = unclaimed().filter((record) => !others.some((other) => isOf(record, other)));
   if (unexplained.length > 0) return undecided(unexplained);
-  if (!entry.watermark || !covers(reading, entry.watermark))
-    throw new SeoError("SEO_RESPONSE", "The list of reports is not complete.");
   // Another request of that page may have got this one's report, as long as its own can still be created.
   const doubtedUntil = (record: Json) =>
     account.claimOf(record) ??

@@ -4,7 +4,7 @@ import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import { reportsIn } from "../records.js";
 import { createTurns, deferred } from "../turns.js";
-import { createAccount, type Reading, type Requests, type Watermark } from "./account.js";
+import { covers, createAccount, type Reading, type Requests, type Watermark } from "./account.js";
 import { type Candidates, type Entry, type Intent, lookAtReport, lookInList, REPEAT, undecided } from "./look.js";
 
 /** What became of a request whose response was lost. `after`: milliseconds since it was sent. */
@@ -80,9 +80,12 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
     const { entry } = search;
     const { list } = entry.lookup;
     if (!list) return lookAtReport(requests, now, entry, decides(search));
-    if (!entry.watermark) return undecided([]);
+    const watermark = readTo(search);
+    if (!watermark) return undecided([]);
     const before = account.newest();
     const reading = await read(list);
+    // Nor does it count if it has the page's report: it may be another request's, and this one's be missing.
+    if (!covers(reading, watermark)) throw new SeoError("SEO_RESPONSE", "The list of reports is not complete.");
     search.seen = before;
     return lookInList(account, requests, open, entry, reading, decides(search));
   }

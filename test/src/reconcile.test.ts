@@ -161,6 +161,16 @@ describe("reconciling", () => {
       busy,
       { existing, unpaged: 25 },
     ]);
+  worlds.push([
+    "another request got its report, and its own was missing in the list",
+    [
+      at("a.example/new", 0, 0, "response lost"),
+      at("a.example/old", 0, 0),
+      at("a.example/old", 0, 0, "response lost"),
+      at("a.example/old", 0, 0),
+    ],
+    { unpaged: 2 },
+  ]);
   for (const [title, stores, more] of worlds)
     it(`does not retry a create request if ${title}`, async () => {
       const world: World = { ...quiet, stores, redirects, ids: "numbers", ...more };
@@ -187,6 +197,13 @@ describe("reconciling", () => {
     const { ends, gets } = await simulate({ ...quiet, stores, ids: "numbers" });
     // The short list, looks of the first after 5, 15 and 30 seconds, the report that they found, and one look of the second.
     assert.deepEqual([ends, gets], [[{ id: 1 }, { certain: true }], 6]);
+  });
+
+  it("returns no report from before if no list was read, and another one was created in its second", async () => {
+    const stores = [at("a.example/1", 0, 0), at("a.example/2", 1, 0, "response lost")];
+    const world: World = { ...quiet, stores, existing: ["a.example/2"], ids: "texts", outage: [0, 1] };
+    const { ends, reports } = await simulate(world);
+    assert.deepEqual([ends, reports.length], [[{ id: reports[1]?.id }, { uncertain: true }], 3]);
   });
 
   it("distinguishes reports of the same second if the IDs are not numbers", async () => {
