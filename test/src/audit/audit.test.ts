@@ -336,6 +336,26 @@ describe("an audit", () => {
       assert.deepEqual([created, failed, errors.length], [10, 20, 0]);
     });
 
+    it("does not pause because of broken pages that end last, nor if they are retried", async () => {
+      const [working, total] = [33, 41];
+      const broken = (page: string) => Number(page.split("/").at(-1)) % 5 === 0;
+      const failed = new SeoError("SEO_SERVER", "No.", { attempts: 3 });
+      const requests: string[] = [];
+      const service = createFake({
+        fate: (page) => (broken(page) && requests.push(page) ? failed : "answered"),
+        async step(what) {
+          if (broken(what)) await until(() => service.carriedOut.length === working);
+        },
+      });
+      const { add, audit, errors, finished, progress } = open(folder, service, { share: 16 });
+      await add(urls(total));
+      assert.equal((await finished()).failed, 8);
+      progress.length = 0;
+      await audit.retry();
+      assert.equal((await finished()).failed, 8);
+      assert.deepEqual([errors, requests.length], [[], 16]);
+    });
+
     it("finishes although its last pages fail", async () => {
       const clock = createManualClock();
       const service = createFake({ fate: (page) => (Number(page.split("/").at(-1)) > 3 ? refused : "answered") });
