@@ -58,7 +58,10 @@ export const isLoss = (cause: unknown): boolean =>
 export function fromServer(thrown: unknown, url: URL): SeoError {
   if (thrown instanceof SeoError) return thrown;
   if (isLoss(thrown))
-    return new Trouble("server", "The queue's server has lost data: send the unfinished lists again in a minute.");
+    return new Trouble(
+      "server",
+      "The queue's server has lost data: send the unfinished lists again in a minute, with a Maximum age.",
+    );
   // A transaction of Redis fails with the error of its first command only in here.
   const cause = Object(thrown).previousErrors?.[0] ?? thrown;
   const { message = "", code = "", name = "" } = Object(cause) as NodeJS.ErrnoException;

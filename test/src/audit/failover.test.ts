@@ -69,7 +69,7 @@ const rejections: Record<string, [engine: Engine, change: Change, back: Change, 
 
 /** What removes all data of a server. */
 const losses: Record<Engine, string> = { Redis: "FLUSHALL", PostgreSQL: "DROP SCHEMA seo_reports CASCADE" };
-const loss = "The queue's server has lost data: send the unfinished lists again in a minute.";
+const loss = "The queue's server has lost data: send the unfinished lists again in a minute, with a Maximum age.";
 
 describe("An audit in a queue whose server changes", () => {
   let closing: (() => unknown)[];

@@ -249,7 +249,8 @@ for (const engine of engines)
         const redis = new Redis(server.url);
         await redis.flushall();
         await redis.quit();
-        const message = "The queue's server has lost data: send the unfinished lists again in a minute.";
+        const message =
+          "The queue's server has lost data: send the unfinished lists again in a minute, with a Maximum age.";
         await assert.rejects(first.add(urls(1)), { code: "SEO_NETWORK", message });
         await sleep(1000);
         assert.deepEqual(
