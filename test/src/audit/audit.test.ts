@@ -395,6 +395,8 @@ describe("an audit", () => {
       full = true;
       clock.pass(QUARTER);
       await until(() => errors.length === 2);
+      const message = "The list was not saved: The disk is full.";
+      await assert.rejects(add(urls(1), { batch: "other" }), { code: "SEO_INPUT", kind: "disk", message });
       full = false;
       refuses = false;
       clock.pass(60_000);
