@@ -45,8 +45,8 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
   const disk = createDisk(clock, store, {
     failed: surroundings.failed,
     changed() {
-      if (!disk.trouble()) surroundings.recovered?.(false);
       for (const run of runs) run.changed();
+      if (!disk.trouble()) surroundings.recovered?.(false);
       fill();
     },
   });

@@ -836,6 +836,28 @@ describe("an audit", () => {
     assert.deepEqual(told, ["opened", "SEO_NETWORK", down.message, "recovered"]);
   });
 
+  it("ends the pause of its batches before it says that its server can be reached again", async () => {
+    const clock = createManualClock();
+    const told: unknown[] = [];
+    let hooks: Hooks | undefined;
+    const { add } = open(folder, createFake({ latency: 50 }), {
+      clock,
+      async open(given) {
+        hooks = given;
+        return openFiles(folder, "node", given.lost);
+      },
+      progress: ({ paused }) => told.push(paused !== false),
+      recovered: () => told.push("recovered"),
+    });
+    await add(urls(20));
+    told.length = 0;
+    hooks?.stalled(new Trouble("server", "It cannot be reached."));
+    assert.equal(told.at(-1), true);
+    clock.pass(60_000);
+    await until(() => told.includes("recovered"));
+    assert.equal(told[told.indexOf("recovered") - 1], false);
+  });
+
   it("reports each cause once for which its store cannot be opened", async () => {
     const clock = createManualClock();
     const away = new Trouble("server", "It cannot be reached.");
