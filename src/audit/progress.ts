@@ -47,13 +47,17 @@ export type Pace = ReturnType<typeof createPace>;
 
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
-/** `lost`: the pages whose response was lost. How long these, and held failures, take does not depend on the pace. */
+/**
+ * `lost`: the pages whose response was lost. How long these, and held failures, take does not depend on the pace. `stuck`: until
+ * one of them is found, nothing else can go on.
+ */
 export function progressOf(
   batch: Batch,
   lost: Iterable<number>,
   pace: Pace,
   paused: string | false,
   finished: boolean,
+  stuck = false,
 ): Progress {
   const { created, regenerated, fresh, failed, uncertain } = batch.counts;
   const done = created + regenerated + fresh + failed + uncertain;
@@ -62,7 +66,8 @@ export function progressOf(
   const rowsOf = (some: Iterable<number>) => Array.from(some, batch.untold).flat().length;
   const reconciling = rowsOf(lost);
   const ended = rest === 0 || batch.dropped();
-  const left = ended ? 0 : rest > reconciling + rowsOf(batch.held()) ? Math.round((rest * 60) / perMinute) : undefined;
+  const depends = !stuck && rest > reconciling + rowsOf(batch.held());
+  const left = ended ? 0 : depends ? Math.round((rest * 60) / perMinute) : undefined;
   return {
     batch: batch.name,
     total: batch.total(),

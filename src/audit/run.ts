@@ -45,7 +45,10 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
 
   const pausedBy = () => (batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message);
 
-  const progress = () => progressOf(batch, run.lost, pace, (!ended && pausedBy()) || false, finished);
+  const progress = () => {
+    const stuck = run.lost.size > 0 && run.lost.size === run.active;
+    return progressOf(batch, run.lost, pace, (!ended && pausedBy()) || false, finished, stuck);
+  };
 
   function show(elsewhere = false, repeated = false): void {
     cancelShow?.();

@@ -601,6 +601,26 @@ describe("an audit", () => {
     assert.equal((await finished()).reconciling, 0);
   });
 
+  it("estimates no time if it looks for so many lost responses that no other page can begin", async () => {
+    const clock = createManualClock();
+    const works = (page: string) => /\/[12]$/.test(page);
+    const service = createFake({
+      fate: (page) => (works(page) ? "answered" : "resent"),
+      step(what) {
+        if (!works(what)) service.latency = 3000;
+      },
+    });
+    const { add, audit, progress, results } = open(folder, service, { clock, share: 1 });
+    await add(urls(40));
+    await until(() => results.length === 2);
+    clock.pass(4000);
+    await until(() => service.looking() === 10);
+    clock.pass(1000);
+    const { waiting, reconciling, perMinute, secondsLeft } = progress.at(-1) ?? {};
+    assert.deepEqual([waiting, reconciling, perMinute, secondsLeft], [38, 10, 24, undefined]);
+    await audit.reset();
+  });
+
   it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
     const clock = createManualClock();
     const service = createFake({ latency: 100, fate: () => "resent" });
