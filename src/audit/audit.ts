@@ -156,7 +156,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
       inTurn(async (parts) => {
         const { engine, store } = parts;
         const trouble = engine.disk.trouble();
-        if (trouble) throw trouble;
+        if (trouble) throw new Trouble(trouble.kind, `The list was not saved: ${trouble.message}`, trouble.details);
         for (const one of store.broken) if (one.name === name) throw one.error;
         const rows = untilClosed(readRows(pages, from));
         const [run] = runsOf(parts, name);

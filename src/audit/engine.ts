@@ -45,8 +45,8 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
   const disk = createDisk(clock, store, {
     failed: surroundings.failed,
     changed() {
-      if (!disk.trouble()) surroundings.recovered?.(false);
       for (const run of runs) run.changed();
+      if (!disk.trouble()) surroundings.recovered?.(false);
       fill();
     },
   });
@@ -132,17 +132,19 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     if (run.active === 0 && !disk.trouble()) await settle(run);
     while (!closed && !disk.trouble() && runs.has(run)) {
       const hold = slots.take();
-      if (!hold) return;
+      if (!hold) break;
       let job: Job | undefined;
       try {
         job = await next(run);
       } finally {
         if (!job) hold.end();
       }
-      if (!job) return;
+      if (!job) break;
       const chosen = job;
       start(run, () => chosen(hold).finally(hold.end));
     }
+    // Now it is certain whether anything else is in flight.
+    if (run.lost.size > 0) run.changed();
   }
 
   async function beginAll(): Promise<void> {

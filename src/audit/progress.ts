@@ -50,8 +50,8 @@ export type Pace = ReturnType<typeof createPace>;
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
 /**
- * `lost`: the pages whose response was lost. How long these, and held failures, take does not depend on the pace.
- * `wait`: the milliseconds for which no request can start.
+ * `lost`: the pages whose response was lost. How long these, and held failures, take does not depend on the pace. `stuck`: until
+ * one of them is found, nothing else can go on. `wait`: the milliseconds for which no request can start.
  */
 export function progressOf(
   batch: Batch,
@@ -60,6 +60,7 @@ export function progressOf(
   paused: string | false,
   finished: boolean,
   wait: number,
+  stuck: boolean,
 ): Progress {
   const { created, regenerated, fresh, failed, uncertain } = batch.counts;
   const done = created + regenerated + fresh + failed + uncertain;
@@ -68,7 +69,7 @@ export function progressOf(
   const rowsOf = (some: Iterable<number>) => Array.from(some, batch.untold).flat().length;
   const reconciling = rowsOf(lost);
   const ended = rest === 0 || batch.dropped();
-  const requests = !ended && rest > reconciling + rowsOf(batch.held());
+  const requests = !ended && !stuck && rest > reconciling + rowsOf(batch.held());
   const left = ended ? 0 : requests ? Math.round((rest * 60) / perMinute) : undefined;
   return {
     batch: batch.name,

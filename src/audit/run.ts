@@ -47,8 +47,11 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
 
   const pausedBy = () => (batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message);
 
-  const progress = () =>
-    progressOf(batch, run.lost, pace, (!ended && pausedBy()) || false, finished, out.requests.waitingFor());
+  const progress = () => {
+    const stuck = run.lost.size > 0 && run.lost.size === run.active;
+    const paused = (!ended && pausedBy()) || false;
+    return progressOf(batch, run.lost, pace, paused, finished, out.requests.waitingFor(), stuck);
+  };
 
   function show(elsewhere = false, repeated = false): void {
     cancelShow?.();

@@ -4,13 +4,15 @@ import type { Ended, Streak } from "./store.js";
 /** After so many failures in a row with the same code, a machine stops. */
 export const STREAK = 5;
 
-/** Failures that no page causes, and that had no effect. */
-const blameless: (string | undefined)[] = [
+const notByPages: (string | undefined)[] = [
   "SEO_UNAUTHORIZED",
   "SEO_FORBIDDEN",
   "SEO_RATE_LIMITED",
   "SEO_NETWORK",
 ] satisfies Code[];
+
+/** A failure that no page causes, and that had no effect. */
+const isBlameless = ({ ended, error }: Ended) => ended === "failed" && notByPages.includes(error?.code);
 
 /** The owner of the streaks of machines that are gone. A batch in files has one machine, which has this name. */
 export const NOBODY = "";
@@ -31,8 +33,12 @@ export function createStreaks({ ended, inFlight, tell, again }: Held) {
   const streaks = new Map<string, Streak>();
   /** Pages that were requested again after they were held, which happens once. */
   const repeats = new Set<number>();
-  /** Machines that have succeeded. */
-  const working = new Set<string>();
+  /** Requests that were sent, in the order of the log, which counts them. */
+  let requests = 0;
+  const first = new Map<number, number>();
+  const last = new Map<number, number>();
+  /** By machine, the last request that has succeeded. */
+  const worked = new Map<string, number>();
 
   const holderOf = (page: number) => [...streaks.values()].find((streak) => streak.pages.includes(page));
 
@@ -50,21 +56,28 @@ export function createStreaks({ ended, inFlight, tell, again }: Held) {
 
   /** The machine's own, or that of machines that are gone, as long as no success of this one is known. */
   function streakOf(machine: string): Streak | undefined {
-    return streaks.get(machine) ?? (working.has(machine) ? undefined : streaks.get(NOBODY));
+    return streaks.get(machine) ?? (worked.has(machine) ? undefined : streaks.get(NOBODY));
   }
 
   /** Held pages are told, or requested again: all, or those of a machine that has stopped which did not cause their failure. */
   function resolve(streak: Streak, all = false): void {
     for (const page of streak.pages.splice(0)) {
-      const { ended: outcome, error } = ended.get(page) as Ended;
-      const isBlameless = streak.before && outcome === "failed" && blameless.includes(error?.code);
-      if (all || (isBlameless && !repeats.has(page))) repeat(page);
+      const again = streak.before && isBlameless(ended.get(page) as Ended) && !repeats.has(page);
+      if (all || again) repeat(page);
       else tell(page);
     }
   }
 
+  /**
+   * It is the page's own failure, and no evidence against the account: the machine has succeeded with a request that it sent
+   * after the page's first one. Broken pages end late, because they are retried and looked up.
+   */
+  const isOwn = (page: number, machine: string) =>
+    !isBlameless(ended.get(page) as Ended) && Number(first.get(page)) < Number(worked.get(machine));
+
   function fail(page: number, error: Ended["error"], machine: string): void {
     let streak = streaks.get(machine);
+    if (!streak?.before && isOwn(page, machine)) return;
     if (!streak) {
       streak = streakOf(machine);
       if (streak) streaks.delete(NOBODY);
@@ -88,7 +101,8 @@ export function createStreaks({ ended, inFlight, tell, again }: Held) {
    * also shows that the account can be used, so that no page has to be held.
    */
   function succeed(page: number, machine: string, sent: boolean): void {
-    if (sent) working.add(machine);
+    if (sent) worked.set(machine, Math.max(worked.get(machine) ?? 0, last.get(page) ?? 0));
+    first.delete(page);
     for (const [owner, streak] of streaks) {
       if (streak.before?.has(page) || !(streak.before || (sent && owner === machine))) continue;
       resolve(streak, streak.probe === page);
@@ -108,10 +122,15 @@ export function createStreaks({ ended, inFlight, tell, again }: Held) {
     /** The machines that have a streak. */
     machines: () => [...streaks.keys()].filter((machine) => machine !== NOBODY),
 
-    sent: forget,
+    sent(page: number): void {
+      forget(page);
+      last.set(page, ++requests);
+      if (!first.has(page)) first.set(page, requests);
+    },
     end(page: number, { error, attempts }: Ended, machine: string): void {
       if (error) fail(page, error, machine);
       else succeed(page, machine, attempts > 0);
+      last.delete(page);
       forget(page);
     },
 

@@ -53,11 +53,10 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
   async function request(run: Run, claim: Claim, hold: Hold): Promise<End> {
     const { batch } = run;
     const { page } = claim;
-    // What is looked for is not in flight.
+    // What is looked for is not in flight. The progress says so once it is known what begins instead.
     function lost(): void {
       run.lost.add(page);
       hold.leave();
-      run.changed();
     }
     /** Whether the last note says that the request may have had an effect. */
     let noted = claim.request.intent !== undefined;

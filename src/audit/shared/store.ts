@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SeoError } from "../../errors.js";
 import type { Settings } from "../list.js";
@@ -14,6 +15,9 @@ const BETWEEN_READS = 500;
 const FAREWELL = 5000;
 const GOODBYE = 2000;
 const BETWEEN_PROBES = 2000;
+/** What a probe appends to a log, so many times: more than fits into the space that a full disk has left. */
+const LINES = 16;
+const LINE = "x".repeat(1500);
 
 /** Waits for work to end, but not for a server that does not respond. Returns whether it did. */
 const inTime = (work: Promise<unknown>): Promise<boolean> =>
@@ -173,6 +177,22 @@ export async function openStore(
     return opened;
   }
 
+  /** Rejects if the server cannot save what batches write. A lock can be renewed although its disk is full. */
+  async function tryLog(): Promise<void> {
+    const id = `probe-${randomBytes(8).toString("hex")}`;
+    const log = createLog(
+      logs,
+      id,
+      async () => true,
+      () => {},
+    );
+    try {
+      for (let line = 0; line < LINES; line++) await log.append(LINE);
+    } finally {
+      await registry.remove(id);
+    }
+  }
+
   const safely = async <Value>(work: () => Promise<Value>): Promise<Value> => {
     try {
       return await work();
@@ -237,6 +257,7 @@ export async function openStore(
     probe: () =>
       safely(async () => {
         await machine.renew();
+        await tryLog();
         await inTurn(update);
       }),
     async close() {

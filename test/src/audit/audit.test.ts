@@ -336,6 +336,26 @@ describe("an audit", () => {
       assert.deepEqual([created, failed, errors.length], [10, 20, 0]);
     });
 
+    it("does not pause because of broken pages that end last, nor if they are retried", async () => {
+      const [working, total] = [33, 41];
+      const broken = (page: string) => Number(page.split("/").at(-1)) % 5 === 0;
+      const failed = new SeoError("SEO_SERVER", "No.", { attempts: 3 });
+      const requests: string[] = [];
+      const service = createFake({
+        fate: (page) => (broken(page) && requests.push(page) ? failed : "answered"),
+        async step(what) {
+          if (broken(what)) await until(() => service.carriedOut.length === working);
+        },
+      });
+      const { add, audit, errors, finished, progress } = open(folder, service, { share: 16 });
+      await add(urls(total));
+      assert.equal((await finished()).failed, 8);
+      progress.length = 0;
+      await audit.retry();
+      assert.equal((await finished()).failed, 8);
+      assert.deepEqual([errors, requests.length], [[], 16]);
+    });
+
     it("finishes although its last pages fail", async () => {
       const clock = createManualClock();
       const service = createFake({ fate: (page) => (Number(page.split("/").at(-1)) > 3 ? refused : "answered") });
@@ -375,6 +395,8 @@ describe("an audit", () => {
       full = true;
       clock.pass(QUARTER);
       await until(() => errors.length === 2);
+      const message = "The list was not saved: The disk is full.";
+      await assert.rejects(add(urls(1), { batch: "other" }), { code: "SEO_INPUT", kind: "disk", message });
       full = false;
       refuses = false;
       clock.pass(60_000);
@@ -617,6 +639,26 @@ describe("an audit", () => {
     const [progress] = await audit.progress();
     assert.deepEqual([progress?.waiting, progress?.reconciling, progress?.secondsLeft], [2, 1, undefined]);
     assert.equal((await finished()).reconciling, 0);
+  });
+
+  it("estimates no time if it looks for so many lost responses that no other page can begin", async () => {
+    const clock = createManualClock();
+    const works = (page: string) => /\/[12]$/.test(page);
+    const service = createFake({
+      fate: (page) => (works(page) ? "answered" : "resent"),
+      step(what) {
+        if (!works(what)) service.latency = 3000;
+      },
+    });
+    const { add, audit, progress, results } = open(folder, service, { clock, share: 1 });
+    await add(urls(40));
+    await until(() => results.length === 2);
+    clock.pass(4000);
+    await until(() => service.looking() === 10);
+    clock.pass(1000);
+    const { waiting, reconciling, perMinute, secondsLeft } = progress.at(-1) ?? {};
+    assert.deepEqual([waiting, reconciling, perMinute, secondsLeft], [38, 10, 24, undefined]);
+    await audit.reset();
   });
 
   it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
@@ -872,6 +914,28 @@ describe("an audit", () => {
     clock.pass(60_000);
     await until(() => told.length === 4);
     assert.deepEqual(told, ["opened", "SEO_NETWORK", down.message, "recovered"]);
+  });
+
+  it("ends the pause of its batches before it says that its server can be reached again", async () => {
+    const clock = createManualClock();
+    const told: unknown[] = [];
+    let hooks: Hooks | undefined;
+    const { add } = open(folder, createFake({ latency: 50 }), {
+      clock,
+      async open(given) {
+        hooks = given;
+        return openFiles(folder, "node", given.lost);
+      },
+      progress: ({ paused }) => told.push(paused !== false),
+      recovered: () => told.push("recovered"),
+    });
+    await add(urls(20));
+    told.length = 0;
+    hooks?.stalled(new Trouble("server", "It cannot be reached."));
+    assert.equal(told.at(-1), true);
+    clock.pass(60_000);
+    await until(() => told.includes("recovered"));
+    assert.equal(told[told.indexOf("recovered") - 1], false);
   });
 
   it("reports each cause once for which its store cannot be opened", async () => {

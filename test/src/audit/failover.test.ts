@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import pg from "pg";
@@ -65,7 +69,8 @@ const rejections: Record<string, [engine: Engine, change: Change, back: Change, 
 
 /** What removes all data of a server. */
 const losses: Record<Engine, string> = { Redis: "FLUSHALL", PostgreSQL: "DROP SCHEMA seo_reports CASCADE" };
-const loss = 'The queue\'s server has lost data: send the unfinished lists again in a minute ("default").';
+const loss =
+  'The queue\'s server has lost data: send the unfinished lists ("default") again in a minute, with a Maximum age.';
 
 describe("An audit in a queue whose server changes", () => {
   let closing: (() => unknown)[];
@@ -280,6 +285,49 @@ describe("An audit in a queue whose server changes", () => {
       closing.push(() => clearInterval(passing));
       await until(() => bench.progress.at(-1)?.paused === false);
     });
+
+  it("stays paused until PostgreSQL's full disk has room for more than a lock", async function () {
+    const disk = mkdtempSync(join(tmpdir(), "seo-disk-"));
+    closing.push(() => rmSync(disk, { recursive: true }));
+    if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=8m", "seo-audit", disk]).status !== 0) this.skip();
+    closing.push(() => execFileSync("umount", ["--lazy", disk]));
+    chmodSync(disk, 0o777);
+    const space = join(disk, "space");
+    const filler = join(disk, "filler");
+    const clock = createManualClock();
+    server = (await startServer("PostgreSQL")) ?? this.skip();
+    closing.push(server.close);
+    execFileSync("install", process.getuid?.() === 0 ? ["-d", "-o", "postgres", space] : ["-d", space]);
+    const run = await administer("PostgreSQL");
+    await run(`CREATE TABLESPACE small LOCATION '${space}'`);
+    await run("ALTER ROLE postgres SET default_tablespace = small");
+    service = createFake({ latency: 20 });
+    const { open } = createShared(server, { node: "node", service: "service" }, LEASE);
+    bench = createBench("", service, { open, clock });
+    closing.push(bench.audit.close);
+    const pages = 300;
+    await begin(pages);
+    assert.throws(() => {
+      for (;;) writeFileSync(filler, Buffer.alloc(4096), { flag: "a" });
+    }, /ENOSPC/);
+    const { progress, errors } = bench;
+    await until(() => progress.at(-1)?.paused);
+    const { length } = progress;
+    for (let probes = 0; probes < 10; probes++) {
+      clock.pass(2000);
+      await sleep(200);
+    }
+    assert.deepEqual(
+      progress.slice(length).filter(({ paused }) => !paused),
+      [],
+    );
+    assert.match(String(errors[0]?.message), /reports an error: it cannot write to its disk\.$/);
+    rmSync(filler);
+    const passing = setInterval(() => clock.now() < MINUTE && clock.pass(2000), 200);
+    closing.push(() => clearInterval(passing));
+    const { created } = await bench.finished();
+    assert.deepEqual([created, service.carriedOut.length, errors.length], [pages, pages, 1]);
+  });
 
   for (const [what, [engine, change, back, reason]] of Object.entries(rejections))
     it(`reports once ${what}, and continues once it is undone`, async function () {

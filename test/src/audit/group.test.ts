@@ -183,6 +183,26 @@ describe("Machines that apply a shared log", () => {
       assert.deepEqual(stopped("a", "b"), [true, false]);
     });
 
+    it("count no failure of a page after whose first request the same machine has sent one that succeeded", () => {
+      const sent = Array.from({ length: 12 }, (_, page) => `${page % 2 ? "a" : "b"}/${page}`).map((by) => {
+        const row = Number(group.apply({ take: "new", by }));
+        group.apply({ row, sent: "create", intent: {}, by });
+        return { row, by };
+      });
+      request("a");
+      for (const { row, by } of sent) {
+        group.apply({ row, sent: "create", intent: {}, by });
+        group.apply(failed(row, by, "SEO_REJECTED"));
+        group.apply({ left: row, by });
+      }
+      assert.deepEqual(stopped("a", "b"), [false, true]);
+      assert.deepEqual(state(), [PAGES - 13, 6]);
+      assert.equal(group.apply({ take: "begun", by: "a/x" }), 1);
+      request("b", "SEO_REJECTED");
+      stop("a", "SEO_REJECTED");
+      assert.deepEqual(stopped("a", "b"), [true, true]);
+    });
+
     it("request its pages, once another one succeeds", () => {
       stop("a");
       assert.deepEqual(state(), [PAGES - 5, 5]);

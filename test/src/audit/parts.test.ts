@@ -254,7 +254,7 @@ describe("The parts of an audit", () => {
             pace.ended();
           }
           const reason = paused && "Because.";
-          const progress = progressOf(batch as unknown as Batch, lost, pace, reason, false, wait);
+          const progress = progressOf(batch as unknown as Batch, lost, pace, reason, false, wait, false);
           const { perMinute, secondsLeft, secondsToWait, done, waiting, reconciling, ...rest } = progress;
           const of = (state: string) => rows.filter((row) => row.state === state).length;
           const left = of("waiting") + of("sent") + of("ended");

@@ -250,7 +250,7 @@ for (const engine of engines)
         await redis.flushall();
         await redis.quit();
         const lists = '"batch 1", "batch 2", "batch 3", "batch 4", "batch 5", 2 more';
-        const message = `The queue's server has lost data: send the unfinished lists again in a minute (${lists}).`;
+        const message = `The queue's server has lost data: send the unfinished lists (${lists}) again in a minute, with a Maximum age.`;
         await assert.rejects(first.add(urls(1)), { code: "SEO_NETWORK", message });
         await sleep(1000);
         assert.deepEqual(
