@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SeoError } from "../../errors.js";
 import type { Settings } from "../list.js";
 import type { Batch, Hooks, Store } from "../store.js";
-import { Trouble } from "../trouble.js";
+import { Trouble, taken } from "../trouble.js";
 import { createSharedBatch, type SharedBatch, textOf } from "./batch.js";
 import { createLog, isGone } from "./log.js";
 import { joinMachines } from "./machine.js";
@@ -219,7 +219,8 @@ export async function openStore(
     };
     reading = safely(work)
       .catch((error) => {
-        if (closed) return;
+        // A batch that vanished meanwhile: the next read tells why.
+        if (closed || error === taken) return;
         if (error instanceof Trouble) stalled(error);
         else lost(error);
       })
