@@ -55,7 +55,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
   function fail(run: Run, cause: unknown): void {
     if (closed || cause === taken) return;
     if (cause instanceof Trouble) disk.stall(cause);
-    else if (!(cause instanceof SeoError)) run.stop(new SeoError("SEO_INPUT", `Unexpected error: ${cause}`));
+    else if (!(cause instanceof SeoError)) run.stop(new SeoError("SEO_INPUT", `The batch cannot continue: ${cause}`));
     else if (cause.code !== "SEO_CANCELLED") run.stop(cause);
     // The service was closed, and this engine will be.
     else if (!run.batch.dropped()) closed = true;

@@ -36,6 +36,8 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
 
   /** Says that a batch is paused because of `cause`, or of its last failures. */
   function pausedAfter(cause?: SeoError): SeoError {
+    // No repair of the account ends it.
+    if (cause?.code === "SEO_INPUT") return cause;
     const { code, message, ...details } = cause?.toJSON() ??
       batch.streak()?.error ?? { code: "SEO_INPUT", message: "" };
     const where = batch.watch ? " on this machine" : "";
