@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 
 const src = JSON.parse(readFileSync(new URL("stryker.config.json", import.meta.url), "utf8"));
-const specs = ["parts", "group", "audit", "slots", "lock"];
+const specs = ["parts", "ledger", "group", "audit", "slots", "lock"];
 
 // Ends a test that a mutant leaves waiting: without a mutant, each takes less than three seconds.
 process.env.TEST_LIMIT = "5000";

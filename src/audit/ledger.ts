@@ -9,6 +9,7 @@ export type Entry =
   | ({ row: number } & Ended)
   | { row: number; told: true }
   | { row: number; again: true }
+  | { letGo: true }
   | { retry: true }
   | { paused: boolean }
   | { reset: true };
@@ -89,7 +90,6 @@ export function createLedger(pages: Pages) {
     streakOf: streaks.streakOf,
     held: streaks.held,
     machines: streaks.machines,
-    letGo: streaks.letGo,
     gone: streaks.gone,
     counts: pages.counts,
     total: pages.count,
@@ -134,6 +134,7 @@ export function createLedger(pages: Pages) {
         end(row, rest, machine);
       } else if ("told" in entry) tell(entry.row);
       else if ("again" in entry) streaks.probe(entry.row);
+      else if ("letGo" in entry) streaks.letGo();
       else if ("retry" in entry) {
         // A page that is being told has not ended.
         for (let row = 0; row < pages.count(); row++)

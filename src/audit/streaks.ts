@@ -143,7 +143,7 @@ export function createStreaks({ ended, inFlight, tell, again }: Held) {
 
     told(page: number): void {
       repeats.delete(page);
-      // It was let go, which a log in a file does not say.
+      // The batch was reset, and tells its failures at once.
       const streak = drop(page);
       if (streak) streak.before = undefined;
     },

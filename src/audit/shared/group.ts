@@ -20,7 +20,6 @@ export type GroupEntry =
   | { left: number; by: string }
   | { planned: number; reports: [number, string][]; by: string }
   | { gone: string }
-  | { letGo: true }
   | { finished: boolean; by: string }
   | (Entry & { by?: string });
 
@@ -178,8 +177,7 @@ export function createGroup() {
           if (key === END) repeated.add(key);
           release(key);
         }
-      } else if ("letGo" in entry) ledger.letGo();
-      else if ("finished" in entry) {
+      } else if ("finished" in entry) {
         if (owners.get(END) !== entry.by) return false;
         finished = entry.finished;
       } else if ("row" in entry) {

@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import { openBatch } from "../../../src/audit/batch.js";
 import { openFiles } from "../../../src/audit/files.js";
 import { readRows } from "../../../src/audit/rows.js";
-import type { Batch, Store } from "../../../src/audit/store.js";
+import type { Batch, Claim, Ended, Store } from "../../../src/audit/store.js";
 import type { Trouble } from "../../../src/audit/trouble.js";
 import { SeoError } from "../../../src/errors.js";
 import { createBench, createFake, createFolder, urls } from "./fake.js";
@@ -215,6 +215,39 @@ describe("the files of an audit", () => {
     };
     for (const [name, step] of Object.entries(steps)) assert.deepEqual(await unsyncedBy(step), [], name);
     await store?.close();
+  });
+
+  it("are readable if more pages joined, and one failed, while the last failures were being delivered", async () => {
+    const to = join(folder, "joined");
+    const settings = { existing: "create" as const };
+    const failed = { ended: "failed" as const, attempts: 1, error: { code: "SEO_FORBIDDEN", message: "No." } };
+    const store = await openFiles(to, "node", never);
+    const batch = await store.create("a", settings, readRows(urls(4)));
+    function tell(page: number): void {
+      for (const row of batch.untold(page)) batch.told(row);
+      batch.release(page);
+    }
+    async function request(ended: Ended): Promise<void> {
+      const { page } = (await batch.take("new")) as Claim;
+      await batch.sent(page, { sent: "create" });
+      await batch.ended(page, ended);
+      if (ended.error) batch.release(page);
+      else tell(page);
+    }
+    await batch.unplanned();
+    for (let page = 0; page < 4; page++) await request(failed);
+    await batch.letGo();
+    for (let claim = await batch.take("begun"); claim; claim = await batch.take("begun")) tell(claim.page);
+    await batch.join(settings, readRows(["e.example", "f.example"]));
+    await batch.unplanned();
+    await request(failed);
+    await request({ ended: "created", report: "1", attempts: 1 });
+    await batch.retry();
+    await store.close();
+    const { broken, batches, close } = await openFiles(to, "node", never);
+    assert.deepEqual(broken, []);
+    assert.deepEqual(batches[0]?.counts, batch.counts);
+    await close();
   });
 
   it("do not depend on the clock", async () => {

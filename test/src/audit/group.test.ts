@@ -320,7 +320,7 @@ describe("Machines that apply a shared log", () => {
       assert.deepEqual(stopped("a"), [false]);
     });
 
-    it("count no failure that was let go and reported, which a log in a file may say too late", () => {
+    it("count no failure that is reported at once, because the batch was reset", () => {
       stop("", "SEO_REJECTED");
       group.ledger.apply({ row: 0, told: true });
       assert.deepEqual(stopped(""), [false]);
