@@ -33,7 +33,7 @@ export interface Reading {
   records: Json[];
   /** The last record that was read, whatever its date. */
   last: Json | undefined;
-  /** The last page had only records of earlier pages: the list may have more, which the service did not return. */
+  /** The last page was full of records of earlier pages: the list may have more, which the service did not return. */
   repeats: boolean;
   /** The newest report that was known before. */
   newest: Watermark | undefined;
@@ -42,6 +42,8 @@ export interface Reading {
 }
 
 const MOST_REMEMBERED = 10_000;
+/** The smallest page that can be requested: a list with fewer records has no other page. */
+const SMALLEST_PAGE = 10;
 const NEWEST = { sort_by: "id", sort: "desc" };
 /** Milliseconds for which the newest report counts as known. A report that others created since could be mistaken for ours. */
 const FRESH = 300_000;
@@ -192,7 +194,7 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
         if (total < most) throw new SeoError("SEO_RESPONSE", "The list of reports became shorter while it was read.");
         most = total;
         reading.response = page.response;
-        reading.repeats = page.records.length === 0 && reportsIn(page.response.body).length > 0;
+        reading.repeats = page.records.length === 0 && reportsIn(page.response.body).length >= SMALLEST_PAGE;
         for (const record of page.records as Json[]) {
           const rank = rankOf(record, watermark.of);
           if (!(rank <= lowest)) throw new SeoError("SEO_RESPONSE", "The list of reports is not sorted by date.");

@@ -173,6 +173,9 @@ describe("A list proves that a report does not exist", () => {
   const ids = (...all: number[]) => all.map((id) => ({ id }));
   const [e, d, c, b] = [dated("e", 5), dated("d", 3), dated("c", 3), dated("b", 2)] as [Json, Json, Json, Json];
 
+  const full = ids(10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
+  const later = full.slice(1).map(({ id }) => dated(`later ${id}`, 5));
+
   /** `pages`: all records of each page, with those of earlier pages. */
   const rows: [title: string, proves: boolean, watermark: object, pages: Json[][], known?: Json[]][] = [
     ["if it goes back to the watermark", true, THIRD, [ids(5, 4), ids(3)]],
@@ -185,7 +188,8 @@ describe("A list proves that a report does not exist", () => {
     ["if there was none, and it comes to its end", true, NONE, [ids(2, 1), []]],
     ["if there was none, and it is empty", true, NONE, [[]]],
     ["unless it is empty although a report is known", false, NONE, [[]], ids(1)],
-    ["unless there was none, and the page number is ignored", false, NONE, [ids(2, 1), ids(2, 1)]],
+    ["if there was none, and a page that is not full is returned again", true, NONE, [ids(2, 1), ids(2, 1)]],
+    ["unless there was none, and a full page is returned again", false, NONE, [full, full]],
     [
       "if it goes back beyond the second of the watermark",
       true,
@@ -201,8 +205,8 @@ describe("A list proves that a report does not exist", () => {
       false,
       SECOND,
       [
-        [e, d],
-        [e, d],
+        [...later, d],
+        [...later, d],
       ],
     ],
   ];
