@@ -176,7 +176,7 @@ describe("the files of the examples", () => {
             assert.match(String(value), configs[type] ? /^\$\{SEO_[A-Z_]+\}$/ : /^\$\{[A-Z_]+\}$/);
         }
         assert.equal(nodes.find(({ type }) => type === "seo-service")?.baseUrl, "${SEO_BASE_URL}");
-        assert.doesNotMatch(JSON.stringify(nodes), /hooks\.slack\.com|Bearer |(redis|rediss|postgres):\/\/[^"]*@/);
+        assert.doesNotMatch(JSON.stringify(nodes), /hooks\.slack\.com|Bearer |(redis|rediss|postgres):\/\/[^"\s]*@/);
       });
 
       it("wires and links only nodes that exist", () => {
