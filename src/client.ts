@@ -141,7 +141,8 @@ export function createClient(options: ClientOptions) {
             queue.pause(pause);
             paused?.(pause);
           }
-        } else if (reconciles) reconciler.observe(result);
+        } else if (row.deletes) reconciler.forget(String(input.reportId));
+        else if (reconciles) reconciler.observe(result);
         ticket?.received(result);
         return result;
       } finally {

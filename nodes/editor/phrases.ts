@@ -139,7 +139,8 @@ export const phrases = {
     secret: "A fixed value is saved in the flow as plain text. Use an environment variable to keep it out of the flow.",
     seo: "Details of the request: __properties__.",
     result: "Details of the page and its outcome: __properties__.",
-    progress: "Progress of the batch, sent at most every 5 seconds, when a pause begins or ends, and at the end: __properties__.",
+    progress:
+      "Progress of the batch, sent at most every 5 seconds, when a pause begins or ends, and at the end: __properties__.",
     batch: "Name of the batch.",
     control:
       "A message with `msg.pause`, `msg.resume`, `msg.retry` or `msg.reset` set to `true` controls a batch. `retry` requests failed and uncertain pages again; `reset` drops waiting pages. The name of the batch is `msg.batch` or `msg.topic`. If both are blank, the message applies to all batches.",

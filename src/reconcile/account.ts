@@ -35,6 +35,8 @@ export interface Reading {
   last: Json | undefined;
   /** The last page was full of records of earlier pages: the list may have more, which the service did not return. */
   repeats: boolean;
+  /** How many records the list has, as far as it says. */
+  total: number;
   /** The newest report that was known before. */
   newest: Watermark | undefined;
   response: Response | undefined;
@@ -63,11 +65,11 @@ export const isAfter = (record: Json, watermark: Watermark) =>
  * Whether a list has every report after a watermark: it goes back to the watermark, or to its end if there was no report, and
  * has the newest report that is known.
  */
-export function covers({ records, last, repeats, newest }: Reading, watermark: Watermark): boolean {
+export function covers({ records, last, repeats, total, newest }: Reading, watermark: Watermark): boolean {
   const { of, rank } = watermark;
   const isListed = (id: string) => records.some((record) => idOf(record) === id);
   if (newest?.ids.some((id) => isBeyond(newest.rank, id, watermark) && !isListed(id))) return false;
-  if (of === undefined) return !repeats;
+  if (of === undefined) return !repeats && records.length >= total;
   const oldest = last ? rankOf(last, of) : Number.NaN;
   // An ID belongs to one report, but a second to several.
   return oldest < rank || (oldest === rank && (of === "id" || !repeats));
@@ -119,6 +121,7 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
         of = "created_at";
         highest = undefined;
         knownAt = undefined;
+        readAt = Number.NEGATIVE_INFINITY;
       }
       const rank = rankOf(record, of);
       if (rank > (highest?.rank ?? Number.NEGATIVE_INFINITY)) highest = { of, rank, ids: [idOf(record)] };
@@ -129,10 +132,12 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
 
   async function readShortList(list: string): Promise<void> {
     readAt = now();
-    const response = await request(list, { ...NEWEST, per_page: "10" }).catch(() => undefined);
+    const response = await request(list, { ...NEWEST, per_page: String(SMALLEST_PAGE) }).catch(() => undefined);
     if (!response) return;
     observe(response);
     if (!Array.isArray(unwrap(response.body))) return;
+    // The next page may have more reports of that second.
+    if (of === "created_at" && Number(highest?.ids.length) >= SMALLEST_PAGE) return;
     highest ??= { rank: 0, ids: [] };
     knownAt = now();
   }
@@ -165,6 +170,10 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
     claimAll(ids: readonly string[], doubtedUntil: number): void {
       for (const id of ids) claimed.set(id, claimed.get(id) ?? doubtedUntil);
     },
+    /** This client deleted a report: no list has it any more. */
+    forget(id: string): void {
+      if (highest) highest.ids = highest.ids.filter((other) => other !== id);
+    },
     /** Until when a claim is in doubt; undefined if nobody got the report. */
     claimOf: (record: Json) => claimed.get(idOf(record)),
     /** This request got the report, before it was restored. */
@@ -183,16 +192,17 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
         records: [],
         last: undefined,
         repeats: false,
+        total: 0,
         newest: highest,
         response: undefined,
         startedAt: now(),
       };
       let lowest = Number.POSITIVE_INFINITY;
-      let most = 0;
       for await (const page of pages(list, { ...NEWEST, per_page: "25" })) {
-        const { total = most } = page;
-        if (total < most) throw new SeoError("SEO_RESPONSE", "The list of reports became shorter while it was read.");
-        most = total;
+        const { total = reading.total } = page;
+        if (total < reading.total)
+          throw new SeoError("SEO_RESPONSE", "The list of reports became shorter while it was read.");
+        reading.total = total;
         reading.response = page.response;
         reading.repeats = page.records.length === 0 && reportsIn(page.response.body).length >= SMALLEST_PAGE;
         for (const record of page.records as Json[]) {

@@ -131,6 +131,7 @@ export async function lookInList(
 
 /** Milliseconds; NaN for what is no date, such as "3 days ago", which `Date.parse` accepts. */
 const parseDate = (date: unknown) => (typeof date === "string" && /\d{4}/.test(date) ? Date.parse(date) : Number.NaN);
+const hasTime = (date: unknown) => /\d:\d\d:\d\d/.test(String(date));
 const hasZone = (date: unknown) => /Z$|[+-]\d\d:?\d\d$/.test(String(date));
 /** Milliseconds between two dates, however they are written; NaN if only one has a time zone, or is a date. */
 const between = (one: unknown, other: unknown) =>
@@ -159,5 +160,7 @@ export async function lookAtReport(
   if (!Number.isNaN(date)) entry.seenAt ??= String(at);
   if (!(apart < SECOND) && (isLater || (apart >= SECOND && !isOld))) return { was: "carried out", response };
   if (!decides) return undefined;
-  return isOld || (entry.generatedAt !== undefined && apart === 0) ? { was: "not carried out" } : undecided([record]);
+  // A day can have several.
+  const isSame = entry.generatedAt !== undefined && apart === 0 && hasTime(at);
+  return isOld || isSame ? { was: "not carried out" } : undecided([record]);
 }

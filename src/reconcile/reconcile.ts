@@ -141,6 +141,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
 
   return {
     observe: account.observe,
+    forget: account.forget,
     /** Reports that somebody got in another process, at most `horizon` milliseconds after the request was sent. */
     claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
 

@@ -68,6 +68,26 @@ describe("The newest report of an account", () => {
     }
   });
 
+  it("is read again once the first report shows that its ID is no number", async () => {
+    const { asked, findNewest, observe } = open([]);
+    await findNewest(LIST);
+    observe(dated("a", 3));
+    await findNewest(LIST);
+    assert.equal(asked.length, 2);
+  });
+
+  it("is not known if the whole short list is of one second: the next page may have more of it", async () => {
+    const all = Array.from({ length: 10 }, (_, index) => dated(`report ${index}`, 5));
+    for (const [short, rank] of [
+      [all, undefined],
+      [[...all.slice(1), dated("older", 4)], at(5)],
+    ] as const) {
+      const { findNewest, newest } = open(short);
+      await findNewest(LIST);
+      assert.equal(newest()?.rank, rank);
+    }
+  });
+
   it("is read from one short list for all requests, and again after five minutes", async () => {
     for (const short of [[{ id: 1 }], new SeoError("SEO_SERVER", "No.")]) {
       const { asked, findNewest, pass } = open(short);
@@ -98,9 +118,10 @@ describe("The newest report of an account", () => {
     await findNewest(LIST);
     observe({ id: 5 });
     observe(dated("a", 1), dated("7", 3), dated("b", 3), dated("7", 3));
-    await findNewest(LIST);
     observe(dated("c", 2));
     assert.equal(newest(), undefined, "not known until it is read again");
+    await findNewest(LIST);
+    assert.deepEqual(newest(), { of: "created_at", rank: at(3), ids: ["7", "b"] });
     const other = open([dated("a", 1), dated("7", 3), dated("b", 3), dated("7", 3), dated("c", 2)]);
     await other.findNewest(LIST);
     assert.deepEqual(other.newest(), { of: "created_at", rank: at(3), ids: ["7", "b"] });
@@ -210,6 +231,23 @@ describe("A list proves that a report does not exist", () => {
       ],
     ],
   ];
+  it("unless there was none, and more records were counted than are returned", async () => {
+    for (const [total, proves] of [
+      [3, false],
+      [2, true],
+    ] as const) {
+      const listed = [ids(2, 1), []].map((records) => ({ records, total }));
+      assert.equal(covers(await open([], listed).readAfter(NONE), NONE), proves);
+    }
+  });
+
+  it("even if this client deleted the newest report that is known", async () => {
+    const { readAfter, observe, forget } = open([], [{ records: ids(5, 4, 3) }]);
+    observe({ id: 6 });
+    forget("6");
+    assert.equal(covers(await readAfter(THIRD), THIRD as never), true);
+  });
+
   for (const [title, proves, watermark, pages, known = []] of rows)
     it(title, async () => {
       const listed = pages.map((all, i) => ({

@@ -77,6 +77,7 @@ describe("An update whose response was lost", () => {
     ],
     ["the date that was known differs by less than a second", zoned(Date.parse(before) + 999), before, "undecided"],
     ["the date that was known had no time zone", before, bare(SENT - 70_000), "undecided"],
+    ["the date that was known is the same day, without a time", before.slice(0, 10), before.slice(0, 10), "undecided"],
     ["the date that was known is no date", before, "3 days ago 5", "undecided"],
     ...[null, undefined, "", 7, "1 second ago", "in 2 days"].flatMap((shown): typeof rows => [
       [`it has no date: ${shown}`, shown, before, "undecided"],
@@ -157,6 +158,7 @@ describe("A create request whose response was lost", () => {
           records: records as never,
           last: report(4, PAGE),
           repeats: false,
+          total: 0,
           newest: undefined,
           response: response ?? undefined,
           startedAt: 0,

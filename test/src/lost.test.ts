@@ -163,6 +163,28 @@ describe("A lost response", () => {
     assert.ok(took >= 2000 && took < 60_000, `${took} ms`);
   });
 
+  test("is found in an account that was empty, if IDs are no numbers", async () => {
+    const { store } = await open({
+      id: (n) => `report-${n}`,
+      fate: ({ form }) => (form.get("url") === PAGE ? "carried out, then cut" : "answered"),
+    });
+    await store("other.example/first");
+    const { id, reconciled } = await store();
+    assert.deepEqual([id, reconciled?.looks], ["report-2", 1]);
+  });
+
+  test("is found although this client deletes a newer report meanwhile", async () => {
+    const { client, store } = await open({
+      fate: ({ form }) => (form.get("url") === PAGE ? "carried out, then cut" : "answered"),
+    });
+    await store("other.example/first");
+    const lost = store();
+    const { id } = await store("other.example/second");
+    await client.call("seo-report-delete", { reportId: String(id) });
+    const { id: found, reconciled } = await lost;
+    assert.deepEqual([found, reconciled?.looks], [2, 1]);
+  });
+
   test("is found in the list of every paginator, beyond its first page", async () => {
     const ends = Object.entries(shapes).map(async ([name, shape]) => {
       const { account, store } = await open({ shape });

@@ -199,11 +199,17 @@ describe("reconciling", () => {
     assert.deepEqual([ends, gets], [[{ id: 1 }, { certain: true }], 6]);
   });
 
-  it("returns no report from before if no list was read, and another one was created in its second", async () => {
+  it("returns no report from before, even if the list could not be read at first, and another one was created in its second", async () => {
     const stores = [at("a.example/1", 0, 0), at("a.example/2", 1, 0, "response lost")];
-    const world: World = { ...quiet, stores, existing: ["a.example/2"], ids: "texts", outage: [0, 1] };
-    const { ends, reports } = await simulate(world);
-    assert.deepEqual([ends, reports.length], [[{ id: reports[1]?.id }, { uncertain: true }], 3]);
+    for (const [outage, end] of [
+      [[0, 2], "uncertain"],
+      [[0, 1], "found"],
+    ] as const) {
+      const world: World = { ...quiet, stores, existing: ["a.example/2"], ids: "texts", outage: [...outage] };
+      const { ends, reports } = await simulate(world);
+      const second = end === "found" ? { id: reports[2]?.id } : { uncertain: true };
+      assert.deepEqual([ends, reports.length], [[{ id: reports[1]?.id }, second], 3]);
+    }
   });
 
   it("distinguishes reports of the same second if the IDs are not numbers", async () => {

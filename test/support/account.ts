@@ -128,6 +128,10 @@ export async function startAccount(options: AccountOptions = {}) {
       return send(response, 200, pageOf({ all: reports.toReversed(), ...(shape && { shape }) }, query, "http://host"));
     }
     if (!report) return send(response, 404, { message: "Not found." });
+    if (method === "DELETE") {
+      reports.splice(reports.indexOf(report), 1);
+      return send(response, 200, {});
+    }
     const change = () => {
       if (form.get("update") === "1") report.generated_at = date();
       if (form.has("privacy")) report.privacy = Number(form.get("privacy"));

@@ -154,7 +154,7 @@ describe("The editor in Chromium", function () {
     for (const [index, type] of nodeTypes.entries()) {
       const { title = "" } = types[type] ?? {};
       assert.equal(await editor.title(type), title);
-      ids[type] = await editor.drag(type, 200, 60 + 60 * index);
+      ids[type] = await editor.drag(type, 200, 40 + 50 * index);
       assert.equal(await editor.label(idOf(type)), title);
     }
   });
