@@ -6,14 +6,16 @@ export function unwrap(body: unknown): unknown {
   return data;
 }
 
+function isReport(record: unknown): record is Json {
+  const { id } = Object(record) as Json;
+  return typeof id === "number" || typeof id === "string";
+}
+
 /** The reports in a response: a list, or one by itself. A project has no ID; an ID is text or a number. */
 export function reportsIn(body: unknown): Json[] {
   const data = unwrap(body);
   const records: unknown[] = Array.isArray(data) ? data : [data];
-  return records.filter((record): record is Json => {
-    const { id } = Object(record) as Json;
-    return typeof id === "number" || typeof id === "string";
-  });
+  return records.every(isReport) ? records : records.filter(isReport);
 }
 
 export const idOf = (record: Json) => String(record.id);
