@@ -6,12 +6,13 @@ export function unwrap(body: unknown): unknown {
   return data;
 }
 
-function isReport(record: unknown): record is Json {
+/** A project has no ID; an ID is text or a number. */
+export function isReport(record: unknown): record is Json {
   const { id } = Object(record) as Json;
   return typeof id === "number" || typeof id === "string";
 }
 
-/** The reports in a response: a list, or one by itself. A project has no ID; an ID is text or a number. */
+/** The reports in a response: a list, or one by itself. */
 export function reportsIn(body: unknown): Json[] {
   const data = unwrap(body);
   const records: unknown[] = Array.isArray(data) ? data : [data];

@@ -1,5 +1,5 @@
 import { SeoError } from "../errors.js";
-import { idOf, reportsIn, unwrap } from "../records.js";
+import { idOf, isReport, reportsIn, unwrap } from "../records.js";
 import { type Requests, STORE, toJSON } from "./requests.js";
 import type { Claim, Ended, Sent } from "./store.js";
 import { Trouble } from "./trouble.js";
@@ -45,10 +45,9 @@ export async function sendRequest(requests: Requests, claim: Claim, hooks: Reque
     const options = { intent: request.intent, permit: hooks.permit, lost: hooks.lost, sending };
     const answer = await requests.send(creates ? STORE : UPDATE, { ...input, ...(privacy && { privacy }) }, options);
     const { body, attempts, reconciled } = answer;
-    const [record] = reportsIn(body);
-    const id = record ? idOf(record) : report;
-    const ended = creates ? "created" : "regenerated";
-    return { ended: { ended, report: id, attempts, reconciled }, record: reportOf(body) };
+    const record = reportOf(body);
+    const id = isReport(record) ? idOf(record) : report;
+    return { ended: { ended: creates ? "created" : "regenerated", report: id, attempts, reconciled }, record };
   } catch (cause) {
     if (refused !== undefined) throw refused;
     if (!(cause instanceof SeoError) || cause instanceof Trouble) throw cause;
