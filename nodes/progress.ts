@@ -7,6 +7,8 @@ import { span } from "./status.js";
 const figure = (value: number) => value.toLocaleString("en-US");
 const sum = (all: Progress[], of: (progress: Progress) => number) => all.reduce((total, one) => total + of(one), 0);
 
+const failedIn = (all: Progress[]) => sum(all, (one) => one.failed + one.uncertain);
+
 /** Shows how far the batches of a node are, all together, or why one of them cannot go on. */
 export function createProgress(RED: NodeAPI, node: Node) {
   const batches = new Map<string, Progress>();
@@ -14,7 +16,7 @@ export function createProgress(RED: NodeAPI, node: Node) {
   const errors = new Map<string, SeoError>();
 
   function ended(all: Progress[]): NodeStatus {
-    const failed = sum(all, (one) => one.failed + one.uncertain);
+    const failed = failedIn(all);
     const done = sum(all, (one) => one.done);
     return failed > 0
       ? {
@@ -45,28 +47,21 @@ export function createProgress(RED: NodeAPI, node: Node) {
     const active = all.filter(({ finished, paused }) => !finished && paused === false);
     if (active.length === 0)
       return { fill: "yellow", shape: "ring", text: RED._("seo-reports.status.auditPaused", figures) };
+    const soFar = RED._("seo-reports.status.auditing", figures);
     const seconds = Math.max(...active.map(({ secondsToWait = 0 }) => secondsToWait));
     if (seconds > 0) {
       const queued = figure(sum(active, ({ waiting, reconciling }) => waiting - reconciling));
-      const parts = [
-        RED._("seo-reports.status.auditing", figures),
-        RED._("seo-reports.status.waiting", { seconds, queued }),
-      ];
-      return { fill: "yellow", shape: "ring", text: parts.join(" · ") };
+      const text = `${soFar} · ${RED._("seo-reports.status.waiting", { seconds, queued })}`;
+      return { fill: "yellow", shape: "ring", text };
     }
     const lost = sum(active, ({ reconciling }) => reconciling);
     if (lost > 0 && active.every(({ secondsLeft }) => !secondsLeft)) {
-      const parts = [
-        RED._("seo-reports.status.auditing", figures),
-        RED._("seo-reports.status.reconciling", { count: lost }),
-      ];
-      return { fill: "blue", shape: "dot", text: parts.join(" · ") };
+      const text = `${soFar} · ${RED._("seo-reports.status.reconciling", { count: lost })}`;
+      return { fill: "blue", shape: "dot", text };
     }
     const left = (60_000 * sum(active, (one) => one.waiting)) / sum(active, ({ perMinute }) => perMinute);
-    const text = Number.isFinite(left)
-      ? RED._("seo-reports.status.audit", { ...figures, left: span(left) })
-      : RED._("seo-reports.status.auditing", figures);
-    const failed = sum(all, (one) => one.failed + one.uncertain);
+    const text = Number.isFinite(left) ? RED._("seo-reports.status.audit", { ...figures, left: span(left) }) : soFar;
+    const failed = failedIn(all);
     const failures = failed > 0 ? ` · ${RED._("seo-reports.status.failed", { count: figure(failed) })}` : "";
     return { fill: "blue", shape: "dot", text: text + failures };
   }
