@@ -92,10 +92,8 @@ const requests = (run: Run, inFlight: number) =>
     ],
     Object.keys(contenders).map((name) => {
       const { rate, cpu, spread, median, p99, server } = find(run, name, inFlight);
-      const [floor = Number.NaN, core = Number.NaN] = [FLOOR, CORE].map(
-        (other) => compare(run, name, other, inFlight).cpu,
-      );
-      return [name, rate, cpu, percent(spread), floor, core, median, p99, percent(server)];
+      const times = (other: string) => compare(run, name, other, inFlight).cpu;
+      return [name, rate, cpu, percent(spread), times(FLOOR), times(CORE), median, p99, percent(server)];
     }),
   );
 
