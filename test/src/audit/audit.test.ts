@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openFiles, removeFiles } from "../../../src/audit/files.js";
-import type { Hooks } from "../../../src/audit/store.js";
+import type { Batch, Hooks } from "../../../src/audit/store.js";
 import { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { batchesIn, createBench, createFake, createFolder, createManualClock, key, urls } from "./fake.js";
@@ -13,6 +13,20 @@ const STREAK = 5;
 const QUARTER = 15 * 60_000;
 /** Milliseconds after which a result counts as delivered. */
 const DELIVERY = 50;
+
+/** Opens files whose new batches are changed. */
+const filesWith =
+  (folder: string, change: (batch: Batch) => void) =>
+  async ({ lost }: Hooks) => {
+    const store = await openFiles(folder, "node", lost);
+    const { create } = store;
+    store.create = async (...parameters) => {
+      const batch = await create(...parameters);
+      change(batch);
+      return batch;
+    };
+    return store;
+  };
 
 describe("an audit", () => {
   let folder: string;
@@ -375,20 +389,13 @@ describe("an audit", () => {
       const { add, errors, finished } = open(folder, service, {
         clock,
         share: 1,
-        async open({ lost }) {
-          const store = await openFiles(folder, "node", lost);
-          const { create } = store;
-          store.create = async (...parameters) => {
-            const batch = await create(...parameters);
-            const { sent } = batch;
-            batch.sent = async (...sending) => {
-              if (full) throw new Trouble("disk", "The disk is full.");
-              await sent(...sending);
-            };
-            return batch;
+        open: filesWith(folder, (batch) => {
+          const { sent } = batch;
+          batch.sent = async (...sending) => {
+            if (full) throw new Trouble("disk", "The disk is full.");
+            await sent(...sending);
           };
-          return store;
-        },
+        }),
       });
       await add(urls(8));
       await until(() => errors.length === 1);
@@ -521,21 +528,14 @@ describe("an audit", () => {
       const { add, errors, finished } = open(folder, createFake({ fate: () => refused }), {
         clock,
         share: 1,
-        async open({ lost }) {
-          const store = await openFiles(folder, "node", lost);
-          const { create } = store;
-          store.create = async (...parameters) => {
-            const batch = await create(...parameters);
-            const { sent, ended } = batch;
-            const failOnce = async (what: string) => {
-              if (failing.delete(what)) throw new Trouble("disk", "The disk is full.");
-            };
-            batch.sent = (page, ...rest) => failOnce(`sent ${page}`).then(() => sent(page, ...rest));
-            batch.ended = (page, ...rest) => failOnce(`ended ${page}`).then(() => ended(page, ...rest));
-            return batch;
+        open: filesWith(folder, (batch) => {
+          const { sent, ended } = batch;
+          const failOnce = async (what: string) => {
+            if (failing.delete(what)) throw new Trouble("disk", "The disk is full.");
           };
-          return store;
-        },
+          batch.sent = (page, ...rest) => failOnce(`sent ${page}`).then(() => sent(page, ...rest));
+          batch.ended = (page, ...rest) => failOnce(`ended ${page}`).then(() => ended(page, ...rest));
+        }),
       });
       await add(urls(2));
       for (const count of [1, 2]) {

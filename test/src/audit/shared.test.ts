@@ -37,6 +37,15 @@ async function said(...[place]: Parameters<typeof testQueue>): Promise<string> {
   }
 }
 
+/** Changes the data of the only batch in a Redis queue. */
+async function changeJob({ url, prefix }: { url: string; prefix: string }, change: (job: { rows: string }) => object) {
+  const client = new Redis(url);
+  const [key = ""] = await client.keys(`${prefix}:node:*-*`);
+  const job = JSON.parse((await client.hget(key, "data")) ?? "");
+  await client.hset(key, "data", JSON.stringify({ ...job, ...change(job) }));
+  await client.quit();
+}
+
 describe("The queue that several machines share", () => {
   const servers = new Map<Engine, Server>();
 
@@ -290,11 +299,7 @@ describe("The queue that several machines share", () => {
     const first = createBench("", createFake({ latency: 50 }), { open: open() });
     await first.add(urls(40));
     await first.audit.close();
-    const client = new Redis(place.url);
-    const [key = ""] = await client.keys("list:node:*-*");
-    const job = JSON.parse((await client.hget(key, "data")) ?? "");
-    await client.hset(key, "data", JSON.stringify({ ...job, rows: `${job.rows}{\n` }));
-    await client.quit();
+    await changeJob(place, ({ rows }) => ({ rows: `${rows}{\n` }));
     const second = createBench("", createFake(), { open: open() });
     await second.add(urls(2), { batch: "other" });
     await second.finished("other");
@@ -315,11 +320,7 @@ describe("The queue that several machines share", () => {
     const first = createBench("", createFake({ latency: 50 }), { open: open() });
     await first.add(urls(40));
     await first.audit.close();
-    const client = new Redis(place.url);
-    const [key = ""] = await client.keys("format:node:*-*");
-    const job = JSON.parse((await client.hget(key, "data")) ?? "");
-    await client.hset(key, "data", JSON.stringify({ ...job, format: 2 }));
-    await client.quit();
+    await changeJob(place, () => ({ format: 2 }));
     const second = createBench("", createFake(), { open: open() });
     const message = 'The batch "default" is of another version of this package: update it on all machines.';
     await assert.rejects(second.add(urls(1)), { code: "SEO_CONFIG", message });
