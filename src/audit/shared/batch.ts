@@ -92,7 +92,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
 
   function apply(entry: GroupEntry): Applied {
     const result = group.apply(entry);
-    if ("told" in entry) told.delete(entry.row);
+    if ("told" in entry && result === true) told.delete(entry.row);
     if ("sent" in entry && result === true) known.delete(entry.row);
     elsewhere.applied(entry, result);
     return result;
@@ -154,14 +154,19 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
     }
   }
 
-  const delivery = createDelivery((row) => {
+  /** Notes that a row was told: again if its page was lost meanwhile, and taken again by this process, which does not tell it twice. */
+  async function noteTold(row: number): Promise<void> {
     const page = pages.pageOf(row);
-    const by = mine.get(page);
-    if (by === undefined) return;
-    void insist({ row, told: true, by }).then(() => {
-      if (mine.get(page) === by && group.owners.get(page) !== by) mine.delete(page);
-    });
-  });
+    while (told.has(row)) {
+      const by = mine.get(page);
+      if (by !== undefined) await insist({ row, told: true, by });
+      if (mine.get(page) !== by) continue;
+      told.delete(row);
+      if (group.owners.get(page) !== by) mine.delete(page);
+    }
+  }
+
+  const delivery = createDelivery((row) => void noteTold(row));
 
   const untold = (page: number) => ledger.untold(page).filter((row) => !told.has(row));
 

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { createSharedBatch, type SharedBatch } from "../../../src/audit/shared/batch.js";
 import { createGroup, type Group, type GroupEntry, machineOf } from "../../../src/audit/shared/group.js";
+import { createLog } from "../../../src/audit/shared/log.js";
+import type { SeoError } from "../../../src/errors.js";
+import { createMemory, type Way } from "./memory.js";
 
 const ROWS = 8;
 const rows = Array.from({ length: ROWS }, (_, row) => `{"input":"a.example/${row % 6}"}\n`).join("");
@@ -348,5 +352,57 @@ describe("Machines that apply a shared log", () => {
     const { group } = createReplica("a");
     assert.throws(() => group.apply({ strange: true } as unknown as GroupEntry));
     assert.throws(() => group.apply({ take: "strange", by: "a/1" } as unknown as GroupEntry));
+  });
+});
+
+describe("A machine's part of a shared batch", () => {
+  let id: string;
+  let way: Way;
+  /** Called with each command. */
+  let tried: () => void;
+  let batch: SharedBatch;
+
+  beforeEach(async () => {
+    id = "a";
+    way = "answered";
+    tried = () => {};
+    const next = () => {
+      tried();
+      return way;
+    };
+    const queue = createMemory()
+      .connect(next, () => 0)
+      .queue("log");
+    batch = createSharedBatch({ existing: "create" }, '{"input":"a.example/0"}\n', {
+      name: "default",
+      machine: () => id,
+      stale: 1000,
+      log: (take) => createLog(queue, "log", async () => true, take),
+      toError: (cause) => cause as SeoError,
+      succeed: () => assert.fail("the batch was not over"),
+      discard: () => assert.fail("the batch was not removed"),
+      reopened: () => assert.fail("the batch had not finished"),
+    });
+    await batch.read();
+  });
+  afterEach(() => batch.close());
+
+  it("notes once more that it has reported a row if it lost the page before that was noted, and took it again", async () => {
+    const page = Number((await batch.take("new"))?.page);
+    await batch.sent(page, { sent: "create" });
+    await batch.ended(page, { ended: "created", attempts: 1 });
+    way = "lost";
+    batch.told(page);
+    await new Promise<void>((resolve) => {
+      tried = resolve;
+    });
+    way = "answered";
+    await batch.bury("a");
+    id = "b";
+    assert.deepEqual(await batch.take("begun").then((claim) => [claim?.page, claim?.repeated]), [page, true]);
+    assert.deepEqual(batch.untold(page), []);
+    batch.release(page);
+    while (!(await batch.last())) await new Promise(setImmediate);
+    assert.equal(batch.counts.created, 1);
   });
 });

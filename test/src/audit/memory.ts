@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Lease, Queue, Server } from "../../../src/audit/shared/server.js";
+
+interface Job {
+  id: string;
+  data: unknown;
+  timestamp: number;
+  state: "wait" | "prioritized" | "active";
+  logs: string[];
+  deduplication?: string | undefined;
+  /** Who has it, and until when. */
+  token?: string;
+  until?: number;
+}
+
+interface Options {
+  jobId: string;
+  deduplication?: { id: string };
+}
+
+/** What becomes of a command: it is carried out; it is lost; its response is; it is carried out after its sender gave up. */
+export type Way = "answered" | "lost" | "mute" | "late";
+
+/** Milliseconds after which a command has failed that is not answered. */
+const PATIENCE = 40;
+const MISSING = Object.assign(new Error("there is no such job"), { code: -1 });
+const timedOut = () => Object.assign(new Error("timed out"), { code: "ETIMEDOUT" });
+
+/** The part of BullMQ's queues that audits use, in this process: its connections fail whenever a test wants them to. */
+export function createMemory() {
+  const queues = new Map<string, Map<string, Job>>();
+
+  function jobsOf(name: string): Map<string, Job> {
+    const jobs = queues.get(name) ?? new Map<string, Job>();
+    queues.set(name, jobs);
+    return jobs;
+  }
+
+  /** A machine's connection. `way` says what becomes of a command, `pause` how many milliseconds it takes. */
+  function connect(way: () => Way, pause: () => number): Server {
+    async function call<Value>(command: () => Value): Promise<Value> {
+      const how = way();
+      await sleep(how === "answered" ? pause() : 0);
+      if (how === "answered") return command();
+      if (how === "mute") command();
+      await sleep(PATIENCE);
+      // Nobody is left whom its error concerns.
+      if (how === "late") setTimeout(() => attempt(command), pause());
+      throw timedOut();
+    }
+
+    function queue(name: string): Queue {
+      const jobs = jobsOf(name);
+      const find = (id: string) => {
+        const job = jobs.get(id);
+        if (!job) throw MISSING;
+        return job;
+      };
+      const shown = (job: Job | undefined) =>
+        job && {
+          ...job,
+          remove: () => call(() => void jobs.delete(job.id)),
+          moveToCompleted: (_: unknown, token: string) =>
+            call(() => {
+              if (find(job.id).token !== token) throw new Error("missing lock");
+              jobs.delete(job.id);
+            }),
+        };
+      const withKey = (key: string) => [...jobs.values()].find(({ deduplication }) => deduplication === key);
+      return {
+        getBackend: () => ({
+          addLog: (id: string, text: string) => call(() => find(id).logs.push(text)),
+          changePriority: (id: string, priority: number) =>
+            call(() => {
+              find(id).state = priority > 0 ? "prioritized" : "wait";
+            }),
+          removeDeduplicationKey: (key: string, id: string) =>
+            call(() => {
+              const job = withKey(key);
+              if (job?.id === id) job.deduplication = undefined;
+            }),
+        }),
+        add: (_: string, data: unknown, { jobId: id, deduplication }: Options) =>
+          call(() => {
+            const known = jobs.get(id) ?? (deduplication && withKey(deduplication.id));
+            const timestamp = Date.now();
+            const job: Job = { id, data, timestamp, state: "wait", logs: [], deduplication: deduplication?.id };
+            if (!known) jobs.set(id, job);
+            return shown(known ?? job);
+          }),
+        getJob: (id: string) => call(() => shown(jobs.get(id))),
+        getJobLogs: (id: string, from: number, to: number) =>
+          call(() => ({ logs: jobs.get(id)?.logs.slice(from, to + 1) ?? [] })),
+        getJobState: (id: string) => call(() => jobs.get(id)?.state ?? "unknown"),
+        getRanges: (states: string[]) =>
+          call(() => [...jobs.values()].filter(({ state }) => states.includes(state)).map(({ id }) => id)),
+        getDeduplicationJobId: (key: string) => call(() => withKey(key)?.id ?? null),
+        remove: (id: string) => call(() => Number(jobs.delete(id))),
+        getNextJob: (token: string, lease: Lease) =>
+          call(() => {
+            const job = [...jobs.values()].find(({ state }) => state === "wait");
+            if (job) Object.assign(job, { state: "active", token, until: Date.now() + lease.lockDuration });
+            return shown(job);
+          }),
+        extendJobLocks: (ids: string[], tokens: string[], duration: number) =>
+          call(() =>
+            ids.filter((id, index) => {
+              const job = jobs.get(id);
+              if (job?.token !== tokens[index] || (job?.until ?? 0) < Date.now()) return true;
+              if (job) job.until = Date.now() + duration;
+              return false;
+            }),
+          ),
+        checkStalled: () =>
+          call(() => {
+            for (const job of jobs.values())
+              if (job.state === "active" && (job.until ?? 0) < Date.now()) {
+                job.state = "wait";
+                job.token = "";
+              }
+          }),
+      } as unknown as Queue;
+    }
+    const timers = new Set<NodeJS.Timeout>();
+    return {
+      version: "memory",
+      queue,
+      worker(name, lease) {
+        const all = queue(name) as unknown as Record<string, (...parameters: unknown[]) => Promise<unknown>>;
+        return {
+          getNextJob: (token: string) => all.getNextJob?.(token, lease),
+          extendJobLocks: all.extendJobLocks,
+          async startStalledCheckTimer() {
+            timers.add(setInterval(() => all.checkStalled?.().catch(() => {}), lease.stalledInterval));
+          },
+        } as unknown as ReturnType<Server["worker"]>;
+      },
+      async close() {
+        for (const timer of timers) clearInterval(timer);
+      },
+    };
+  }
+
+  return { connect, queues };
+}
+
+function attempt(command: () => unknown): void {
+  try {
+    command();
+  } catch {
+    // Its sender has given up.
+  }
+}
