@@ -15,6 +15,8 @@ export interface BatchOptions {
   name: string;
   /** This machine, in claims. It has a new ID after the connection was lost. */
   machine(): string;
+  /** Gives it a new ID if it needs one. Rejects if the server does not respond. */
+  renew(): Promise<void>;
   /** Milliseconds after which a machine that was frozen may have lost its pages. */
   stale: number;
   log(take: (text: string) => void): Log;
@@ -121,6 +123,11 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
   }
 
   async function take(which: Kind): Promise<number | undefined> {
+    // Its pages were given to others, and nothing that it takes by this ID counts.
+    if (group.dead.has(machine()))
+      await around.renew().catch((cause) => {
+        throw toError(cause);
+      });
     const by = claim();
     const key = await append({ take: which, by });
     if (typeof key !== "number") return undefined;

@@ -144,6 +144,7 @@ export function createGroup() {
     pages,
     lists,
     owners,
+    dead,
     reports,
     repeated,
     planEnd,

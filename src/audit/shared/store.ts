@@ -72,6 +72,7 @@ export async function openStore(
     const batch = createSharedBatch(job.settings, job.rows, {
       name,
       machine: machine.id,
+      renew: machine.renew,
       stale: lease.lockDuration / 3,
       toError,
       log: (take) => createLog(logs, id, () => registry.exists(id), take),

@@ -357,6 +357,7 @@ describe("Machines that apply a shared log", () => {
 
 describe("A machine's part of a shared batch", () => {
   let id: string;
+  let lines: number;
   let way: Way;
   /** Called with each command. */
   let tried: () => void;
@@ -364,6 +365,7 @@ describe("A machine's part of a shared batch", () => {
 
   beforeEach(async () => {
     id = "a";
+    lines = 0;
     way = "answered";
     tried = () => {};
     const next = () => {
@@ -376,8 +378,20 @@ describe("A machine's part of a shared batch", () => {
     batch = createSharedBatch({ existing: "create" }, '{"input":"a.example/0"}\n', {
       name: "default",
       machine: () => id,
+      async renew() {
+        id = "b";
+      },
       stale: 1000,
-      log: (take) => createLog(queue, "log", async () => true, take),
+      log: (take) =>
+        createLog(
+          queue,
+          "log",
+          async () => true,
+          (text) => {
+            lines++;
+            take(text);
+          },
+        ),
       toError: (cause) => cause as SeoError,
       succeed: () => assert.fail("the batch was not over"),
       discard: () => assert.fail("the batch was not removed"),
@@ -398,11 +412,17 @@ describe("A machine's part of a shared batch", () => {
     });
     way = "answered";
     await batch.bury("a");
-    id = "b";
     assert.deepEqual(await batch.take("begun").then((claim) => [claim?.page, claim?.repeated]), [page, true]);
     assert.deepEqual(batch.untold(page), []);
     batch.release(page);
     while (!(await batch.last())) await new Promise(setImmediate);
     assert.equal(batch.counts.created, 1);
+  });
+
+  it("gets a new ID before it takes something if it was taken for dead", async () => {
+    await batch.bury("a");
+    const before = lines;
+    assert.equal((await batch.take("new"))?.page, 0);
+    assert.deepEqual([id, lines], ["b", before + 1]);
   });
 });
