@@ -297,6 +297,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
     remove: () => end(true),
 
     watch(given) {
+      // It vanished before it was to be worked on.
+      if (closed) return given.finished();
       watcher = given;
       elsewhere.watch(given);
       if (group.finished() !== undefined) given.finished();

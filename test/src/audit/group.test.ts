@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { createSharedBatch, type SharedBatch } from "../../../src/audit/shared/batch.js";
 import { createGroup, type Group, type GroupEntry, machineOf } from "../../../src/audit/shared/group.js";
 import { createLog } from "../../../src/audit/shared/log.js";
+import type { Watcher } from "../../../src/audit/store.js";
 import type { SeoError } from "../../../src/errors.js";
 import { createMemory, type Way } from "./memory.js";
 
@@ -424,5 +425,12 @@ describe("A machine's part of a shared batch", () => {
     const before = lines;
     assert.equal((await batch.take("new"))?.page, 0);
     assert.deepEqual([id, lines], ["b", before + 1]);
+  });
+
+  it("has nothing to be worked on if it has vanished", () => {
+    let finished = 0;
+    batch.vanish();
+    batch.watch?.({ finished: () => finished++ } as unknown as Watcher);
+    assert.equal(finished, 1);
   });
 });
