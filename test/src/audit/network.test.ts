@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import type { Clock } from "../../../src/audit/clock.js";
+import { fromServer } from "../../../src/audit/shared/faults.js";
+import { openStore } from "../../../src/audit/shared/store.js";
+import { SeoError } from "../../../src/errors.js";
+import { type Bench, createBench, createFake, key, urls } from "./fake.js";
+import { createMemory, type Way } from "./memory.js";
+
+const MACHINES = 3;
+const LEASE = { lockDuration: 150, stalledInterval: 50 };
+/** So many times faster than real time passes in a story. */
+const FASTER = 1000;
+/** At the same time. */
+const STORIES = 15;
+/** Milliseconds after which a story that has not ended hangs. */
+const HANGS = 60_000;
+const MAX_AGE = 1;
+
+/** Milliseconds. */
+interface Period {
+  at: number;
+  lasts: number;
+}
+
+/** For a while, what becomes of some of a machine's commands. */
+interface Fault extends Period {
+  machine: number;
+  way: Way;
+  /** One command of so many. */
+  one: number;
+}
+
+const deeds = ["add", "again", "deploy", "kill", "pause", "resume", "retry", "reset"] as const;
+
+interface Step {
+  machine: number;
+  at: number;
+  do: (typeof deeds)[number];
+  pages: number;
+}
+
+interface Story {
+  faults: Fault[];
+  steps: Step[];
+  /** Meanwhile, the service rejects the API key. */
+  refused: Period;
+  share: number;
+}
+
+const when = { machine: fc.nat(MACHINES - 1), at: fc.nat(400) };
+const stories: fc.Arbitrary<Story> = fc.record({
+  faults: fc.array(
+    fc.record({
+      ...when,
+      lasts: fc.integer({ min: 5, max: 500 }),
+      way: fc.constantFrom<Way>("lost", "mute", "late"),
+      one: fc.constantFrom(1, 1, 3, 10),
+    }),
+    { maxLength: 6 },
+  ),
+  steps: fc.array(
+    fc.record({
+      ...when,
+      do: fc.constantFrom(...deeds),
+      pages: fc.integer({ min: 1, max: 12 }),
+    }),
+    { maxLength: 6 },
+  ),
+  refused: fc.record({ at: when.at, lasts: fc.nat(400) }),
+  share: fc.integer({ min: 1, max: 4 }),
+});
+
+/** How a page's requests go. */
+const fates = ["answered", "answered", "lost", "resent", "failed"] as const;
+
+const clock: Clock = {
+  now: () => performance.now() * FASTER,
+  later(ms, run) {
+    const timer = setTimeout(run, ms / FASTER);
+    return () => clearTimeout(timer);
+  },
+};
+
+interface Machine extends Bench {
+  /** From now on, it neither reaches the queue, nor anybody its results. */
+  kill(): void;
+}
+
+/** Tells a story to its end, and checks what the service and the flows then have. */
+async function play({ faults, steps, refused, share }: Story): Promise<void> {
+  let began = Number.POSITIVE_INFINITY;
+  const time = () => performance.now() - began;
+  const isAhead = ({ at, lasts }: Period) => time() < at + lasts;
+  const isNow = (period: Period) => time() >= period.at && isAhead(period);
+  const memory = createMemory();
+  const service = createFake({
+    latency: 8,
+    fate(page) {
+      if (isNow(refused)) return new SeoError("SEO_UNAUTHORIZED", "No.", { attempts: 1 });
+      const fate = fates[Number(page.split("/").at(-1)) % fates.length] ?? "answered";
+      return fate === "failed" ? new SeoError("SEO_REJECTED", "No.", { attempts: 1 }) : fate;
+    },
+  });
+  const all: Machine[] = [];
+  const given: string[] = [];
+
+  function open(number: number): Machine {
+    let isDead = false;
+    function way(): Way {
+      if (isDead) return "lost";
+      const isHit = (one: Fault) => one.machine === number && isNow(one) && Math.random() < 1 / one.one;
+      return faults.find(isHit)?.way ?? "answered";
+    }
+    const toError = (cause: unknown) => fromServer(cause, new URL("redis://memory"), []) as SeoError;
+    const connection = () => memory.connect(way, () => Math.random() * 3);
+    const bench: Bench = createBench("", service, {
+      share,
+      clock,
+      result: (result) => isDead || bench.results.push(result),
+      open: (hooks) =>
+        openStore(connection(), "node", LEASE, toError, hooks).catch((cause) => {
+          throw toError(cause);
+        }),
+    });
+    const opened = Object.assign(bench, {
+      kill() {
+        isDead = true;
+      },
+    });
+    all.push(opened);
+    return opened;
+  }
+
+  const machines = Array.from({ length: MACHINES }, (_, number) => open(number));
+  const on = (number: number) => machines[number] as Machine;
+  async function add(machine: number, pages: string[]): Promise<void> {
+    await on(machine).add(pages);
+    given.push(...pages);
+  }
+
+  async function take({ machine, at, do: what, pages }: Step, index: number): Promise<void> {
+    await sleep(at);
+    if (what === "add") await add(machine, urls(pages, 100 * (index + 1)));
+    else if (what === "again") await on(machine).add(urls(pages), { existing: "return", maxAge: MAX_AGE });
+    else if (what === "deploy" || what === "kill") {
+      const old = on(machine);
+      machines[machine] = open(machine);
+      if (what === "kill") old.kill();
+      else await old.audit.close();
+    } else await on(machine).audit[what]();
+  }
+
+  try {
+    await add(0, urls(20));
+    began = performance.now();
+    // What a message asks for is rejected while the server cannot be reached.
+    await Promise.all(steps.map((step, index) => take(step, index).catch(() => {})));
+    while (faults.some(isAhead)) await sleep(10);
+    const ends = machines.map(async ({ audit }) => {
+      // A machine that could not open its queue tries again.
+      while ((await audit.resume().catch(() => undefined)) === undefined) await sleep(10);
+      while ((await audit.progress()).length > 0) await sleep(10);
+    });
+    const hangs = sleep(HANGS, undefined, { ref: false }).then(() =>
+      assert.fail(`it hangs: ${JSON.stringify(machines.map(({ progress }) => progress.at(-1)))}`),
+    );
+    await Promise.race([Promise.all(ends), hangs]);
+  } finally {
+    await Promise.all(all.map(({ audit }) => audit.close()));
+  }
+
+  const sent = service.carriedOut.map((text) => text.replace("create ", ""));
+  assert.equal(new Set(sent).size, sent.length, "a page was requested twice");
+  const wasReset = steps.some((step) => step.do === "reset");
+  for (const page of given) {
+    const told = all.flatMap(({ results }) => results).filter(({ input }) => input === page);
+    const created = told.filter(({ outcome }) => outcome === "created");
+    if (!wasReset) assert.ok(told.length > 0, `${page} was not reported`);
+    if (!wasReset) assert.equal(created.length > 0, sent.includes(key(page)), page);
+    assert.ok(created.filter(({ repeated }) => !repeated).length < 2, `${page} was reported twice`);
+  }
+  assert.equal(service.expected(), 0);
+}
+
+describe("Machines whose connections to their queue fail", () => {
+  it("request no page twice, report every row, and finish", async () => {
+    const seed = Number(process.env.SEED ?? Date.now() % 1e9);
+    const told = fc.sample(stories, { numRuns: Number(process.env.RUNS ?? 100), seed });
+    const failed: string[] = [];
+    const next = told.values();
+    await Promise.all(
+      Array.from({ length: STORIES }, async () => {
+        for (const story of next)
+          await play(story).catch(({ message }) => failed.push(`${message}\n${JSON.stringify(story)}`));
+      }),
+    );
+    assert.deepEqual(failed, [], `${failed.length} of ${told.length}, SEED=${seed}`);
+  });
+});
