@@ -21,12 +21,26 @@ import {
   urls,
 } from "./fake.js";
 
+type Open = (hooks: Hooks) => Promise<Store>;
+
 /** A place where jobs are kept: what opens it, as often as there are machines. */
 interface Kept {
   machines: number;
-  open(): (hooks: Hooks) => Promise<Store>;
+  open(): Open;
   close(): Promise<void>;
 }
+
+/** Changes each batch before anything works on it. */
+const change =
+  (open: Open, how: (batch: Batch) => void): Open =>
+  (hooks) =>
+    open({
+      ...hooks,
+      found(batch) {
+        how(batch);
+        hooks.found(batch);
+      },
+    });
 
 async function inFiles(): Promise<Kept> {
   const { folder, remove } = await createFolder();
@@ -289,25 +303,20 @@ for (const engine of engines)
       let again: Promise<number> | undefined;
       const begun = deferred();
       const one = createBench("", service, {
-        async open(hooks) {
-          const store = await open()(hooks);
-          async function create(...list: Parameters<Store["create"]>): Promise<Batch> {
-            const batch = await store.create(...list);
-            const { last, retry } = batch;
-            const retried = () => {
-              begun.resolve();
-              return retry();
-            };
-            const asked = async () => {
-              const isLast = await last();
-              again ??= one.audit.retry();
-              await begun.promise;
-              return isLast;
-            };
-            return Object.assign(batch, { last: asked, retry: retried });
-          }
-          return { ...store, create };
-        },
+        open: change(open(), (batch) => {
+          const { last, retry } = batch;
+          const retried = () => {
+            begun.resolve();
+            return retry();
+          };
+          const asked = async () => {
+            const isLast = await last();
+            again ??= one.audit.retry();
+            await begun.promise;
+            return isLast;
+          };
+          Object.assign(batch, { last: asked, retry: retried });
+        }),
       });
       await one.add(urls(1));
       while (one.results.length < 2) await sleep(5);
@@ -323,25 +332,20 @@ for (const engine of engines)
       let paused: Promise<number> | undefined;
       const begun = deferred();
       const one = createBench("", createFake(), {
-        async open(hooks) {
-          const store = await open()(hooks);
-          async function create(...list: Parameters<Store["create"]>): Promise<Batch> {
-            const batch = await store.create(...list);
-            const { last, pause } = batch;
-            const pausing = (on: boolean) => {
-              begun.resolve();
-              return pause(on);
-            };
-            const asked = async () => {
-              const isLast = await last();
-              paused ??= one.audit.pause();
-              await begun.promise;
-              return isLast;
-            };
-            return Object.assign(batch, { last: asked, pause: pausing });
-          }
-          return { ...store, create };
-        },
+        open: change(open(), (batch) => {
+          const { last, pause } = batch;
+          const pausing = (on: boolean) => {
+            begun.resolve();
+            return pause(on);
+          };
+          const asked = async () => {
+            const isLast = await last();
+            paused ??= one.audit.pause();
+            await begun.promise;
+            return isLast;
+          };
+          Object.assign(batch, { last: asked, pause: pausing });
+        }),
       });
       await one.add(urls(1));
       while (!paused) await sleep(5);
