@@ -30,13 +30,13 @@ export function nodeRed(): { name: string; version: string; script: string } {
   return { name, version, script: join(dirname(manifest), "red.js") };
 }
 
-/** Runs npm in the package's folder. On Windows it is a batch file, which needs a shell. */
-const npm = (...args: string[]) =>
-  run("npm", args, { cwd: root, maxBuffer: 1 << 24, shell: process.platform === "win32" });
+/** Runs npm in the package's folder until `signal` ends it. On Windows it is a batch file, which needs a shell. */
+const npm = (args: string[], signal?: AbortSignal) =>
+  run("npm", args, { cwd: root, maxBuffer: 1 << 24, shell: process.platform === "win32", ...(signal && { signal }) });
 
 /** Packs the built package into a folder, and returns the path of the archive and of every file in it. */
-export async function packInto(folder: string): Promise<{ archive: string; files: string[] }> {
-  const { stdout } = await npm("pack", "--ignore-scripts", "--json", "--pack-destination", folder);
+export async function packInto(folder: string, signal?: AbortSignal): Promise<{ archive: string; files: string[] }> {
+  const { stdout } = await npm(["pack", "--ignore-scripts", "--json", "--pack-destination", folder], signal);
   const packed = JSON.parse(stdout) as Packed[] | Record<string, Packed>;
   const [{ filename, files } = { filename: "", files: [] }] = Object.values(packed);
   return { archive: join(folder, filename), files: files.map(({ path }) => path) };
@@ -50,15 +50,15 @@ const { peerDependencies } = JSON.parse(readFileSync(join(root, "package.json"),
  * Packs the built package and installs it into a user directory, as the palette manager would, beside what is there, and with
  * some of its optional packages.
  */
-export async function installPackage(userDir: string, optional: string[] = []): Promise<void> {
+export async function installPackage(userDir: string, optional: string[] = [], signal?: AbortSignal): Promise<void> {
   mkdirSync(userDir, { recursive: true });
   const manifest = join(userDir, "package.json");
   if (!existsSync(manifest))
     writeFileSync(manifest, JSON.stringify({ name: "seo-reports-sandbox-user", private: true }));
-  const { archive } = await packInto(userDir);
+  const { archive } = await packInto(userDir, signal);
   const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--omit=dev"];
   const versions = optional.map((name) => `${name}@${peerDependencies[name]}`);
-  await npm("install", "--prefix", userDir, ...quietly, archive, ...versions);
+  await npm(["install", "--prefix", userDir, ...quietly, archive, ...versions], signal);
   rmSync(archive);
 }
 
@@ -105,6 +105,8 @@ interface StartOptions {
   print?: (line: string) => void;
   /** Called with the ID of the process before Node-RED has started. */
   spawned?: (pid: number | undefined) => void;
+  /** Stops Node-RED, even while it starts. */
+  signal?: AbortSignal;
 }
 
 /** Starts Node-RED on the first free port from `port` on. Another process can take a port while Node-RED starts. */
@@ -128,8 +130,9 @@ export async function startOnFreePort(
  */
 export async function startNodeRed(
   userDir: string,
-  { port = 0, env = {}, more = {}, print = () => {}, spawned = () => {} }: StartOptions = {},
+  { port = 0, env = {}, more = {}, print = () => {}, spawned = () => {}, signal }: StartOptions = {},
 ): Promise<Running> {
+  signal?.throwIfAborted();
   mkdirSync(userDir, { recursive: true });
   writeFileSync(
     join(userDir, "settings.js"),
@@ -142,6 +145,7 @@ export async function startNodeRed(
     stdio: ["ignore", "pipe", "pipe"],
   });
   spawned(child.pid);
+  signal?.addEventListener("abort", () => child.kill("SIGTERM"));
   const ended = once(child, "exit");
   const log: string[] = [];
   let url = "";

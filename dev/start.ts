@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { copyFileSync, existsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readOptions, startOnFreePort as startSandbox } from "../sandbox/command.js";
@@ -11,6 +12,12 @@ const SERVICE = "seo-examples-service";
 const SANDBOX = { latency: "100-400", "store-latency": "1000-2500", rate: "60", fail: "5" };
 const say = (line: string) => console.log(line);
 
+/** Ends npm, Node-RED and the sandbox, whichever runs. This process ends after the last of them. */
+const stopping = new AbortController();
+const { signal } = stopping;
+for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => stopping.abort());
+process.once("exit", () => signal.aborted && say("Stopped."));
+
 async function start(): Promise<void> {
   const options = readOptions(process.argv.slice(2), SANDBOX, "npm start --");
   if (!options) return;
@@ -21,7 +28,7 @@ async function start(): Promise<void> {
     say("Using the sandbox. To use a real service, set both SEO_BASE_URL and SEO_API_KEY.");
 
   say("Installing the package into .sandbox, as the palette manager would…");
-  await installPackage(userDir, ["bullmq", "ioredis"]);
+  await installPackage(userDir, ["bullmq", "ioredis"], signal);
   const flows = join(userDir, "flows.json");
   if (!existsSync(flows)) {
     copyFileSync(join(root, "examples/01 - First report.json"), flows);
@@ -29,44 +36,37 @@ async function start(): Promise<void> {
     writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ [SERVICE]: { apiKey: "${SEO_API_KEY}" } }));
   }
   const sandbox = real ? undefined : await startSandbox(options);
-  const running = await startOnFreePort(
-    userDir,
-    {
-      port: 1880,
-      env: { SEO_QUEUE_URL, ...(sandbox && { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey }) },
-      print: (line) => /\[error\]|Waiting for the debugger/.test(line) && say(line),
-      spawned: lock.share,
-    },
-    say,
-  );
-  const service = sandbox
-    ? `Service: sandbox at ${sandbox.url} (API key ${sandbox.apiKey}). All reports are made up.
+  try {
+    const running = await startOnFreePort(
+      userDir,
+      {
+        port: 1880,
+        env: { SEO_QUEUE_URL, ...(sandbox && { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey }) },
+        print: (line) => /\[error\]|Waiting for the debugger/.test(line) && say(line),
+        spawned: lock.share,
+        signal,
+      },
+      say,
+    );
+    const service = sandbox
+      ? `Service: sandbox at ${sandbox.url} (API key ${sandbox.apiKey}). All reports are made up.
 It responds slowly, limits the rate, and some requests fail. To change that, see: npm start -- --help`
-    : `Service: ${SEO_BASE_URL}`;
-  say(`
+      : `Service: ${SEO_BASE_URL}`;
+    say(`
 Node-RED ${nodeRed().version} with the SEO report nodes: open ${running.url}
 Click the button of an Inject node. The response appears in the debug sidebar.
 
 ${service}
 Your flow is saved in .sandbox. Delete that folder to start over. Press Ctrl+C to stop.`);
-
-  let stopping = false;
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.on(signal, async () => {
-      if (stopping) return;
-      stopping = true;
-      await Promise.all([running.stop(), sandbox?.close()]);
-      say("Stopped.");
-    });
+    await once(running.process, "exit");
+    if (!signal.aborted) say("Node-RED has ended. To start it again, run npm start.");
+  } finally {
+    await sandbox?.close();
   }
-  running.process.once("exit", () => {
-    if (stopping) return;
-    say("Node-RED has ended. To start it again, run npm start.");
-    void sandbox?.close();
-  });
 }
 
 start().catch((error: unknown) => {
+  if (signal.aborted) return;
   console.error(error instanceof Error ? error.message : error);
-  process.exit(1);
+  process.exitCode = 1;
 });

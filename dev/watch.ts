@@ -38,7 +38,13 @@ async function stop(): Promise<void> {
   running.kill("SIGTERM");
   await once(running, "exit");
 }
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop().then(() => process.exit()));
+let ending = false;
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.on(signal, async () => {
+    ending = true;
+    await stop();
+    process.exit();
+  });
 
 for (;;) {
   if (!changed) await once(sources, "change");
@@ -50,6 +56,7 @@ for (;;) {
   );
   if (built) {
     await stop();
+    if (ending) break;
     running = spawn(process.execPath, [script("dist/dev/start.js"), ...process.argv.slice(2)], { stdio: "inherit" });
   }
   console.log(built ? "Built. Waiting for changes…" : "The build failed. Waiting for changes…");

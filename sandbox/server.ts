@@ -19,7 +19,7 @@ export type SandboxOptions = {
   liveInterval?: number;
   now?: () => number;
   /** Milliseconds between taking effect and responding. */
-  latency?: number | ((request: Timed) => number);
+  latency?: number | ((request: Timed) => number | Promise<number>);
   /** Requests per minute; further ones are rejected with 429. Without it, none is. */
   rateLimit?: number;
   /** Percentage of requests and of pages that fail. */
@@ -63,7 +63,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const reply = rejection ?? requestFault(`${method} ${path}?${query} ${body}`)(perform);
     requests.push({ method, path, query, status: reply?.status ?? 0 });
     if (requests.length > MAX_SEEN_REQUESTS) requests.shift();
-    const wait = typeof latency === "function" ? latency({ method, path, body }) : latency;
+    const wait = typeof latency === "function" ? await latency({ method, path, body }) : latency;
     if (wait > 0) await sleep(wait, undefined, { ref: false });
     if (reply) send(response, { ...reply, headers: { ...limitHeaders, ...reply.headers } });
     else response.socket?.resetAndDestroy();

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, root, startOnFreePort } from "../../dev/nodered.js";
+import { endGroup, isRunning } from "../support/processes.js";
 
 const PACKAGE = "@seo-reports/node-red";
 const START = join(root, "dist/dev/start.js");
@@ -20,40 +20,49 @@ function userModule(folder: string, name: string): string {
 
 function start(cwd: string, ...args: string[]) {
   const { SEO_BASE_URL: _url, SEO_API_KEY: _key, ...env } = process.env;
-  const child = spawn(process.execPath, [START, ...args], { cwd, env });
+  // Detached, it leads a group of its own, with npm and Node-RED in it.
+  const child = spawn(process.execPath, [START, ...args], { cwd, env, detached: true });
   const output = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (output.stdout += chunk));
   child.stderr.on("data", (chunk) => (output.stderr += chunk));
-  const ended = once(child, "close").then(([code]) => ({ code, ...output }));
+  let running = true;
+  const ended = new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) =>
+    child.once("close", (code) => {
+      running = false;
+      resolve({ code, ...output });
+    }),
+  );
+  const { pid = assert.fail("npm start did not start") } = child;
   return {
     child,
+    pid,
     ended,
-    async started(): Promise<void> {
-      while (!output.stdout.includes("Press Ctrl+C")) {
-        if (child.exitCode !== null) assert.fail(`npm start ended: ${output.stdout}${output.stderr}`);
-        await sleep(20);
+    async until(holds: (stdout: string) => boolean): Promise<void> {
+      while (!holds(output.stdout)) {
+        if (!running) assert.fail(`npm start ended: ${output.stdout}${output.stderr}`);
+        await sleep(5);
       }
     },
   };
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill("SIGINT");
-  await once(child, "close");
 }
 
 describe("npm start", () => {
   const cwd = mkdtempSync(join(tmpdir(), "seo-start-"));
   const userDir = join(cwd, ".sandbox");
   const lock = join(userDir, "start.pid");
-  const children: ChildProcess[] = [];
+  let groups: number[] = [];
   const run = (...args: string[]) => {
     const one = start(cwd, ...args);
-    children.push(one.child);
+    groups.push(one.pid);
     return one;
   };
-  const pids = () => readFileSync(lock, "utf8").trim().split("\n").map(Number);
+  const endAll = async () => {
+    await Promise.all(groups.map(endGroup));
+    groups = [];
+    rmSync(lock, { force: true });
+  };
+  const runs = (stdout: string) => stdout.includes("Press Ctrl+C");
+  const pids = () => (existsSync(lock) ? readFileSync(lock, "utf8").trim().split("\n").map(Number) : []);
 
   before(() => {
     mkdirSync(userDir);
@@ -64,58 +73,79 @@ describe("npm start", () => {
     const packages = { "": { name: "mine", dependencies }, [`node_modules/${PACKAGE}`]: old };
     writeFileSync(join(userDir, "package-lock.json"), JSON.stringify({ name: "mine", lockfileVersion: 3, packages }));
   });
-  after(async () => {
-    await Promise.all(children.map(stop));
-    rmSync(cwd, { recursive: true, force: true });
+  after(() => rmSync(cwd, { recursive: true, force: true }));
+
+  describe("in a folder with modules", () => {
+    let first: ReturnType<typeof run>;
+    before(async () => {
+      first = run();
+      await first.until(runs);
+    });
+    after(endAll);
+
+    it("keeps the modules that the user has installed", () => {
+      const { dependencies } = JSON.parse(readFileSync(join(userDir, "package.json"), "utf8"));
+      assert.deepEqual(Object.keys(dependencies).sort(), [PACKAGE, "bullmq", "ioredis", "user-module"]);
+      for (const name of Object.keys(dependencies))
+        assert.ok(existsSync(join(userDir, "node_modules", name, "package.json")), name);
+    });
+
+    it("updates the lock file, so that the palette manager does not restore an earlier state of the package", () => {
+      const integrity = (file: string) =>
+        JSON.parse(readFileSync(join(userDir, file), "utf8")).packages[`node_modules/${PACKAGE}`].integrity;
+      assert.equal(integrity("package-lock.json"), integrity("node_modules/.package-lock.json"));
+    });
+
+    it("fails with a message while another one uses the folder", async () => {
+      const { code, stdout, stderr } = await run().ended;
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.match(stderr, new RegExp(`^The folder ${userDir} is in use by process ${first.pid}, `));
+      assert.ok(isRunning(first.pid));
+    });
   });
 
-  it("keeps the modules that the user has installed", async () => {
-    const { started } = run();
-    await started();
-    const { dependencies } = JSON.parse(readFileSync(join(userDir, "package.json"), "utf8"));
-    assert.deepEqual(Object.keys(dependencies).sort(), [PACKAGE, "bullmq", "ioredis", "user-module"]);
-    for (const name of Object.keys(dependencies))
-      assert.ok(existsSync(join(userDir, "node_modules", name, "package.json")), name);
-  });
+  describe("alone", () => {
+    afterEach(endAll);
 
-  it("updates the lock file, so that the palette manager does not restore an earlier state of the package", () => {
-    const integrity = (file: string) =>
-      JSON.parse(readFileSync(join(userDir, file), "utf8")).packages[`node_modules/${PACKAGE}`].integrity;
-    assert.equal(integrity("package-lock.json"), integrity("node_modules/.package-lock.json"));
-  });
+    it("fails while the instance of a killed one still uses the folder, and starts after that has ended", async () => {
+      const killed = run();
+      await killed.until(runs);
+      assert.equal(pids()[0], killed.pid);
+      killed.child.kill("SIGKILL");
+      await killed.ended;
+      // An instance that found its port in use is in the lock, too, but has ended.
+      const [nodeRed = assert.fail("no instance in the lock")] = pids().filter(isRunning);
+      const { code, stderr } = await run().ended;
+      assert.equal(code, 1);
+      assert.match(stderr, new RegExp(`in use by process ${nodeRed}, `));
+      process.kill(nodeRed, "SIGTERM");
+      while (pids().some(isRunning)) await sleep(20);
+      await run().until(runs);
+    });
 
-  it("fails with a message while another one uses the folder", async () => {
-    const { code, stdout, stderr } = await run().ended;
-    assert.deepEqual([code, stdout], [1, ""]);
-    assert.match(stderr, new RegExp(`^The folder ${userDir} is in use by process ${children[0]?.pid}, `));
-    assert.equal(children[0]?.exitCode, null);
-  });
+    const moments: [moment: string, reached: (stdout: string) => boolean, signal: NodeJS.Signals][] = [
+      ["npm installs the package", (stdout) => stdout !== "", "SIGTERM"],
+      ["Node-RED starts", () => pids().length > 1, "SIGINT"],
+      ["Node-RED runs", runs, "SIGINT"],
+    ];
+    for (const [moment, reached, signal] of moments)
+      it(`ends with all its processes at a ${signal} while ${moment}`, async () => {
+        const one = run();
+        await one.until(reached);
+        one.child.kill(signal);
+        const { code, stdout, stderr } = await one.ended;
+        assert.deepEqual([code, stderr], [0, ""]);
+        assert.match(stdout, /\nStopped\.\n$/);
+        assert.ok(!isRunning(-one.pid), "processes are left");
+        assert.ok(!existsSync(lock), "the lock is left");
+      });
 
-  it("fails while the instance of a killed one still uses the folder, and starts after that has ended", async () => {
-    assert.equal(pids()[0], children[0]?.pid);
-    children[0]?.kill("SIGKILL");
-    await once(children[0] ?? assert.fail(), "close");
-    // An instance that found its port in use is in the lock, too, but has ended.
-    const [nodeRed = assert.fail("no instance in the lock")] = pids().filter(isRunning);
-    const { code, stderr } = await run().ended;
-    assert.equal(code, 1);
-    assert.match(stderr, new RegExp(`in use by process ${nodeRed}, `));
-    process.kill(nodeRed, "SIGTERM");
-    while (pids().some((pid) => isRunning(pid))) await sleep(20);
-
-    const last = run();
-    await last.started();
-    await stop(last.child);
-    const { code: after, stdout } = await last.ended;
-    assert.deepEqual([after, stdout.endsWith("\nStopped.\n")], [0, true], stdout);
-    assert.ok(!existsSync(lock), "the lock is removed");
-  });
-
-  it("says that Node-RED has ended", async () => {
-    const one = run();
-    await one.started();
-    for (const pid of pids().filter(isRunning)) if (pid !== one.child.pid) process.kill(pid, "SIGKILL");
-    assert.match((await one.ended).stdout, /\nNode-RED has ended\. To start it again, run npm start\.\n$/);
+    it("says that Node-RED has ended", async () => {
+      const one = run();
+      await one.until(runs);
+      for (const pid of pids().filter(isRunning)) if (pid !== one.pid) process.kill(pid, "SIGKILL");
+      assert.match((await one.ended).stdout, /\nNode-RED has ended\. To start it again, run npm start\.\n$/);
+    });
   });
 
   it("gives each of two instances its own port if both start at once", async () => {
@@ -135,11 +165,3 @@ describe("npm start", () => {
     assert.ok(!existsSync(lock));
   });
 });
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../../dev/nodered.js";
+import { endGroup } from "../support/processes.js";
 
 /** What the build and `npm start` read. */
 const PARTS = [
@@ -31,12 +32,13 @@ describe("npm run dev", () => {
     for (const stale of ["src/gone.js", "src/gone.d.ts", "nodes/gone.html"])
       writeFileSync(join(folder, "dist", stale), "");
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-    child = spawn(process.execPath, [join(folder, "dist/dev/watch.js"), "--port", "0"], { cwd: folder });
+    const args = [join(folder, "dist/dev/watch.js"), "--port", "0"];
+    // Detached, it leads a group of its own, with all that it starts.
+    child = spawn(process.execPath, args, { cwd: folder, detached: true });
     for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk) => (output += chunk));
   });
   after(async () => {
-    child.kill("SIGINT");
-    await once(child, "close");
+    await endGroup(Number(child.pid));
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -77,5 +79,15 @@ describe("npm run dev", () => {
     assert.match(await printed("The build failed."), /operations\.ts.*error TS2322/);
     output = before;
     assert.ok((await help()).includes("Gets one report."));
+  });
+
+  it("ends with all its processes at a signal while it builds", async () => {
+    edit("help: 1", 'help: "Gets a report."');
+    const built = join(folder, "dist/src/operations.js");
+    while (!readFileSync(built, "utf8").includes("Gets a report.")) await sleep(5);
+    child.kill("SIGTERM");
+    // Its output closes after the last process that it has started.
+    const [code] = await once(child, "close");
+    assert.equal(code, 0);
   });
 });

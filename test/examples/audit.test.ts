@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Report } from "../../sandbox/reports.js";
-import { type batchEnded, describeExample, json } from "../support/examples.js";
+import { type batchEnded, describeExample, holdAfter, json } from "../support/examples.js";
 
 const TODAY = new Date().toISOString().slice(0, 10);
 const PROJECT = "example.com";
@@ -135,7 +135,8 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
   });
 
   it("posts once after a redeploy, with the results from before it", async () => {
-    const { url, requests, reports } = await up({ reports: 150, latency: 150, now: Date.now });
+    const { release, latency } = holdAfter(5);
+    const { url, requests, reports } = await up({ reports: 150, latency, now: Date.now });
     const pages = reports.list({ project: PROJECT }) as Report[];
     for (const page of pages) page.score = 100;
     const chat = await standIn(() => ({ body: "from the chat" }));
@@ -147,6 +148,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     await press("Mondays", () => regenerated() > 4);
     assert.ok(regenerated() < pages.length, "The batch has ended before the redeploy.");
     await deploy(url, settings);
+    release();
     await red().outputs(posted);
     assert.equal(regenerated(), pages.length);
     const [{ body } = { body: "{}" }, ...more] = chat.asked;

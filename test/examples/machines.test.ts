@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../../sandbox/server.js";
+import { deferred } from "../../src/turns.js";
 import { batchEnded, describeExample } from "../support/examples.js";
 import { type Machine, startMachine } from "../support/machines.js";
 import { type Server, startServer } from "../support/servers.js";
@@ -36,7 +37,17 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
   const shown = (name: string, { shown }: Seen) => shown.filter((one) => one.name === name);
 
   it("shares the pages, and writes one summary", async () => {
-    const sandbox = await up({ reports: 0, latency: 150 });
+    const { promise, resolve } = deferred();
+    let requests = 0;
+    const sandbox = await up({
+      reports: 0,
+      // One machine has three requests in flight at most.
+      async latency({ method }) {
+        if (method === "POST" && ++requests > 3) resolve();
+        if (method === "POST") await promise;
+        return 0;
+      },
+    });
     await deployBoth(sandbox.url);
     await red().inject("audit the pages");
     let seen: Seen[] = [];

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "n
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import type { Report } from "../../sandbox/reports.js";
-import { batchEnded, describeExample, type Outputs } from "../support/examples.js";
+import { batchEnded, describeExample, holdAfter, type Outputs } from "../support/examples.js";
 
 const HEADER = "batch,index,url,id,score,outcome,error";
 const TODAY = new Date().toISOString().slice(0, 10);
@@ -91,7 +91,8 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
   });
 
   it("continues after a restart: no page is requested twice, and no row is missing", async () => {
-    const { url, requests } = await up({ reports: 0, latency: 150 });
+    const { release, latency } = holdAfter(6);
+    const { url, requests } = await up({ reports: 0, latency });
     const pages = Array.from({ length: 12 }, (_, index) => `https://example.com/${index}`);
     writeFileSync(file("urls.csv"), `url\n${pages.join("\n")}\n`);
     rmSync(file("results.csv"), { force: true });
@@ -101,6 +102,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     await press("start", () => written().split("\r\n").length > 3);
     assert.ok(written().split("\r\n").length < pages.length, "The batch has ended before the restart.");
     await deploy(url, { tab: tab(), service });
+    release();
     await red().outputs(batchEnded);
     assert.deepEqual(
       results().map((one) => one.split(",")[2]),

@@ -233,7 +233,7 @@ describe("List streams", () => {
     await ask("list");
     Math.random = random;
     const { waited, duration } = seo(suite.flow.of("out")[0]) as { waited: number; duration: number };
-    assert.ok(waited >= 400 && waited <= duration && duration < 1500, `waited ${waited} of ${duration} ms`);
+    assert.ok(waited >= 400 && waited <= duration, `waited ${waited} of ${duration} ms`);
   });
 
   it("let the flow process a page before they send the next one", async () => {

@@ -8,6 +8,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { linkPackage, type Running, root, startNodeRed } from "../../dev/nodered.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
+import { deferred } from "../../src/turns.js";
 import type { FlowNode } from "./red.js";
 import { installStandIns, type Seen } from "./standins.js";
 
@@ -188,6 +189,19 @@ export interface Refusal {
 }
 
 /** Whether a batch has ended, or has paused by itself: a Debug node shows the progress. */
+/** A latency of the sandbox: it responds to so many changes, and to others only after `release`. */
+export function holdAfter(count: number) {
+  const { promise, resolve } = deferred();
+  let changes = 0;
+  return {
+    release: resolve,
+    async latency({ method }: { method: string }): Promise<number> {
+      if (method !== "GET" && ++changes > count) await promise;
+      return 0;
+    },
+  };
+}
+
 export const batchEnded = ({ shown }: Seen) =>
   shown.some(({ name, value }) => {
     const { finished, paused } = Object(value) as { finished?: boolean; paused?: unknown };

@@ -6,9 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startSandbox } from "../../sandbox/server.js";
 import { readAddress } from "../../src/address.js";
+import { deferred } from "../../src/turns.js";
 import type { Orders, Said } from "./machine.js";
 
 const MACHINE = fileURLToPath(new URL("./machine.js", import.meta.url));
+/** How many requests of a machine are in flight at most. */
+export const SHARE = 4;
 export const LEASE = { lockDuration: 1500, stalledInterval: 400 };
 
 /** Machines that share an audit, the service they use, and what they said. */
@@ -20,9 +23,11 @@ export async function startFleet(
   const begun = new Map<string, number>();
   /** When each report was requested, in milliseconds. */
   const times: number[] = [];
+  let held: Promise<void> | undefined;
+  let waiting = 0;
   const sandbox = await startSandbox({
     reports: 0,
-    latency({ method, body }) {
+    async latency({ method, body }) {
       const url = new URLSearchParams(body).get("url");
       if (method !== "POST" || url === null) return 5;
       // What is rejected has no effect.
@@ -30,6 +35,9 @@ export async function startFleet(
       const { key } = readAddress(url);
       begun.set(key, (begun.get(key) ?? 0) + 1);
       times.push(performance.now());
+      waiting++;
+      await held;
+      waiting--;
       return latency * (0.5 + Math.random());
     },
   });
@@ -44,7 +52,7 @@ export async function startFleet(
       apiKey: sandbox.apiKey,
       node,
       batch: "spring",
-      share: 4,
+      share: SHARE,
       lease: LEASE,
       ...options,
       ...more,
@@ -57,6 +65,15 @@ export async function startFleet(
       said.push(JSON.parse(line));
     });
     return child;
+  }
+
+  /** Waits until something holds. */
+  async function until(holds: () => boolean, what: string, most = 150_000): Promise<void> {
+    for (const end = Date.now() + most; !holds(); await sleep(20))
+      if (Date.now() > end)
+        throw new Error(
+          `Timed out waiting until ${what}: ${results().length} results, ${JSON.stringify(said.slice(-3))}`,
+        );
   }
 
   return {
@@ -79,13 +96,15 @@ export async function startFleet(
       child.kill("SIGKILL");
       await ended;
     },
-    /** Waits until something holds. */
-    async until(holds: () => boolean, what: string, most = 150_000): Promise<void> {
-      for (const end = Date.now() + most; !holds(); await sleep(20))
-        if (Date.now() > end)
-          throw new Error(
-            `Timed out waiting until ${what}: ${results().length} results, ${JSON.stringify(said.slice(-3))}`,
-          );
+    until,
+    /** Does something at a moment at which no machine is about to send: so many requests are all that can be in flight. */
+    async whileAllWait(count: number, act: () => void): Promise<void> {
+      const { promise, resolve } = deferred();
+      held = promise;
+      await until(() => waiting === count, "all requests are in flight");
+      act();
+      held = undefined;
+      resolve();
     },
     async stop() {
       for (const child of children) {
