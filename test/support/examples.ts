@@ -188,7 +188,6 @@ export interface Refusal {
   says: RegExp;
 }
 
-/** Whether a batch has ended, or has paused by itself: a Debug node shows the progress. */
 /** A latency of the sandbox: it responds to so many changes, and to others only after `release`. */
 export function holdAfter(count: number) {
   const { promise, resolve } = deferred();
@@ -202,6 +201,7 @@ export function holdAfter(count: number) {
   };
 }
 
+/** Whether a batch has ended, or has paused by itself: a Debug node shows the progress. */
 export const batchEnded = ({ shown }: Seen) =>
   shown.some(({ name, value }) => {
     const { finished, paused } = Object(value) as { finished?: boolean; paused?: unknown };
