@@ -85,6 +85,7 @@ export function registerAudit(RED: NodeAPI): void {
         import("../src/audit/requests.js"),
         import("../src/schema.js"),
       ]);
+      if (queue) status.connecting();
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
       const rate = Number.isFinite(client.rate) ? client.rate : undefined;
       const warn = (sentence: string) => node.warn(sentence);

@@ -69,6 +69,10 @@ export function createProgress(RED: NodeAPI, node: Node) {
   const show = () => node.status(current());
 
   return {
+    /** The queue is being opened, which takes up to half a minute if its server does not respond. */
+    connecting(): void {
+      node.status({ fill: "yellow", shape: "ring", text: "node-red:common.status.connecting" });
+    },
     /** `elsewhere`: the batch has finished, or was removed, on another machine. */
     update(progress: Progress, elsewhere = false): void {
       // A finished batch is shown until another one continues.

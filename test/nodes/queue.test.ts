@@ -135,6 +135,7 @@ for (const engine of engines)
       assert.equal(flow.of("results").length, pages.length);
       assert.equal(new Set(sandbox.reports.list({}).map(({ url }) => url)).size, pages.length);
       assert.equal(sandbox.reports.list({}).length, pages.length);
+      assert.equal(flow.statuses("audit")[0]?.text, "node-red:common.status.connecting");
       assert.equal(flow.statuses("audit").at(-1)?.fill, "green");
       const [error, ...more] = flow.of("caught").map((msg) => failure({ caught: msg }));
       assert.deepEqual([error?.seo.error.code, more], ["SEO_NETWORK", []]);
