@@ -4,6 +4,7 @@ import { createSharedBatch, type SharedBatch } from "../../../src/audit/shared/b
 import { createGroup, type Group, type GroupEntry, machineOf } from "../../../src/audit/shared/group.js";
 import { createLog } from "../../../src/audit/shared/log.js";
 import type { Watcher } from "../../../src/audit/store.js";
+import { taken } from "../../../src/audit/trouble.js";
 import type { SeoError } from "../../../src/errors.js";
 import { createMemory, type Way } from "./memory.js";
 
@@ -362,6 +363,7 @@ describe("A machine's part of a shared batch", () => {
   let way: Way;
   /** Called with each command. */
   let tried: () => void;
+  let memory: ReturnType<typeof createMemory>;
   let batch: SharedBatch;
 
   beforeEach(async () => {
@@ -373,16 +375,15 @@ describe("A machine's part of a shared batch", () => {
       tried();
       return way;
     };
-    const queue = createMemory()
-      .connect(next, () => 0)
-      .queue("log");
+    memory = createMemory();
+    const queue = memory.connect(next, () => 20).queue("log");
     batch = createSharedBatch({ existing: "create" }, '{"input":"a.example/0"}\n', {
       name: "default",
       machine: () => id,
       async renew() {
         id = "b";
       },
-      stale: 1000,
+      stale: 30,
       log: (take) =>
         createLog(
           queue,
@@ -418,6 +419,18 @@ describe("A machine's part of a shared batch", () => {
     batch.release(page);
     while (!(await batch.last())) await new Promise(setImmediate);
     assert.equal(batch.counts.created, 1);
+  });
+
+  it("does not send the request of a page that was given away while the note took long", async () => {
+    const page = Number((await batch.take("new"))?.page);
+    const logs = memory.queues.get("log")?.get("log-0")?.logs ?? [];
+    let reads = 0;
+    // The note is appended, and read back; then it has taken longer than it may, and the log is read once more.
+    tried = () => {
+      if (++reads === 3) logs.push(JSON.stringify({ from: "another", number: 1, entries: [{ gone: "a" }] }));
+    };
+    await assert.rejects(batch.sent(page, { sent: "create" }), taken);
+    assert.equal(reads, 3);
   });
 
   it("gets a new ID before it takes something if it was taken for dead", async () => {
