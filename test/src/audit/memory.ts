@@ -1,5 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { fromServer } from "../../../src/audit/shared/faults.js";
 import type { Lease, Queue, Server } from "../../../src/audit/shared/server.js";
+import { openStore } from "../../../src/audit/shared/store.js";
+import type { Hooks, Store } from "../../../src/audit/store.js";
+import type { SeoError } from "../../../src/errors.js";
 
 interface Job {
   id: string;
@@ -26,7 +30,12 @@ const PATIENCE = 40;
 const MISSING = Object.assign(new Error("there is no such job"), { code: -1 });
 const timedOut = () => Object.assign(new Error("timed out"), { code: "ETIMEDOUT" });
 
-/** The part of BullMQ's queues that audits use, in this process: its connections fail whenever a test wants them to. */
+const toError = (cause: unknown) => fromServer(cause, new URL("redis://memory"), []) as SeoError;
+
+/**
+ * The part of BullMQ's queues that audits use, in this process: its connections fail whenever a test wants them to. The same
+ * contract holds for it as for Redis and PostgreSQL, in `stores.test.ts`.
+ */
 export function createMemory() {
   const queues = new Map<string, Map<string, Job>>();
 
@@ -37,7 +46,7 @@ export function createMemory() {
   }
 
   /** A machine's connection. `way` says what becomes of a command, `pause` how many milliseconds it takes. */
-  function connect(way: () => Way, pause: () => number): Server {
+  function connect(way: () => Way = () => "answered", pause: () => number = () => 0): Server {
     async function call<Value>(command: () => Value): Promise<Value> {
       const how = way();
       await sleep(how === "answered" ? pause() : 0);
@@ -141,7 +150,15 @@ export function createMemory() {
     };
   }
 
-  return { connect, queues };
+  /** Opens the jobs that its machines share, as `createShared` does. */
+  const opening =
+    (lease: Lease, ...connection: Parameters<typeof connect>) =>
+    (hooks: Hooks): Promise<Store> =>
+      openStore(connect(...connection), "node", lease, toError, hooks).catch((cause) => {
+        throw toError(cause);
+      });
+
+  return { connect, opening, queues };
 }
 
 function attempt(command: () => unknown): void {

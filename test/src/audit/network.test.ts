@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import type { Clock } from "../../../src/audit/clock.js";
-import { fromServer } from "../../../src/audit/shared/faults.js";
-import { openStore } from "../../../src/audit/shared/store.js";
 import { SeoError } from "../../../src/errors.js";
 import { type Bench, createBench, createFake, key, urls } from "./fake.js";
 import { createMemory, type Way } from "./memory.js";
@@ -113,16 +111,11 @@ async function play({ faults, steps, refused, share }: Story): Promise<void> {
       const isHit = (one: Fault) => one.machine === number && isNow(one) && Math.random() < 1 / one.one;
       return faults.find(isHit)?.way ?? "answered";
     }
-    const toError = (cause: unknown) => fromServer(cause, new URL("redis://memory"), []) as SeoError;
-    const connection = () => memory.connect(way, () => Math.random() * 3);
     const bench: Bench = createBench("", service, {
       share,
       clock,
       result: (result) => isDead || bench.results.push(result),
-      open: (hooks) =>
-        openStore(connection(), "node", LEASE, toError, hooks).catch((cause) => {
-          throw toError(cause);
-        }),
+      open: memory.opening(LEASE, way, () => Math.random() * 3),
     });
     const opened = Object.assign(bench, {
       kill() {
