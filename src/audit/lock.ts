@@ -28,10 +28,16 @@ const NAME = /^lock-.*\.json$/;
 /** The lock files of this process. */
 const held = new Set<string>();
 
-/** When a process was started, in ticks since the boot. The name before it can contain spaces and parentheses. */
+const ZOMBIE = "Z";
+
+/**
+ * When a process was started, in ticks since the boot; blank if it has ended, and only its parent does not know. The name before
+ * it can contain spaces and parentheses.
+ */
 async function startOf(pid: number | "self"): Promise<string> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8");
-  return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return fields[0] === ZOMBIE ? "" : (fields[19] ?? "");
 }
 
 async function readSelf(): Promise<Holder> {

@@ -27,15 +27,15 @@ describe("the lock of a folder", () => {
     await remove();
   });
 
-  /** Another process that holds the folder. */
-  async function lockElsewhere(): Promise<ChildProcess> {
+  /** Another process that holds the folder. `shell`: a command that starts it, with its parts as parameters. */
+  async function lockElsewhere(shell = ""): Promise<ChildProcess> {
     const code = `import { lockFolder } from ${JSON.stringify(LOCK)};
       await lockFolder(${JSON.stringify(folder)}, () => {}, ${JSON.stringify(quick)});
       console.log("locked");
       setInterval(() => {}, 1000);`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", code], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const command = [process.execPath, "--input-type=module", "-e", code];
+    const [file = "", ...parameters] = shell ? ["sh", "-c", shell, "sh", ...command] : command;
+    const child = spawn(file, parameters, { stdio: ["ignore", "pipe", "inherit"] });
     children.push(child);
     await once(child.stdout as NodeJS.ReadableStream, "data");
     return child;
@@ -72,6 +72,15 @@ describe("the lock of a folder", () => {
     const child = await lockElsewhere();
     child.kill("SIGKILL");
     await once(child, "exit");
+    assert.ok((await takeOver()) < AT_ONCE);
+  });
+
+  it("takes over at once from a process that has ended, and whose parent has not noticed", async function () {
+    if (process.platform !== "linux") this.skip();
+    await lockElsewhere('"$@" & exec sleep 1000');
+    const { pid } = JSON.parse(readFileSync(join(folder, locks()[0] ?? ""), "utf8"));
+    process.kill(pid, "SIGKILL");
+    while (!/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"))) await sleep(5);
     assert.ok((await takeOver()) < AT_ONCE);
   });
 
