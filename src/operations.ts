@@ -479,7 +479,7 @@ const unsent = ({ place: _, ...param }: Param): Param => param;
 /** The node that works through a list of pages. */
 export const audit: NodeType = {
   title: "audit pages",
-  help: "Creates or regenerates a report for each page in a list, and resumes automatically after a restart.",
+  help: "Creates or regenerates a report for each page in a list, and continues by itself after a restart.",
   returns:
     "The page's report, or null if none was received. Failed and uncertain pages are also sent here, with `msg.seo.error`, and not to Catch nodes.",
   record: "report",
