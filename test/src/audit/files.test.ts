@@ -73,7 +73,7 @@ describe("the files of an audit", () => {
   let log: string;
 
   /** A batch of eight rows that ended in several ways, two of which wait. */
-  before(async () => {
+  beforeEach(async () => {
     ({ folder, remove } = await createFolder());
     const service = createFake({
       fate: (page) => (/[24]$/.test(page) ? refused : page.endsWith("5") ? "lost" : "answered"),
@@ -86,7 +86,7 @@ describe("the files of an audit", () => {
     await bench.audit.close();
     log = join(folder, "jobs/node/1-default/log.jsonl");
   });
-  after(() => remove());
+  afterEach(() => remove());
 
   let copies = 0;
   const copy = () => {
@@ -138,7 +138,7 @@ describe("the files of an audit", () => {
     damages.push(["log", 1, () => '{"row":99,"told":true}'], ["log", 1, () => '{"row":0,"told":true}']);
     damages.push(["log", 1, () => '{"row":0.5,"again":true}'], ["log", 1, () => '{"row":6,"sent":"create"}']);
     damages.push(["log", 1, () => '{"row":0,"ended":"toString","attempts":1}']);
-    for (const [which, line, damage] of damages) {
+    async function check([which, line, damage]: (typeof damages)[number]): Promise<void> {
       const made = copy();
       const path = which === "log" ? made.log : made.list;
       const text = readFileSync(path, "utf8").split("\n");
@@ -159,6 +159,7 @@ describe("the files of an audit", () => {
       assert.equal(await add(urls(3)), 3);
       await audit.close();
     }
+    await Promise.all(damages.map(check));
   });
 
   it("notice that a file is missing, or does not belong there", async () => {
