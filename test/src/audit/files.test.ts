@@ -5,6 +5,9 @@ import fs, {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
   statSync,
   truncateSync,
   utimesSync,
@@ -14,13 +17,14 @@ import fsp, { type FileHandle } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
 import { openBatch } from "../../../src/audit/batch.js";
-import { openFiles } from "../../../src/audit/files.js";
+import { openFiles, removeFiles } from "../../../src/audit/files.js";
 import { readRows } from "../../../src/audit/rows.js";
 import type { Batch, Claim, Ended, Store } from "../../../src/audit/store.js";
 import type { Trouble } from "../../../src/audit/trouble.js";
-import { SeoError } from "../../../src/errors.js";
-import { createBench, createFake, createFolder, urls } from "./fake.js";
+import { cancelled, SeoError } from "../../../src/errors.js";
+import { batchesIn, createBench, createFake, createFolder, urls } from "./fake.js";
 
+const settings = { existing: "create" as const };
 const never = () => assert.fail("The folder was taken over.");
 const refused = new SeoError("SEO_REJECTED", "No: \u2028 ü.", { attempts: 1, body: "secret of a response" });
 /** What is on disk below a folder. */
@@ -179,24 +183,107 @@ describe("the files of an audit", () => {
     const names = Array.from({ length: 12 }, (_, index) => `batch ${index + 1}`);
     const rows = [{ key: "a.test", text: '{"input":"a.test"}' }];
     const first = await openFiles(to, "node", never);
-    for (const name of names) await first.create(name, { existing: "create" }, rows);
+    for (const name of names) await first.create(name, settings, rows);
     await first.close();
-    for (const name of ["13-x.new", "9-x.removed", "notes", "1st"]) mkdirSync(join(to, "node", name));
+    const others = ["1st", "notes", "notes.newer"];
+    for (const name of ["13-x.new", "9-x.removed", ...others]) mkdirSync(join(to, "node", name));
     const second = await openFiles(to, "node", never);
     assert.deepEqual(
       second.batches.map(({ name }) => name),
       names,
     );
-    await second.create("next", { existing: "create" }, rows);
+    await second.create("next", settings, rows);
     await second.close();
     assert.deepEqual(
-      readdirSync(join(to, "node")).filter((name) => name.startsWith("13")),
-      ["13-next"],
+      readdirSync(join(to, "node")).filter((name) => !/^[1-9]\d?-batch-/.test(name)),
+      ["13-next", ...others],
     );
   });
 
+  it("are in folders with the names of their batches, as far as every system can have them", async () => {
+    const to = join(folder, "names");
+    const names = ["Spring / Summer 2027", "../..", "", "-ä, b?", "x".repeat(50)];
+    const store = await openFiles(to, "node", never);
+    for (const name of names) await store.create(name, settings, readRows(["a.example"]));
+    await store.close();
+    const folders = ["1-spring-summer-2027", "2-", "3-", "4-b", `5-${"x".repeat(40)}`];
+    assert.deepEqual(readdirSync(join(to, "node")), folders);
+  });
+
+  it("are not opened without a batch that cannot be read at the moment", async () => {
+    const { to, log } = copy();
+    renameSync(log, `${log}.aside`);
+    mkdirSync(log);
+    await assert.rejects(openFiles(to, "node", never), { kind: "disk", message: /1-default could not be read or/ });
+    rmdirSync(log);
+    renameSync(`${log}.aside`, log);
+    const store = await openFiles(to, "node", never);
+    assert.deepEqual([store.batches.length, store.broken], [1, []]);
+    const [batch] = store.batches;
+    await store.close();
+    assert.ok(batch);
+    await assert.rejects(batch.pause(true), cancelled);
+  });
+
+  it("are removed if the process died after a reset", async () => {
+    const { to } = copy();
+    const first = await openFiles(to, "node", never);
+    await first.batches[0]?.reset();
+    await first.close();
+    const second = await openFiles(to, "node", never);
+    assert.deepEqual([second.batches, batchesIn(join(to, "node"))], [[], []]);
+    await second.close();
+  });
+
+  it("are opened again or removed once their batches have finished: those of one name, or all", async () => {
+    const to = join(folder, "finished");
+    const store = await openFiles(to, "node", never);
+    for (const name of ["a", "b", "c", "d"])
+      await (await store.create(name, settings, readRows(["a.example"]))).finish();
+    const reopened: string[] = [];
+    for (const name of ["no such batch", "b"]) {
+      assert.equal(await store.forget(name === "b" ? "a" : name), name === "b" ? 1 : 0);
+      for await (const batch of store.reopen(name)) reopened.push(batch.name);
+    }
+    assert.deepEqual([reopened, await store.forget()], [["b"], 2]);
+    assert.deepEqual(batchesIn(join(to, "node")), ["2-b"]);
+    await store.close();
+  });
+
+  it("are removed with their node, whose waiting rows are counted", async () => {
+    const to = join(folder, "removed");
+    const first = await openFiles(to, "node", never);
+    const batch = await first.create("a", settings, readRows(["a.example", "b.example", "a.example"]));
+    await first.create("b", settings, readRows(["a.example"]));
+    await batch.unplanned();
+    await batch.take("new");
+    await batch.sent(0, { sent: "create" });
+    await batch.ended(0, { ended: "created", report: "1", attempts: 1 });
+    batch.told(0);
+    // With this, the row is noted as delivered.
+    await batch.again([]);
+    await first.close();
+    assert.equal(await removeFiles(to, "node"), 3);
+    assert.deepEqual(readdirSync(to), []);
+    const second = await openFiles(to, "node", never);
+    rmSync(join(to, "node"), { recursive: true });
+    await second.remove();
+  });
+
+  it("are not changed by a probe of the disk, which names the folder if it fails", async () => {
+    const { to } = copy();
+    const store = await openFiles(to, "node", never);
+    await store.probe();
+    assert.deepEqual(batchesIn(join(to, "node")), ["1-default"]);
+    mkdirSync(join(to, "node/probe.new"));
+    await assert.rejects(store.probe(), {
+      kind: "disk",
+      message: `${to}/node could not be read or written: error (EISDIR).`,
+    });
+    await store.close();
+  });
+
   it("are found again after a power cut, whatever was done last", async () => {
-    const settings = { existing: "create" as const };
     const to = join(folder, "a new folder", "jobs");
     let store: Store | undefined;
     let batch: Batch | undefined;
@@ -220,7 +307,6 @@ describe("the files of an audit", () => {
 
   it("are readable if more pages joined, and one failed, while the last failures were being delivered", async () => {
     const to = join(folder, "joined");
-    const settings = { existing: "create" as const };
     const failed = { ended: "failed" as const, attempts: 1, error: { code: "SEO_FORBIDDEN", message: "No." } };
     const store = await openFiles(to, "node", never);
     const batch = await store.create("a", settings, readRows(urls(4)));
