@@ -4,8 +4,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openFiles, removeFiles } from "../../../src/audit/files.js";
-import type { Batch, Hooks } from "../../../src/audit/store.js";
-import { Trouble } from "../../../src/audit/trouble.js";
+import type { Batch, Hooks, Watcher } from "../../../src/audit/store.js";
+import { Trouble, taken } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { batchesIn, createBench, createFake, createFolder, createManualClock, key, urls } from "./fake.js";
 
@@ -171,9 +171,15 @@ describe("an audit", () => {
 
   it("works through the oldest batch first, with at most its share in flight", async () => {
     const service = createFake({ latency: 5, fate: (page) => (page.endsWith("5") ? "lost" : "answered") });
-    const { add, finished, results } = open(folder, service, { share: 2 });
+    const clock = createManualClock();
+    const { add, finished, results, progress } = open(folder, service, { share: 2, clock });
     await add(urls(30), { batch: "first" });
     await add(urls(10, 100), { batch: "second" });
+    await until(() => results.length > 5);
+    clock.pass(5000);
+    await until(() => results.length > 10);
+    // No progress is sent of a batch that only waits.
+    assert.equal(progress.filter(({ batch }) => batch === "second").length, 1);
     await finished("second");
     assert.equal(service.most(), 2);
     const order = results.map(({ batch }) => batch);
@@ -381,10 +387,49 @@ describe("an audit", () => {
       assert.deepEqual([created, failed], [3, STREAK]);
     });
 
+    it("does not probe with a page that failed while it looks for a lost response", async () => {
+      const clock = createManualClock();
+      let refuses = true;
+      let requests = 0;
+      const service = createFake({
+        fate: (page) => (++requests && page.endsWith("/1") ? "lost" : refuses ? refused : "answered"),
+        step(what) {
+          service.latency = what.endsWith("/1") ? 200 : 0;
+        },
+      });
+      const { add, errors, finished } = open(folder, service, { clock, share: 1 });
+      await add(urls(1 + STREAK));
+      await until(() => errors.length === 1);
+      clock.pass(QUARTER);
+      await sleep(20);
+      assert.deepEqual([service.looking(), requests], [1, 1 + STREAK]);
+      refuses = false;
+      assert.equal((await finished()).created, 1 + STREAK);
+    });
+
+    it("looks for its probes if each process ended before the response, until no other page is left", async () => {
+      let refuses = true;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const first = open(folder, service, { share: 1 });
+      await first.add(urls(STREAK));
+      await until(() => first.errors.length === 1);
+      await first.audit.close();
+      refuses = false;
+      service.latency = 20;
+      for (let probes = 1; probes <= STREAK; probes++) {
+        const { audit } = open(folder, service, { share: 1 });
+        await until(() => service.carriedOut.length === probes);
+        await audit.close();
+      }
+      const { created } = await open(folder, service, { share: 1 }).finished();
+      assert.deepEqual([created, service.carriedOut.length], [STREAK, STREAK]);
+    });
+
     it("sends its probe as soon as the disk can be used again", async () => {
       const clock = createManualClock();
       let refuses = true;
       let full = false;
+      let tries = 0;
       const service = createFake({ fate: () => (refuses ? refused : "answered") });
       const { add, errors, finished } = open(folder, service, {
         clock,
@@ -392,7 +437,7 @@ describe("an audit", () => {
         open: filesWith(folder, (batch) => {
           const { sent } = batch;
           batch.sent = async (...sending) => {
-            if (full) throw new Trouble("disk", "The disk is full.");
+            if (full && ++tries) throw new Trouble("disk", "The disk is full.");
             await sent(...sending);
           };
         }),
@@ -404,6 +449,8 @@ describe("an audit", () => {
       await until(() => errors.length === 2);
       const message = "The list was not saved: The disk is full.";
       await assert.rejects(add(urls(1), { batch: "other" }), { code: "SEO_INPUT", kind: "disk", message });
+      await sleep(20);
+      assert.equal(tries, 1);
       full = false;
       refuses = false;
       clock.pass(60_000);
@@ -444,6 +491,7 @@ describe("an audit", () => {
       assert.deepEqual([(await audit.progress())[0]?.paused, errors[0]?.message], [sentence, sentence]);
       clock.pass(QUARTER);
       await sleep(20);
+      assert.equal(service.listed(), 2);
       refuses = false;
       clock.pass(QUARTER);
       const { created, failed } = await finished();
@@ -457,9 +505,13 @@ describe("an audit", () => {
       await add(urls(20));
       await until(() => errors.length === 1);
       await add(urls(2, 21), { existing: "regenerate" });
+      service.latency = 20;
+      await audit.resume();
+      await until(() => service.listed() === 1);
+      // Two probes at once are one too many.
       await audit.resume();
       await until(() => requests > STREAK);
-      await sleep(20);
+      await sleep(50);
       assert.deepEqual([service.listed(), requests, errors.length], [1, STREAK + 1, 1]);
     });
 
@@ -475,7 +527,7 @@ describe("an audit", () => {
       });
       await first.add(urls(1));
       await until(() => first.errors.length === 1);
-      assert.match(String(first.errors[0]?.message), /The flow is broken/);
+      assert.match(`${first.errors[0]?.code} ${first.errors[0]?.message}`, /^SEO_INPUT .*The flow is broken/);
       await first.audit.close();
       let refuses = true;
       service.beforeShow = () => {
@@ -574,6 +626,7 @@ describe("an audit", () => {
     const first = open(folder, service);
     await first.add(urls(20));
     assert.equal(await first.audit.pause(), 1);
+    assert.match(String(first.progress.at(-1)?.paused), /msg\.pause/);
     await first.audit.close();
     const done = service.carriedOut.length;
     const second = open(folder, service);
@@ -663,10 +716,24 @@ describe("an audit", () => {
 
   it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
     const clock = createManualClock();
-    const service = createFake({ latency: 100, fate: () => "resent" });
+    const service = createFake({
+      latency: 100,
+      fate: () => "resent",
+      async step(what) {
+        if (!what.startsWith("request")) return;
+        await sleep(1);
+        // Nothing happens before the response is lost.
+        clock.pass(5000);
+      },
+    });
     const { add, audit, progress: sent, finished } = open(folder, service, { clock });
     await add(urls(1));
     await until(() => service.looking() === 1);
+    await sleep(20);
+    assert.deepEqual(
+      sent.map(({ reconciling }) => reconciling),
+      [0, 0],
+    );
     clock.pass(5000);
     assert.equal(sent.at(-1)?.reconciling, 1);
     await until(() => service.carriedOut.length === 1);
@@ -689,12 +756,14 @@ describe("an audit", () => {
   });
 
   it("saves a response that arrives while it closes, and sends it later", async () => {
+    const clock = createManualClock();
     const service = createFake({ latency: 30, deaf: true });
-    const first = open(folder, service, { share: 1 });
+    const first = open(folder, service, { share: 1, clock });
     await first.add(urls(2));
     await until(() => service.carriedOut.length === 1);
     await first.audit.close();
-    assert.deepEqual(first.results, []);
+    clock.pass(QUARTER);
+    assert.deepEqual([first.results, first.progress.length], [[], 1]);
     const second = open(folder, service, { share: 1 });
     await second.finished();
     const [told] = second.results.filter(({ index }) => index === 0);
@@ -749,7 +818,7 @@ describe("an audit", () => {
     await until(() => requests > 4);
     await sleep(30);
     assert.ok(first.results.every(({ outcome }) => outcome === "created"));
-    assert.equal(first.errors.length, 0);
+    assert.deepEqual([first.errors.length, requests <= 7], [0, true]);
     await first.audit.close();
     closes = false;
     const second = open(folder, service);
@@ -895,6 +964,59 @@ describe("an audit", () => {
     assert.equal(recovered, 2);
   });
 
+  it("closes while nothing can be saved", async () => {
+    const { add, audit, errors } = open(folder, createFake(), {
+      open: filesWith(folder, (batch) => {
+        batch.ended = () => Promise.reject(new Trouble("disk", "The disk is full."));
+      }),
+    });
+    await add(urls(2));
+    await until(() => errors.length === 1);
+    assert.equal(await audit.close(), 2);
+  });
+
+  it("shares its batches with other machines", async () => {
+    const service = createFake();
+    const elsewhere: boolean[] = [];
+    let hooks: Hooks | undefined;
+    let shared: Batch | undefined;
+    let watcher: Watcher | undefined;
+    let free = false;
+    let losses = 1;
+    const { add, audit, errors, results } = open(folder, service, {
+      open(given) {
+        hooks = given;
+        return filesWith(folder, (batch) => {
+          const { take, sent } = batch;
+          shared = batch;
+          batch.take = async (which) => (free ? take(which) : undefined);
+          batch.sent = (...sending) => (losses-- > 0 ? Promise.reject(taken) : sent(...sending));
+          batch.last = async () => undefined;
+          batch.watch = (given) => {
+            watcher = given;
+          };
+        })(given);
+      },
+      progress: ({ finished }, isElsewhere) => finished && elsewhere.push(isElsewhere),
+    });
+    await add(urls(2));
+    assert.ok(hooks && shared && watcher);
+    hooks.found(shared);
+    assert.equal((await audit.progress()).length, 1);
+    const known = watcher.sent("a.example", { sent: "create" });
+    assert.equal(service.expected(), 1);
+    known();
+    watcher.got("77");
+    assert.deepEqual([service.claimed, service.carriedOut], [["77"], []]);
+    free = true;
+    watcher.changed();
+    await until(() => results.length === 2);
+    await sleep(20);
+    assert.deepEqual([elsewhere, errors], [[], []]);
+    watcher.finished();
+    assert.deepEqual([elsewhere, await audit.progress()], [[true], []]);
+  });
+
   it("says that its server can be reached again, also without a batch", async () => {
     const clock = createManualClock();
     const down = new Trouble("server", "It cannot be reached.");
@@ -936,6 +1058,8 @@ describe("an audit", () => {
     clock.pass(60_000);
     await until(() => told.includes("recovered"));
     assert.equal(told[told.indexOf("recovered") - 1], false);
+    hooks?.lost(new Trouble("locked", "It was taken over."));
+    assert.equal(told.at(-1), true);
   });
 
   it("reports each cause once for which its store cannot be opened", async () => {
