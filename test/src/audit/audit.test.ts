@@ -4,7 +4,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openFiles, removeFiles } from "../../../src/audit/files.js";
-import type { Batch, Hooks, Watcher } from "../../../src/audit/store.js";
+import { readRows } from "../../../src/audit/rows.js";
+import type { Batch, Hooks, Store, Watcher } from "../../../src/audit/store.js";
 import { Trouble, taken } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { batchesIn, createBench, createFake, createFolder, createManualClock, key, urls } from "./fake.js";
@@ -612,6 +613,7 @@ describe("an audit", () => {
     await assert.rejects(audit.retry(), { kind: "damaged" });
     await audit.retry();
     await until(() => results.length === 5);
+    assert.equal(await audit.reset(), 1);
     assert.deepEqual(
       results.slice(3).map(({ batch, outcome }) => [batch, outcome]),
       [
@@ -629,12 +631,17 @@ describe("an audit", () => {
     assert.match(String(first.progress.at(-1)?.paused), /msg\.pause/);
     await first.audit.close();
     const done = service.carriedOut.length;
-    const second = open(folder, service);
+    const clock = createManualClock();
+    const second = open(folder, service, { clock });
     await sleep(50);
+    clock.pass(60 * 60_000);
     assert.match(String((await second.audit.progress())[0]?.paused), /msg\.pause/);
     assert.equal(service.carriedOut.length, done);
     await second.audit.resume();
-    await second.finished();
+    clock.pass(60_000);
+    const { perMinute } = await second.finished();
+    // The hour does not count.
+    assert.ok(perMinute >= 10, String(perMinute));
     assert.equal(new Set(service.carriedOut).size, 20);
     assert.equal(service.carriedOut.length, 20);
   });
@@ -960,8 +967,15 @@ describe("an audit", () => {
       await (times === 2 ? assert.rejects(add(urls(1)), taken) : add(urls(1)));
     }
     await finished();
-    assert.deepEqual(errors, [taken]);
-    assert.equal(recovered, 2);
+    // The store that was lost first has no say any more.
+    stores[0]?.lost(taken);
+    assert.deepEqual([errors, recovered], [[taken], 2]);
+    stores[2]?.lost(taken);
+    assert.equal(errors.length, 2);
+    await audit.close();
+    await sleep(20);
+    clock.pass(60_000);
+    assert.equal(stores.length, 3);
   });
 
   it("closes while nothing can be saved", async () => {
@@ -973,48 +987,55 @@ describe("an audit", () => {
     await add(urls(2));
     await until(() => errors.length === 1);
     assert.equal(await audit.close(), 2);
+    await assert.rejects(add(urls(2)), cancelled);
   });
 
   it("shares its batches with other machines", async () => {
     const service = createFake();
     const elsewhere: boolean[] = [];
     let hooks: Hooks | undefined;
+    let store: Store | undefined;
     let shared: Batch | undefined;
     let watcher: Watcher | undefined;
     let free = false;
     let losses = 1;
+    let refreshed = 0;
     const { add, audit, errors, results } = open(folder, service, {
-      open(given) {
+      async open(given) {
         hooks = given;
-        return filesWith(folder, (batch) => {
+        store = await filesWith(folder, (batch) => {
           const { take, sent } = batch;
-          shared = batch;
+          shared ??= batch;
           batch.take = async (which) => (free ? take(which) : undefined);
           batch.sent = (...sending) => (losses-- > 0 ? Promise.reject(taken) : sent(...sending));
           batch.last = async () => undefined;
           batch.watch = (given) => {
-            watcher = given;
+            watcher ??= given;
           };
         })(given);
+        store.refresh = async () => void refreshed++;
+        return store;
       },
       progress: ({ finished }, isElsewhere) => finished && elsewhere.push(isElsewhere),
     });
     await add(urls(2));
-    assert.ok(hooks && shared && watcher);
+    assert.ok(hooks && store && shared && watcher);
     hooks.found(shared);
-    assert.equal((await audit.progress()).length, 1);
+    hooks.found(await store.create("other", { existing: "create" }, readRows(urls(1, 3))));
+    assert.deepEqual([(await audit.progress()).length, refreshed], [2, 1]);
     const known = watcher.sent("a.example", { sent: "create" });
     assert.equal(service.expected(), 1);
     known();
     watcher.got("77");
+    await sleep(20);
     assert.deepEqual([service.claimed, service.carriedOut], [["77"], []]);
     free = true;
     watcher.changed();
-    await until(() => results.length === 2);
+    await until(() => results.length === 3);
     await sleep(20);
     assert.deepEqual([elsewhere, errors], [[], []]);
     watcher.finished();
-    assert.deepEqual([elsewhere, await audit.progress()], [[true], []]);
+    assert.deepEqual([elsewhere, (await audit.progress()).length], [[true], 1]);
   });
 
   it("says that its server can be reached again, also without a batch", async () => {
@@ -1026,6 +1047,8 @@ describe("an audit", () => {
       clock,
       async open(given) {
         hooks = given;
+        // Whether it can be opened is known soon.
+        given.stalled(down);
         return openFiles(folder, "node", given.lost);
       },
       failed: ({ code, message }) => told.push(code, message),
@@ -1062,18 +1085,71 @@ describe("an audit", () => {
     assert.equal(told.at(-1), true);
   });
 
-  it("reports each cause once for which its store cannot be opened", async () => {
+  it("retries if its store cannot be opened, and reports each cause once", async () => {
     const clock = createManualClock();
     const away = new Trouble("server", "It cannot be reached.");
     const rejected = new SeoError("SEO_CONFIG", "The password is wrong.");
-    const causes = [away, away, rejected, rejected];
-    const { errors } = open(folder, createFake(), { clock, open: () => Promise.reject(causes.shift() ?? away) });
-    for (const left of [3, 2, 1, 0]) {
-      await until(() => causes.length === left);
+    const causes = [away, away, new Trouble("disk", "The disk is full."), rejected, rejected, new Error("No."), away];
+    let opened = 0;
+    const { audit, errors } = open(folder, createFake(), { clock, open: () => Promise.reject(causes[opened++]) });
+    for (let index = 0; index < causes.length - 1; index++) {
+      await until(() => opened === index + 1);
       await sleep(1);
-      clock.pass(60_000);
+      // A server was waited for already.
+      clock.pass((causes[index] === away ? 1000 : 60_000) - 1);
+      assert.equal(opened, index + 1);
+      clock.pass(1);
     }
-    assert.deepEqual(errors, [away, rejected]);
+    await until(() => opened === causes.length);
+    await sleep(1);
+    await audit.close();
+    clock.pass(60_000);
+    assert.equal(opened, causes.length);
+    const told = errors.map(({ code, message }) => `${code} ${message}`);
+    assert.deepEqual(told, [
+      "SEO_NETWORK It cannot be reached.",
+      "SEO_INPUT The disk is full.",
+      "SEO_CONFIG The password is wrong.",
+      "SEO_INPUT Error: No.",
+      "SEO_NETWORK It cannot be reached.",
+    ]);
+  });
+
+  it("reports nothing if it is closed while its store is opened", async () => {
+    let closed = 0;
+    const { audit, errors } = open(folder, createFake(), {
+      async open({ lost }) {
+        const store = await openFiles(folder, "node", lost);
+        return { ...store, close: () => store.close().finally(() => closed++) };
+      },
+    });
+    await audit.close();
+    await until(() => closed === 1);
+    await sleep(1);
+    assert.deepEqual(errors, []);
+  });
+
+  it("rejects the list that it saves when it is closed, and waits for that", async () => {
+    let saving = false;
+    const { audit, add } = open(folder, createFake(), {
+      async open({ lost }) {
+        const store = await openFiles(folder, "node", lost);
+        const { create } = store;
+        store.create = async (...parameters) => {
+          saving = true;
+          await sleep(50);
+          return create(...parameters);
+        };
+        return store;
+      },
+    });
+    const order: string[] = [];
+    const adding = assert.rejects(add(urls(2)), cancelled).then(() => order.push("rejected"));
+    await until(() => saving);
+    await audit.close();
+    order.push("closed");
+    await adding;
+    assert.deepEqual([order, batchesIn(join(folder, "node"))], [["rejected", "closed"], []]);
   });
 
   it("continues after a deploy, and is removed with its node", async () => {
