@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cpSync, existsSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, renameSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -558,15 +558,15 @@ describe("an audit", () => {
       await first.add(urls(4), { batch });
       assert.equal((await first.finished(batch)).failed, 4);
       await first.audit.close();
-      refuses = false;
       const second = open(folder, service);
       assert.deepEqual(await second.audit.progress(), []);
-      assert.equal(await second.audit.retry(batch), 1);
-      assert.equal((await second.finished(batch)).created, 4);
-      assert.deepEqual(
-        second.results.map(({ repeated }) => repeated),
-        [undefined, undefined, undefined, undefined],
-      );
+      for (const outcome of ["failed", "created"] as const) {
+        refuses = outcome === "failed";
+        second.progress.length = 0;
+        assert.equal(await second.audit.retry(batch), 1);
+        assert.equal((await second.finished(batch))[outcome], 4);
+      }
+      assert.deepEqual([second.results.length, second.results.filter(({ repeated }) => repeated)], [8, []]);
     });
   });
 
@@ -908,6 +908,20 @@ describe("an audit", () => {
     const second = open(folder, service);
     assert.equal((await second.audit.progress()).length, 1);
     assert.deepEqual(batchesIn(join(folder, "node")), ["2-default"]);
+  });
+
+  it("says that the end may have been reported before", async () => {
+    const service = createFake({ fate: () => new SeoError("SEO_REJECTED", "No.", { attempts: 1 }) });
+    const first = open(folder, service);
+    await first.add(urls(1));
+    assert.equal((await first.finished()).repeated, undefined);
+    const left = join(folder, "node/1-default.finished");
+    await until(() => existsSync(left));
+    await first.audit.close();
+    renameSync(left, join(folder, "node/1-default"));
+    const second = open(folder, service);
+    assert.equal((await second.finished()).repeated, true);
+    assert.deepEqual(second.results, []);
   });
 
   it("repeats a result whose delivery is not certain, and keeps the reports that it got", async () => {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs, {
+  appendFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -167,13 +169,17 @@ describe("the files of an audit", () => {
   });
 
   it("notice that a file is missing, or does not belong there", async () => {
-    for (const [name, from] of [["log.jsonl"], ["pages-1.jsonl"], ["pages-2.jsonl", "pages-1.jsonl"]] as const) {
+    for (const [name, reason, from] of [
+      ["log.jsonl", "the file is missing"],
+      ["pages-1.jsonl", "the list is missing"],
+      ["pages-2.jsonl", "the list does not belong here", "pages-1.jsonl"],
+    ] as const) {
       const { to } = copy();
       const path = join(to, "node/1-default", name);
       if (from) cpSync(join(to, "node/1-default", from), path);
       else execFileSync("rm", [path]);
       const store = await openFiles(to, "node", never);
-      assert.ok(store.broken[0]?.error.message.startsWith(path), store.broken[0]?.error.message);
+      assert.ok(store.broken[0]?.error.message.startsWith(`${path}, line 1: ${reason}.`), String(store.broken[0]));
       await store.close();
     }
   });
@@ -183,15 +189,19 @@ describe("the files of an audit", () => {
     const names = Array.from({ length: 12 }, (_, index) => `batch ${index + 1}`);
     const rows = [{ key: "a.test", text: '{"input":"a.test"}' }];
     const first = await openFiles(to, "node", never);
-    for (const name of names) await first.create(name, settings, rows);
+    const [batch] = await Promise.all(names.map((name) => first.create(name, settings, rows)));
+    for (const url of urls(11)) await batch?.join(settings, readRows([url]));
     await first.close();
+    const draft = join(to, "node/1-batch-1/pages-13.jsonl.new");
+    writeFileSync(draft, "");
     const others = ["1st", "notes", "notes.newer"];
     for (const name of ["13-x.new", "9-x.removed", ...others]) mkdirSync(join(to, "node", name));
     const second = await openFiles(to, "node", never);
     assert.deepEqual(
-      second.batches.map(({ name }) => name),
-      names,
+      second.batches.map(({ name, total }) => `${name}: ${total()}`),
+      names.map((name, index) => `${name}: ${index === 0 ? 12 : 1}`),
     );
+    assert.ok(!existsSync(draft));
     await second.create("next", settings, rows);
     await second.close();
     assert.deepEqual(
@@ -223,6 +233,55 @@ describe("the files of an audit", () => {
     await store.close();
     assert.ok(batch);
     await assert.rejects(batch.pause(true), cancelled);
+  });
+
+  it("leave a page to be requested later if its row cannot be read at the moment", async () => {
+    const { to, list } = copy();
+    const store = await openFiles(to, "node", never);
+    const [batch] = store.batches;
+    assert.ok(batch);
+    await batch.unplanned();
+    renameSync(list, `${list}.aside`);
+    await assert.rejects(batch.take("new"), { kind: "disk", message: /pages-1\.jsonl could not be read or/ });
+    renameSync(`${list}.aside`, list);
+    assert.equal((await batch.take("new"))?.url, "https://example.org/page/2");
+    await store.close();
+  });
+
+  it("do not change if no page joins, or if that fails", async () => {
+    const to = join(folder, "same");
+    const store = await openFiles(to, "node", never);
+    const batch = await store.create("a", settings, readRows(urls(2)));
+    function* rows() {
+      yield* readRows(urls(3));
+      throw cancelled;
+    }
+    assert.equal(await batch.join(settings, readRows(urls(2))), 0);
+    await assert.rejects(batch.join(settings, rows()), cancelled);
+    assert.deepEqual(readdirSync(join(to, "node/1-a")).sort(), ["log.jsonl", "pages-1.jsonl"]);
+    await store.close();
+  });
+
+  it("say which reports were got last", async () => {
+    const to = join(folder, "reports");
+    const store = await openFiles(to, "node", never);
+    await store.create("a", settings, readRows(urls(1005)));
+    await store.close();
+    const ids = Array.from({ length: 1002 }, (_, index) => `${index}`);
+    const lines = ids.map((report, row) => JSON.stringify({ row, ended: "fresh", report, attempts: 0 }));
+    const error = { code: "SEO_REJECTED", message: "No." };
+    lines.push(JSON.stringify({ row: 1002, sent: "regenerate", report: "known" }));
+    lines.push(JSON.stringify({ row: 1002, ended: "failed", attempts: 1, error }));
+    const log = join(to, "node/1-a/log.jsonl");
+    const read = async () => {
+      const { batches, broken, close } = await openFiles(to, "node", never);
+      await close();
+      assert.deepEqual(broken, []);
+      return batches[0]?.recent;
+    };
+    assert.deepEqual(await read(), []);
+    writeFileSync(log, `${lines.join("\n")}\n`);
+    assert.deepEqual(await read(), ids.slice(2));
   });
 
   it("are removed if the process died after a reset", async () => {
@@ -259,10 +318,8 @@ describe("the files of an audit", () => {
     await batch.take("new");
     await batch.sent(0, { sent: "create" });
     await batch.ended(0, { ended: "created", report: "1", attempts: 1 });
-    batch.told(0);
-    // With this, the row is noted as delivered.
-    await batch.again([]);
     await first.close();
+    appendFileSync(join(to, "node/1-a/log.jsonl"), '{"row":0,"told":true}\n');
     assert.equal(await removeFiles(to, "node"), 3);
     assert.deepEqual(readdirSync(to), []);
     const second = await openFiles(to, "node", never);
