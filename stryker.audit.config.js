@@ -1,10 +1,12 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 const src = JSON.parse(readFileSync(new URL("stryker.config.json", import.meta.url), "utf8"));
-const specs = ["parts", "ledger", "group", "audit", "slots", "lock"];
+const specs = ["parts", "ledger", "group", "audit", "files", "slots", "lock"];
 
 // Ends a test that a mutant leaves waiting: without a mutant, each takes less than three seconds.
 process.env.TEST_LIMIT = "5000";
+// A folder in memory, so that no test waits for the disk.
+if (existsSync("/dev/shm")) process.env.TMPDIR ??= "/dev/shm";
 
 /** Audits, with the tests that need neither a server nor other processes. */
 export default {

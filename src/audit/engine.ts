@@ -99,7 +99,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
 
   /** The first page after a batch was stopped is the probe. */
   function pageOf(run: Run, claim: Claim): Job {
-    if (run.stopped()) run.probe = { page: claim.page, again: run.batch.streak()?.probe === claim.page };
+    if (run.stopped()) run.probe = claim.page;
     run.begin();
     return (hold) => work.page(run, claim, hold);
   }

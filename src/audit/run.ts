@@ -76,8 +76,8 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     due: trouble !== undefined,
     /** A probe was requested since the last one was sent. */
     asked: false,
-    /** The page that is the probe. `again`: it is one of the failures, because no other page is left. */
-    probe: undefined as { page: number; again: boolean } | undefined,
+    /** The page that is the probe. */
+    probe: undefined as number | undefined,
     progress,
     stopped: () => trouble !== undefined,
     requestEnded: () => pace.ended(),
@@ -128,7 +128,7 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     agree(): void {
       const isStreak = batch.streak()?.before !== undefined;
       if (isStreak && !trouble) run.stop();
-      else if (!isStreak && held && !run.probe) run.goOn();
+      else if (!isStreak && held && run.probe === undefined) run.goOn();
       else run.changed();
     },
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cpSync, existsSync, renameSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -519,36 +519,57 @@ describe("an audit", () => {
       assert.deepEqual([service.listed(), requests, errors.length], [1, before + 1, 1]);
     });
 
+    it("continues if its probe fails, unless failures have paused it", async () => {
+      const clock = createManualClock();
+      let broken = true;
+      const { add, errors, finished } = open(folder, createFake({ fate: () => refused }), {
+        clock,
+        share: 1,
+        open: filesWith(folder, (batch) => {
+          const { sent } = batch;
+          batch.sent = (...sending) => (broken ? Promise.reject(new Error("Broken.")) : sent(...sending));
+        }),
+      });
+      await add(urls(2));
+      await until(() => errors.length === 1);
+      assert.match(String(errors[0]?.message), /The batch cannot continue: Error: Broken\./);
+      broken = false;
+      clock.pass(QUARTER);
+      assert.equal((await finished()).failed, 2);
+    });
+
     it("pauses if a report cannot be shown again, and retries", async () => {
       const clock = createManualClock();
       // Once the report can be shown, these failures are no reason to pause again.
-      const service = createFake({ latency: 5, fate: (page) => (page.endsWith("1") ? "answered" : refused) });
+      const service = createFake({ latency: 5, fate: (page) => (/[12]$/.test(page) ? "answered" : refused) });
       const first = open(folder, service, {
-        share: 1,
+        share: 2,
         result() {
           throw new Error("The flow is broken.");
         },
       });
-      await first.add(urls(1));
-      await until(() => first.errors.length === 1);
+      await first.add(urls(2));
+      await until(() => first.errors.length === 1 && service.carriedOut.length === 2);
       assert.match(`${first.errors[0]?.code} ${first.errors[0]?.message}`, /^SEO_INPUT .*The flow is broken/);
       await first.audit.close();
-      let refuses = true;
+      let shown = 0;
       service.beforeShow = () => {
-        if (refuses) throw refused;
+        if (++shown === 1) throw refused;
       };
-      const second = open(folder, service, { clock, share: 1 });
+      const second = open(folder, service, { clock, share: 2 });
       await until(() => second.errors.length === 1);
-      await second.add(urls(3));
-      refuses = false;
+      await sleep(20);
+      assert.equal(shown, 2);
+      await second.add(urls(4));
       clock.pass(QUARTER);
       await second.finished();
       assert.deepEqual(second.results.map(({ index, outcome, repeated }) => [index, outcome, repeated]).sort(), [
         [0, "created", true],
-        [1, "failed", undefined],
+        [1, "created", true],
         [2, "failed", undefined],
+        [3, "failed", undefined],
       ]);
-      assert.equal(service.carriedOut.length, 1);
+      assert.equal(service.carriedOut.length, 2);
     });
 
     it("retries failed pages, and remembers them in the next process", async () => {
@@ -679,12 +700,14 @@ describe("an audit", () => {
   });
 
   it("begins another page while a lost response is looked for", async () => {
-    const service = createFake({ latency: 100, fate: () => "lost" });
-    const { add, audit } = open(folder, service, { share: 1 });
-    await add(urls(5));
+    const service = createFake({ latency: 100, fate: (page) => (page.endsWith("1") ? "lost" : "answered") });
+    const { add, audit, results } = open(folder, service, { share: 1 });
+    await add(urls(9));
     await until(() => service.looking() === 1);
     await until(() => service.carriedOut.length === 2);
     assert.equal(service.looking(), 1);
+    await until(() => results.length >= 3);
+    assert.ok(Number.isFinite((await audit.progress())[0]?.secondsLeft));
     await audit.reset();
   });
 
@@ -992,6 +1015,7 @@ describe("an audit", () => {
     stores[2]?.lost(taken);
     assert.equal(errors.length, 2);
     await audit.close();
+    await until(() => readdirSync(join(folder, "node")).length === 0);
     await sleep(20);
     clock.pass(60_000);
     assert.equal(stores.length, 3);

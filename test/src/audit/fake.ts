@@ -94,6 +94,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   ): Promise<Answer> {
     const { intent, permit, sending, lost } = options;
     if (type === "seo-report-show") {
+      await pause();
       fake.beforeShow();
       const report = reports.find(({ id }) => String(id) === input.reportId);
       if (!report) throw new SeoError("SEO_NOT_FOUND", "There is no such report.");
