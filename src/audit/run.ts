@@ -38,13 +38,13 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
   function pausedAfter(cause?: SeoError): SeoError {
     // No repair of the account ends it.
     if (cause?.code === "SEO_INPUT") return cause;
-    const { code, message, ...details } = cause?.toJSON() ??
-      batch.streak()?.error ?? { code: "SEO_INPUT", message: "" };
+    const error = cause?.toJSON() ?? batch.streak()?.error;
+    const { code, message, ...details } = error as { code: Code; message: string };
     const where = batch.watch ? " on this machine" : "";
     const why = cause ? "" : `: ${STREAK} pages in a row failed`;
     const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}${why}.`;
     const when = "It continues within 15 minutes of the repair, or at msg.resume.";
-    return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
+    return new SeoError(code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
 
   const pausedBy = () => (batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message);
@@ -96,8 +96,8 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
 
     setDue(): void {
       run.asked = true;
-      run.due = trouble !== undefined;
-      if (run.due) out.due();
+      run.due = true;
+      out.due();
     },
 
     /** The next request, or the plan, is the probe. */
@@ -110,7 +110,6 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
       trouble = undefined;
       held = false;
       told = false;
-      run.due = false;
       cancelProbe();
       pace = createPace(clock.now);
       run.changed();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openFiles, removeFiles } from "../../../src/audit/files.js";
 import { readRows } from "../../../src/audit/rows.js";
-import type { Batch, Hooks, Store, Watcher } from "../../../src/audit/store.js";
+import type { Batch, Hooks, Store, Streak, Watcher } from "../../../src/audit/store.js";
 import { Trouble, taken } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { batchesIn, createBench, createFake, createFolder, createManualClock, key, urls } from "./fake.js";
@@ -249,12 +249,13 @@ describe("an audit", () => {
       let refuses = true;
       let requests = 0;
       const service = createFake({ fate: () => (++requests && refuses ? refused : "answered") });
-      const { add, results, errors, audit, finished } = open(folder, service, { clock, share: 1 });
+      const { add, results, errors, progress: sent, audit, finished } = open(folder, service, { clock, share: 1 });
       await add(urls(20));
       await until(() => errors.length === 1);
       await sleep(20);
       assert.equal(requests, STREAK);
       const [progress] = await audit.progress();
+      assert.equal(sent.at(-1)?.paused, progress?.paused);
       assert.match(
         String(progress?.paused),
         /^The batch "default" is paused: 5 pages in a row failed\. The service rej/,
@@ -269,6 +270,14 @@ describe("an audit", () => {
       const [probed] = await audit.progress();
       assert.deepEqual([probed?.waiting, probed?.paused], [20, progress?.paused]);
       assert.equal(errors.length, 1);
+      service.latency = 30;
+      clock.pass(QUARTER);
+      await until(() => requests === before + 2);
+      // Once this probe has failed, another one is sent.
+      await audit.resume("default");
+      await until(() => requests === before + 3);
+      await sleep(50);
+      assert.equal(requests, before + 3);
       refuses = false;
       await audit.resume("default");
       const { created, failed } = await finished();
@@ -336,16 +345,61 @@ describe("an audit", () => {
       assert.deepEqual([created, failed], [22, 0]);
     });
 
-    it("continues with the same list once the account can go on", async () => {
+    it("continues with the same list once the account can go on, and can pause again", async () => {
+      const clock = createManualClock();
       let refuses = true;
-      const service = createFake({ fate: () => (refuses ? refused : "answered") });
-      const { add, errors, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
+      let requests = 0;
+      let paused: unknown;
+      const service = createFake({
+        fate() {
+          requests++;
+          if (requests === 8) {
+            paused = progress.at(-1)?.paused;
+            clock.pass(QUARTER);
+          }
+          return requests <= STREAK || (requests > 10 && refuses) ? refused : "answered";
+        },
+      });
+      const { add, audit, errors, progress, finished } = open(folder, service, { clock, share: 1 });
       await add(urls(20));
       await until(() => errors.length === 1);
-      refuses = false;
       await add(urls(20));
-      const { created, failed } = await finished();
-      assert.deepEqual([created, failed], [20, 0]);
+      await until(() => errors.length === 2);
+      await sleep(20);
+      // No probe is left of the first pause.
+      assert.deepEqual([paused, requests], [false, 10 + STREAK]);
+      refuses = false;
+      clock.pass(QUARTER);
+      await finished();
+      await audit.close();
+      assert.equal(clock.timers(), 0);
+    });
+
+    it("continues if another machine can go on, if failures have paused it", async () => {
+      const watchers = new Map<string, Watcher>();
+      let streak: Streak | undefined;
+      const listing = { beforeList: () => assert.fail("No list.") };
+      const { add, audit, errors } = open(folder, createFake(listing), {
+        open: filesWith(folder, (batch) => {
+          batch.take = async () => undefined;
+          batch.streak = () => streak;
+          batch.watch = (watcher) => watchers.set(batch.name, watcher);
+        }),
+      });
+      const paused = async () => (await audit.progress()).map((progress) => progress.paused !== false);
+      await add(urls(1), { batch: "list", existing: "return" });
+      await until(() => errors.length === 1);
+      await add(urls(1), { batch: "pages" });
+      streak = { pages: [], error: refused.toJSON(), before: new Set() };
+      watchers.get("pages")?.changed();
+      assert.match(
+        String(errors[1]?.message),
+        /^The batch "pages" is paused on this machine: 5 pages in a row failed\. /,
+      );
+      assert.deepEqual(await paused(), [true, true]);
+      streak = undefined;
+      for (const watcher of watchers.values()) watcher.changed();
+      assert.deepEqual(await paused(), [true, false]);
     });
 
     it("reports failures that the pages caused", async () => {
@@ -532,7 +586,7 @@ describe("an audit", () => {
       });
       await add(urls(2));
       await until(() => errors.length === 1);
-      assert.match(String(errors[0]?.message), /The batch cannot continue: Error: Broken\./);
+      assert.equal(errors[0]?.message, "The batch cannot continue: Error: Broken.");
       broken = false;
       clock.pass(QUARTER);
       assert.equal((await finished()).failed, 2);
@@ -700,13 +754,14 @@ describe("an audit", () => {
   });
 
   it("begins another page while a lost response is looked for", async () => {
-    const service = createFake({ latency: 100, fate: (page) => (page.endsWith("1") ? "lost" : "answered") });
+    const service = createFake({ latency: 100, fate: (page) => (page.endsWith("2") ? "lost" : "answered") });
     const { add, audit, results } = open(folder, service, { share: 1 });
     await add(urls(9));
     await until(() => service.looking() === 1);
-    await until(() => service.carriedOut.length === 2);
+    await until(() => service.carriedOut.length === 3);
     assert.equal(service.looking(), 1);
-    await until(() => results.length >= 3);
+    assert.ok(Number.isFinite((await audit.progress())[0]?.secondsLeft));
+    await until(() => results.length >= 4);
     assert.ok(Number.isFinite((await audit.progress())[0]?.secondsLeft));
     await audit.reset();
   });
@@ -939,9 +994,14 @@ describe("an audit", () => {
 
   it("says that the end may have been reported before", async () => {
     const service = createFake({ fate: () => new SeoError("SEO_REJECTED", "No.", { attempts: 1 }) });
-    const first = open(folder, service);
+    const elsewhere: boolean[] = [];
+    const first = open(folder, service, { progress: (_, isElsewhere) => elsewhere.push(isElsewhere) });
     await first.add(urls(1));
-    assert.equal((await first.finished()).repeated, undefined);
+    await first.finished();
+    assert.deepEqual(
+      first.progress.map(({ repeated }, index) => repeated || elsewhere[index]),
+      [false, false],
+    );
     const left = join(folder, "node/1-default.finished");
     await until(() => existsSync(left));
     await first.audit.close();
@@ -1043,7 +1103,9 @@ describe("an audit", () => {
     let free = false;
     let losses = 1;
     let refreshed = 0;
+    const clock = createManualClock();
     const { add, audit, errors, results } = open(folder, service, {
+      clock,
       async open(given) {
         hooks = given;
         store = await filesWith(folder, (batch) => {
@@ -1059,7 +1121,7 @@ describe("an audit", () => {
         store.refresh = async () => void refreshed++;
         return store;
       },
-      progress: ({ finished }, isElsewhere) => finished && elsewhere.push(isElsewhere),
+      progress: ({ finished }, isElsewhere) => (finished || isElsewhere) && elsewhere.push(isElsewhere),
     });
     await add(urls(2));
     assert.ok(hooks && store && shared && watcher);
@@ -1070,7 +1132,10 @@ describe("an audit", () => {
     assert.equal(service.expected(), 1);
     known();
     watcher.got("77");
+    watcher.ended();
+    clock.pass(1000);
     await sleep(20);
+    assert.equal((await audit.progress())[0]?.secondsLeft, 2);
     assert.deepEqual([service.claimed, service.carriedOut], [["77"], []]);
     free = true;
     watcher.changed();

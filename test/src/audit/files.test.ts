@@ -218,6 +218,16 @@ describe("the files of an audit", () => {
     await store.close();
     const folders = ["1-spring-summer-2027", "2-", "3-", "4-b", `5-${"x".repeat(40)}`];
     assert.deepEqual(readdirSync(join(to, "node")), folders);
+    // If its list is damaged, nothing else has the name.
+    const damaged = join(to, "node/10-2027-spring");
+    renameSync(join(to, "node/1-spring-summer-2027"), damaged);
+    writeFileSync(join(damaged, "pages-1.jsonl"), "x\n");
+    const { broken, close } = await openFiles(to, "node", never);
+    assert.deepEqual(
+      broken.map(({ name }) => name),
+      ["2027-spring"],
+    );
+    await close();
   });
 
   it("are not opened without a batch that cannot be read at the moment", async () => {
