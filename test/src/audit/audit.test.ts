@@ -693,6 +693,7 @@ describe("an audit", () => {
     await assert.rejects(audit.retry(), { kind: "damaged" });
     await audit.retry();
     await until(() => results.length === 5);
+    await until(() => batchesIn(join(folder, "node")).length === 1);
     assert.equal(await audit.reset(), 1);
     assert.deepEqual(
       results.slice(3).map(({ batch, outcome }) => [batch, outcome]),
