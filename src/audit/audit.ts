@@ -64,7 +64,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         if (gone) return;
         gone = error;
         if (!parts) return;
-        if (!closed) failed(error);
+        failed(error);
         parts.engine.lose(error);
         told = error.code;
         opened = Promise.reject(error);

@@ -32,7 +32,7 @@ export async function writeBatch(folder: string, name: string, settings: Setting
     await rename(draft, folder);
     await syncFolder(dirname(folder));
   } catch (cause) {
-    await rm(draft, { recursive: true, force: true }).catch(() => {});
+    await rm(draft, { recursive: true }).catch(() => {});
     throw fromDisk(cause, folder);
   }
 }
@@ -72,21 +72,22 @@ export async function openBatch(
     const size = await readLines(logPath, (line) => {
       const entry = parseLine(line);
       if ("ended" in entry && typeof entry.report === "string") recent.push(entry.report);
-      if (recent.length > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
       try {
         ledger.apply(entry as unknown as Entry);
       } catch (error) {
         throw damaged(logPath, line.number, (error as Error).message);
       }
     });
-    for (const name of names) if (name.endsWith(".new")) await rm(join(folder, name), { force: true });
+    recent = recent.slice(-MOST_RECENT);
+    for (const name of names) if (name.endsWith(".new")) await rm(join(folder, name));
     return openLog(logPath, size);
   }
 
   const log = await load();
   ledger.restore();
   const earlier = new Set(ledger.ended.keys());
-  let wasOver = pages.counts.sent === 0 && !ledger.has("new", pages.count()) && !ledger.has("invalid", 0);
+  /** Its rows had been told before it was opened. An invalid one that is left ends at once. */
+  let wasOver = pages.counts.sent === 0 && !ledger.has("new", pages.count());
   // If a note is lost, the row is told again.
   const delivery = createDelivery((row) => void log.append({ row, told: true }, false).catch(() => {}));
 
@@ -146,7 +147,6 @@ export async function openBatch(
       delivery.add(row);
     },
     async again(again) {
-      delivery.flush();
       await Promise.all(again.map((row) => write({ row, again: true })));
     },
     letGo: () => write({ letGo: true }),
@@ -183,7 +183,7 @@ export async function openBatch(
         } else await rm(draft);
         return count;
       } catch (cause) {
-        await rm(draft, { force: true }).catch(() => {});
+        await rm(draft).catch(() => {});
         throw fromDisk(cause, path);
       }
     },

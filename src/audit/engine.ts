@@ -80,7 +80,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     if (batch.paused() || (run.stopped() && !run.due)) return undefined;
     const streak = batch.streak();
     const begun = streak?.before ? undefined : await batch.take("begun");
-    if (begun) return pageOf(run, begun, false);
+    if (begun) return pageOf(run, begun);
     const wanted = run.planning ? undefined : await batch.unplanned();
     if (wanted) {
       run.planning = true;
@@ -89,17 +89,17 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     }
     if (slots.aside() >= share * MOST_ASIDE || (run.stopped() && run.planning)) return undefined;
     const fresh = await batch.take("new");
-    if (fresh) return pageOf(run, fresh, false);
+    if (fresh) return pageOf(run, fresh);
     if (!streak?.before || run.active > 0) return undefined;
     const [held] = streak.pages;
     if (held !== undefined) await disk.keep(() => batch.again([held]));
     const last = await batch.take(held === undefined ? "begun" : "new");
-    return last && pageOf(run, last, held !== undefined);
+    return last && pageOf(run, last);
   }
 
   /** The first page after a batch was stopped is the probe. */
-  function pageOf(run: Run, claim: Claim, again: boolean): Job {
-    if (run.stopped()) run.probe = { page: claim.page, again };
+  function pageOf(run: Run, claim: Claim): Job {
+    if (run.stopped()) run.probe = claim.page;
     run.begin();
     return (hold) => work.page(run, claim, hold);
   }
@@ -216,7 +216,6 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     /** Ends what is in flight; its effects are looked for by the next engine. */
     async close(): Promise<void> {
       closed = true;
-      slots.close();
       disk.close();
       surroundings.requests.cancel();
       await filling;

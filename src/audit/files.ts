@@ -15,7 +15,7 @@ const inUse = new Map<string, Promise<void>>();
 
 /** So much must fit on the disk before the work continues. */
 const ROOM = 64 * 1024;
-const BATCH = /^(\d+)-([a-z0-9-]*)(\.finished)?$/;
+const BATCH = /^\d+-[a-z0-9-]*(\.finished)?$/;
 
 const slug = (name: string) =>
   name
@@ -33,7 +33,7 @@ async function occupy(folder: string): Promise<() => void> {
   });
   inUse.set(folder, left);
   return () => {
-    if (inUse.get(folder) === left) inUse.delete(folder);
+    inUse.delete(folder);
     leave();
   };
 }
@@ -41,7 +41,7 @@ async function occupy(folder: string): Promise<() => void> {
 /** The name of a batch that is not opened, as far as its list says it. */
 async function nameOf(folder: string): Promise<string> {
   const name = await readName(join(folder, listName(1))).catch(() => undefined);
-  return name ?? BATCH.exec(basename(folder))?.[2] ?? "";
+  return name ?? basename(folder, FINISHED).replace(/^\d+-/, "");
 }
 
 /**
@@ -73,8 +73,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
     const message = `Another process has taken over the folder ${own}.`;
     ({ release: unlock } = await lockFolder(own, () => lost(new Trouble("locked", message))));
     const names = await readdir(own);
-    for (const name of names)
-      if (/\.(new|removed)$/.test(name)) await rm(join(own, name), { recursive: true, force: true });
+    for (const name of names) if (/\.(new|removed)$/.test(name)) await rm(join(own, name), { recursive: true });
     const numberOf = (name: string) => Number.parseInt(name, 10);
     for (const name of names.filter((one) => BATCH.test(one)).sort((a, b) => numberOf(a) - numberOf(b))) {
       last = numberOf(name);
@@ -108,9 +107,9 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
       if (batch.dropped()) await batch.remove();
       return batch;
     } catch (cause) {
-      if (cause instanceof Trouble && cause.kind === "damaged")
-        broken.set(path, { name: await nameOf(path), error: cause });
-      throw fromDisk(cause, path);
+      const error = fromDisk(cause, path);
+      if (error instanceof Trouble && error.kind === "damaged") broken.set(path, { name: await nameOf(path), error });
+      throw error;
     }
   }
 
@@ -186,7 +185,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
       } catch (cause) {
         throw fromDisk(cause, own);
       } finally {
-        await rm(path, { force: true }).catch(() => {});
+        await rm(path).catch(() => {});
       }
     },
 

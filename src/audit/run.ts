@@ -38,13 +38,13 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
   function pausedAfter(cause?: SeoError): SeoError {
     // No repair of the account ends it.
     if (cause?.code === "SEO_INPUT") return cause;
-    const { code, message, ...details } = cause?.toJSON() ??
-      batch.streak()?.error ?? { code: "SEO_INPUT", message: "" };
+    const error = cause?.toJSON() ?? batch.streak()?.error;
+    const { code, message, ...details } = error as { code: Code; message: string };
     const where = batch.watch ? " on this machine" : "";
     const why = cause ? "" : `: ${STREAK} pages in a row failed`;
     const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}${why}.`;
     const when = "It continues within 15 minutes of the repair, or at msg.resume.";
-    return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
+    return new SeoError(code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
 
   const pausedBy = () => (batch.paused() ? "Paused by msg.pause." : (trouble ?? out.stalled())?.message);
@@ -76,8 +76,8 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     due: trouble !== undefined,
     /** A probe was requested since the last one was sent. */
     asked: false,
-    /** The page that is the probe. `again`: it is one of the failures, because no other page is left. */
-    probe: undefined as { page: number; again: boolean } | undefined,
+    /** The page that is the probe. */
+    probe: undefined as number | undefined,
     progress,
     stopped: () => trouble !== undefined,
     requestEnded: () => pace.ended(),
@@ -96,8 +96,8 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
 
     setDue(): void {
       run.asked = true;
-      run.due = trouble !== undefined;
-      if (run.due) out.due();
+      run.due = true;
+      out.due();
     },
 
     /** The next request, or the plan, is the probe. */
@@ -110,7 +110,6 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
       trouble = undefined;
       held = false;
       told = false;
-      run.due = false;
       cancelProbe();
       pace = createPace(clock.now);
       run.changed();
@@ -128,7 +127,7 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     agree(): void {
       const isStreak = batch.streak()?.before !== undefined;
       if (isStreak && !trouble) run.stop();
-      else if (!isStreak && held && !run.probe) run.goOn();
+      else if (!isStreak && held && run.probe === undefined) run.goOn();
       else run.changed();
     },
 

@@ -66,11 +66,5 @@ export function createSlots(count: number, freed: () => void) {
         },
       };
     },
-
-    /** Lets waiting jobs continue, because nothing is sent any more. */
-    close(): void {
-      free = Number.POSITIVE_INFINITY;
-      serve();
-    },
   };
 }

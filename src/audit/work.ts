@@ -96,11 +96,10 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     await end(run, page, result.ended);
     run.requestEnded();
     if (!error || batch.dropped()) await tell(run, page, result);
-    const { probe } = run;
-    if (probe?.page !== page) return run.agree();
+    if (run.probe !== page) return run.agree();
     run.probe = undefined;
-    // If one of the failed pages fails again, there is no page left to find out why.
-    if (batch.streak()?.before || (error && !probe.again)) run.stop();
+    // If one of the failed pages fails again, they are no streak any more: no page is left to find out why.
+    if (batch.streak()?.before) run.stop();
     else run.goOn();
   }
 
@@ -111,11 +110,11 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
       try {
         if (!ended) return await requestPage(run, claim, hold);
         await tell(run, page, { ended, record: await showReport(requests, ended) }, repeated);
-        if (run.probe?.page === page && !run.batch.streak()?.before) run.goOn();
+        if (run.probe === page && !run.batch.streak()?.before) run.goOn();
       } finally {
         run.batch.release(page);
         // A probe that was not sent is still to be sent.
-        if (run.probe?.page === page) {
+        if (run.probe === page) {
           run.due = run.stopped();
           run.probe = undefined;
         }

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { cpSync, existsSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openFiles, removeFiles } from "../../../src/audit/files.js";
-import type { Batch, Hooks } from "../../../src/audit/store.js";
-import { Trouble } from "../../../src/audit/trouble.js";
+import { readRows } from "../../../src/audit/rows.js";
+import type { Batch, Hooks, Store, Streak, Watcher } from "../../../src/audit/store.js";
+import { Trouble, taken } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { batchesIn, createBench, createFake, createFolder, createManualClock, key, urls } from "./fake.js";
 
@@ -171,9 +172,15 @@ describe("an audit", () => {
 
   it("works through the oldest batch first, with at most its share in flight", async () => {
     const service = createFake({ latency: 5, fate: (page) => (page.endsWith("5") ? "lost" : "answered") });
-    const { add, finished, results } = open(folder, service, { share: 2 });
+    const clock = createManualClock();
+    const { add, finished, results, progress } = open(folder, service, { share: 2, clock });
     await add(urls(30), { batch: "first" });
     await add(urls(10, 100), { batch: "second" });
+    await until(() => results.length > 5);
+    clock.pass(5000);
+    await until(() => results.length > 10);
+    // No progress is sent of a batch that only waits.
+    assert.equal(progress.filter(({ batch }) => batch === "second").length, 1);
     await finished("second");
     assert.equal(service.most(), 2);
     const order = results.map(({ batch }) => batch);
@@ -242,12 +249,13 @@ describe("an audit", () => {
       let refuses = true;
       let requests = 0;
       const service = createFake({ fate: () => (++requests && refuses ? refused : "answered") });
-      const { add, results, errors, audit, finished } = open(folder, service, { clock, share: 1 });
+      const { add, results, errors, progress: sent, audit, finished } = open(folder, service, { clock, share: 1 });
       await add(urls(20));
       await until(() => errors.length === 1);
       await sleep(20);
       assert.equal(requests, STREAK);
       const [progress] = await audit.progress();
+      assert.equal(sent.at(-1)?.paused, progress?.paused);
       assert.match(
         String(progress?.paused),
         /^The batch "default" is paused: 5 pages in a row failed\. The service rej/,
@@ -262,6 +270,14 @@ describe("an audit", () => {
       const [probed] = await audit.progress();
       assert.deepEqual([probed?.waiting, probed?.paused], [20, progress?.paused]);
       assert.equal(errors.length, 1);
+      service.latency = 30;
+      clock.pass(QUARTER);
+      await until(() => requests === before + 2);
+      // Once this probe has failed, another one is sent.
+      await audit.resume("default");
+      await until(() => requests === before + 3);
+      await sleep(50);
+      assert.equal(requests, before + 3);
       refuses = false;
       await audit.resume("default");
       const { created, failed } = await finished();
@@ -329,16 +345,61 @@ describe("an audit", () => {
       assert.deepEqual([created, failed], [22, 0]);
     });
 
-    it("continues with the same list once the account can go on", async () => {
+    it("continues with the same list once the account can go on, and can pause again", async () => {
+      const clock = createManualClock();
       let refuses = true;
-      const service = createFake({ fate: () => (refuses ? refused : "answered") });
-      const { add, errors, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
+      let requests = 0;
+      let paused: unknown;
+      const service = createFake({
+        fate() {
+          requests++;
+          if (requests === 8) {
+            paused = progress.at(-1)?.paused;
+            clock.pass(QUARTER);
+          }
+          return requests <= STREAK || (requests > 10 && refuses) ? refused : "answered";
+        },
+      });
+      const { add, audit, errors, progress, finished } = open(folder, service, { clock, share: 1 });
       await add(urls(20));
       await until(() => errors.length === 1);
-      refuses = false;
       await add(urls(20));
-      const { created, failed } = await finished();
-      assert.deepEqual([created, failed], [20, 0]);
+      await until(() => errors.length === 2);
+      await sleep(20);
+      // No probe is left of the first pause.
+      assert.deepEqual([paused, requests], [false, 10 + STREAK]);
+      refuses = false;
+      clock.pass(QUARTER);
+      await finished();
+      await audit.close();
+      assert.equal(clock.timers(), 0);
+    });
+
+    it("continues if another machine can go on, if failures have paused it", async () => {
+      const watchers = new Map<string, Watcher>();
+      let streak: Streak | undefined;
+      const listing = { beforeList: () => assert.fail("No list.") };
+      const { add, audit, errors } = open(folder, createFake(listing), {
+        open: filesWith(folder, (batch) => {
+          batch.take = async () => undefined;
+          batch.streak = () => streak;
+          batch.watch = (watcher) => watchers.set(batch.name, watcher);
+        }),
+      });
+      const paused = async () => (await audit.progress()).map((progress) => progress.paused !== false);
+      await add(urls(1), { batch: "list", existing: "return" });
+      await until(() => errors.length === 1);
+      await add(urls(1), { batch: "pages" });
+      streak = { pages: [], error: refused.toJSON(), before: new Set() };
+      watchers.get("pages")?.changed();
+      assert.match(
+        String(errors[1]?.message),
+        /^The batch "pages" is paused on this machine: 5 pages in a row failed\. /,
+      );
+      assert.deepEqual(await paused(), [true, true]);
+      streak = undefined;
+      for (const watcher of watchers.values()) watcher.changed();
+      assert.deepEqual(await paused(), [true, false]);
     });
 
     it("reports failures that the pages caused", async () => {
@@ -381,10 +442,50 @@ describe("an audit", () => {
       assert.deepEqual([created, failed], [3, STREAK]);
     });
 
+    it("does not probe with a page that failed while it looks for a lost response", async () => {
+      const clock = createManualClock();
+      let refuses = true;
+      let requests = 0;
+      const service = createFake({
+        fate: (page) => (++requests && page.endsWith("/1") ? "resent" : refuses ? refused : "answered"),
+        step(what) {
+          service.latency = /^request .*\/1$/.test(what) ? 500 : 0;
+        },
+      });
+      const { add, errors, finished } = open(folder, service, { clock, share: 1 });
+      await add(urls(1 + STREAK));
+      await until(() => errors.length === 1);
+      clock.pass(QUARTER);
+      await sleep(20);
+      assert.deepEqual([service.looking(), requests], [1, 1 + STREAK]);
+      refuses = false;
+      assert.equal((await finished()).created, 1 + STREAK);
+    });
+
+    it("looks for its probes if each process ended before the response, until no other page is left", async () => {
+      let refuses = true;
+      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const first = open(folder, service, { share: 1 });
+      await first.add(urls(STREAK));
+      await until(() => first.errors.length === 1);
+      await first.audit.close();
+      refuses = false;
+      for (let probes = 1; probes <= STREAK; probes++) {
+        const { audit } = open(folder, service, { share: 1 });
+        service.step = (what) => {
+          if (what.startsWith("carried out")) void audit.close();
+        };
+        await until(() => service.carriedOut.length === probes);
+      }
+      const { created } = await open(folder, service, { share: 1 }).finished();
+      assert.deepEqual([created, service.carriedOut.length], [STREAK, STREAK]);
+    });
+
     it("sends its probe as soon as the disk can be used again", async () => {
       const clock = createManualClock();
       let refuses = true;
       let full = false;
+      let tries = 0;
       const service = createFake({ fate: () => (refuses ? refused : "answered") });
       const { add, errors, finished } = open(folder, service, {
         clock,
@@ -392,7 +493,7 @@ describe("an audit", () => {
         open: filesWith(folder, (batch) => {
           const { sent } = batch;
           batch.sent = async (...sending) => {
-            if (full) throw new Trouble("disk", "The disk is full.");
+            if (full && ++tries) throw new Trouble("disk", "The disk is full.");
             await sent(...sending);
           };
         }),
@@ -404,6 +505,8 @@ describe("an audit", () => {
       await until(() => errors.length === 2);
       const message = "The list was not saved: The disk is full.";
       await assert.rejects(add(urls(1), { batch: "other" }), { code: "SEO_INPUT", kind: "disk", message });
+      await sleep(20);
+      assert.equal(tries, 1);
       full = false;
       refuses = false;
       clock.pass(60_000);
@@ -444,6 +547,7 @@ describe("an audit", () => {
       assert.deepEqual([(await audit.progress())[0]?.paused, errors[0]?.message], [sentence, sentence]);
       clock.pass(QUARTER);
       await sleep(20);
+      assert.equal(service.listed(), 2);
       refuses = false;
       clock.pass(QUARTER);
       const { created, failed } = await finished();
@@ -453,46 +557,73 @@ describe("an audit", () => {
     it("stays paused with one error if the list of reports can be read, but no report can be created", async () => {
       let requests = 0;
       const service = createFake({ fate: () => (++requests ? refused : "answered") });
-      const { add, audit, errors } = open(folder, service, { clock: createManualClock(), share: 1 });
+      const { add, audit, errors } = open(folder, service, { clock: createManualClock(), share: 2 });
       await add(urls(20));
       await until(() => errors.length === 1);
+      await sleep(20);
+      const before = requests;
+      service.latency = 50;
       await add(urls(2, 21), { existing: "regenerate" });
       await audit.resume();
-      await until(() => requests > STREAK);
-      await sleep(20);
-      assert.deepEqual([service.listed(), requests, errors.length], [1, STREAK + 1, 1]);
+      await until(() => service.listed() === 1);
+      // The list is the probe, and then a page.
+      await audit.resume();
+      await until(() => requests > before);
+      await sleep(100);
+      assert.deepEqual([service.listed(), requests, errors.length], [1, before + 1, 1]);
+    });
+
+    it("continues if its probe fails, unless failures have paused it", async () => {
+      const clock = createManualClock();
+      let broken = true;
+      const { add, errors, finished } = open(folder, createFake({ fate: () => refused }), {
+        clock,
+        share: 1,
+        open: filesWith(folder, (batch) => {
+          const { sent } = batch;
+          batch.sent = (...sending) => (broken ? Promise.reject(new Error("Broken.")) : sent(...sending));
+        }),
+      });
+      await add(urls(2));
+      await until(() => errors.length === 1);
+      assert.equal(errors[0]?.message, "The batch cannot continue: Error: Broken.");
+      broken = false;
+      clock.pass(QUARTER);
+      assert.equal((await finished()).failed, 2);
     });
 
     it("pauses if a report cannot be shown again, and retries", async () => {
       const clock = createManualClock();
       // Once the report can be shown, these failures are no reason to pause again.
-      const service = createFake({ latency: 5, fate: (page) => (page.endsWith("1") ? "answered" : refused) });
+      const service = createFake({ latency: 5, fate: (page) => (/[12]$/.test(page) ? "answered" : refused) });
       const first = open(folder, service, {
-        share: 1,
+        share: 2,
         result() {
           throw new Error("The flow is broken.");
         },
       });
-      await first.add(urls(1));
-      await until(() => first.errors.length === 1);
-      assert.match(String(first.errors[0]?.message), /The flow is broken/);
+      await first.add(urls(2));
+      await until(() => first.errors.length === 1 && service.carriedOut.length === 2);
+      assert.match(`${first.errors[0]?.code} ${first.errors[0]?.message}`, /^SEO_INPUT .*The flow is broken/);
       await first.audit.close();
-      let refuses = true;
+      let shown = 0;
       service.beforeShow = () => {
-        if (refuses) throw refused;
+        if (++shown === 1) throw refused;
       };
-      const second = open(folder, service, { clock, share: 1 });
+      const second = open(folder, service, { clock, share: 2 });
       await until(() => second.errors.length === 1);
-      await second.add(urls(3));
-      refuses = false;
+      await sleep(20);
+      assert.equal(shown, 2);
+      await second.add(urls(4));
       clock.pass(QUARTER);
       await second.finished();
       assert.deepEqual(second.results.map(({ index, outcome, repeated }) => [index, outcome, repeated]).sort(), [
         [0, "created", true],
-        [1, "failed", undefined],
+        [1, "created", true],
         [2, "failed", undefined],
+        [3, "failed", undefined],
       ]);
-      assert.equal(service.carriedOut.length, 1);
+      assert.equal(service.carriedOut.length, 2);
     });
 
     it("retries failed pages, and remembers them in the next process", async () => {
@@ -504,21 +635,22 @@ describe("an audit", () => {
       await first.add(urls(4), { batch });
       assert.equal((await first.finished(batch)).failed, 4);
       await first.audit.close();
-      refuses = false;
       const second = open(folder, service);
       assert.deepEqual(await second.audit.progress(), []);
-      assert.equal(await second.audit.retry(batch), 1);
-      assert.equal((await second.finished(batch)).created, 4);
-      assert.deepEqual(
-        second.results.map(({ repeated }) => repeated),
-        [undefined, undefined, undefined, undefined],
-      );
+      for (const outcome of ["failed", "created"] as const) {
+        refuses = outcome === "failed";
+        second.progress.length = 0;
+        assert.equal(await second.audit.retry(batch), 1);
+        assert.equal((await second.finished(batch))[outcome], 4);
+      }
+      assert.deepEqual([second.results.length, second.results.filter(({ repeated }) => repeated)], [8, []]);
     });
   });
 
   for (const [first, second] of [
     ["sent 0", "ended 0"],
     ["ended 0", "sent 1"],
+    ["take", "ended 0"],
   ] as const)
     it(`reports again that nothing can be saved, if something was saved meanwhile: ${first}, ${second}`, async () => {
       const clock = createManualClock();
@@ -529,10 +661,11 @@ describe("an audit", () => {
         clock,
         share: 1,
         open: filesWith(folder, (batch) => {
-          const { sent, ended } = batch;
+          const { take, sent, ended } = batch;
           const failOnce = async (what: string) => {
             if (failing.delete(what)) throw new Trouble("disk", "The disk is full.");
           };
+          batch.take = (which) => failOnce("take").then(() => take(which));
           batch.sent = (page, ...rest) => failOnce(`sent ${page}`).then(() => sent(page, ...rest));
           batch.ended = (page, ...rest) => failOnce(`ended ${page}`).then(() => ended(page, ...rest));
         }),
@@ -560,6 +693,8 @@ describe("an audit", () => {
     await assert.rejects(audit.retry(), { kind: "damaged" });
     await audit.retry();
     await until(() => results.length === 5);
+    await until(() => batchesIn(join(folder, "node")).length === 1);
+    assert.equal(await audit.reset(), 1);
     assert.deepEqual(
       results.slice(3).map(({ batch, outcome }) => [batch, outcome]),
       [
@@ -574,14 +709,20 @@ describe("an audit", () => {
     const first = open(folder, service);
     await first.add(urls(20));
     assert.equal(await first.audit.pause(), 1);
+    assert.match(String(first.progress.at(-1)?.paused), /msg\.pause/);
     await first.audit.close();
     const done = service.carriedOut.length;
-    const second = open(folder, service);
+    const clock = createManualClock();
+    const second = open(folder, service, { clock });
     await sleep(50);
+    clock.pass(60 * 60_000);
     assert.match(String((await second.audit.progress())[0]?.paused), /msg\.pause/);
     assert.equal(service.carriedOut.length, done);
     await second.audit.resume();
-    await second.finished();
+    clock.pass(60_000);
+    const { perMinute } = await second.finished();
+    // The hour does not count.
+    assert.ok(perMinute >= 10, String(perMinute));
     assert.equal(new Set(service.carriedOut).size, 20);
     assert.equal(service.carriedOut.length, 20);
   });
@@ -614,12 +755,15 @@ describe("an audit", () => {
   });
 
   it("begins another page while a lost response is looked for", async () => {
-    const service = createFake({ latency: 100, fate: () => "lost" });
-    const { add, audit } = open(folder, service, { share: 1 });
-    await add(urls(5));
+    const service = createFake({ latency: 100, fate: (page) => (page.endsWith("2") ? "lost" : "answered") });
+    const { add, audit, results } = open(folder, service, { share: 1 });
+    await add(urls(9));
     await until(() => service.looking() === 1);
-    await until(() => service.carriedOut.length === 2);
+    await until(() => service.carriedOut.length === 3);
     assert.equal(service.looking(), 1);
+    assert.ok(Number.isFinite((await audit.progress())[0]?.secondsLeft));
+    await until(() => results.length >= 4);
+    assert.ok(Number.isFinite((await audit.progress())[0]?.secondsLeft));
     await audit.reset();
   });
 
@@ -663,10 +807,24 @@ describe("an audit", () => {
 
   it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
     const clock = createManualClock();
-    const service = createFake({ latency: 100, fate: () => "resent" });
+    const service = createFake({
+      latency: 100,
+      fate: () => "resent",
+      async step(what) {
+        if (!what.startsWith("request")) return;
+        await sleep(1);
+        // Nothing happens before the response is lost.
+        clock.pass(5000);
+      },
+    });
     const { add, audit, progress: sent, finished } = open(folder, service, { clock });
     await add(urls(1));
     await until(() => service.looking() === 1);
+    await sleep(20);
+    assert.deepEqual(
+      sent.map(({ reconciling }) => reconciling),
+      [0, 0],
+    );
     clock.pass(5000);
     assert.equal(sent.at(-1)?.reconciling, 1);
     await until(() => service.carriedOut.length === 1);
@@ -689,12 +847,14 @@ describe("an audit", () => {
   });
 
   it("saves a response that arrives while it closes, and sends it later", async () => {
+    const clock = createManualClock();
     const service = createFake({ latency: 30, deaf: true });
-    const first = open(folder, service, { share: 1 });
+    const first = open(folder, service, { share: 1, clock });
     await first.add(urls(2));
     await until(() => service.carriedOut.length === 1);
     await first.audit.close();
-    assert.deepEqual(first.results, []);
+    clock.pass(QUARTER);
+    assert.deepEqual([first.results, first.progress.length], [[], 1]);
     const second = open(folder, service, { share: 1 });
     await second.finished();
     const [told] = second.results.filter(({ index }) => index === 0);
@@ -749,7 +909,7 @@ describe("an audit", () => {
     await until(() => requests > 4);
     await sleep(30);
     assert.ok(first.results.every(({ outcome }) => outcome === "created"));
-    assert.equal(first.errors.length, 0);
+    assert.deepEqual([first.errors.length, requests <= 7], [0, true]);
     await first.audit.close();
     closes = false;
     const second = open(folder, service);
@@ -833,6 +993,25 @@ describe("an audit", () => {
     assert.deepEqual(batchesIn(join(folder, "node")), ["2-default"]);
   });
 
+  it("says that the end may have been reported before", async () => {
+    const service = createFake({ fate: () => new SeoError("SEO_REJECTED", "No.", { attempts: 1 }) });
+    const elsewhere: boolean[] = [];
+    const first = open(folder, service, { progress: (_, isElsewhere) => elsewhere.push(isElsewhere) });
+    await first.add(urls(1));
+    await first.finished();
+    assert.deepEqual(
+      first.progress.map(({ repeated }, index) => repeated || elsewhere[index]),
+      [false, false],
+    );
+    const left = join(folder, "node/1-default.finished");
+    await until(() => existsSync(left));
+    await first.audit.close();
+    renameSync(left, join(folder, "node/1-default"));
+    const second = open(folder, service);
+    assert.equal((await second.finished()).repeated, true);
+    assert.deepEqual(second.results, []);
+  });
+
   it("repeats a result whose delivery is not certain, and keeps the reports that it got", async () => {
     const service = createFake({ latency: 20 });
     let closed: Promise<number> | undefined;
@@ -892,8 +1071,81 @@ describe("an audit", () => {
       await (times === 2 ? assert.rejects(add(urls(1)), taken) : add(urls(1)));
     }
     await finished();
-    assert.deepEqual(errors, [taken]);
-    assert.equal(recovered, 2);
+    // The store that was lost first has no say any more.
+    stores[0]?.lost(taken);
+    assert.deepEqual([errors, recovered], [[taken], 2]);
+    stores[2]?.lost(taken);
+    assert.equal(errors.length, 2);
+    await audit.close();
+    await until(() => readdirSync(join(folder, "node")).length === 0);
+    await sleep(20);
+    clock.pass(60_000);
+    assert.equal(stores.length, 3);
+  });
+
+  it("closes while nothing can be saved", async () => {
+    const { add, audit, errors } = open(folder, createFake(), {
+      open: filesWith(folder, (batch) => {
+        batch.ended = () => Promise.reject(new Trouble("disk", "The disk is full."));
+      }),
+    });
+    await add(urls(2));
+    await until(() => errors.length === 1);
+    assert.equal(await audit.close(), 2);
+    await assert.rejects(add(urls(2)), cancelled);
+  });
+
+  it("shares its batches with other machines", async () => {
+    const service = createFake();
+    const elsewhere: boolean[] = [];
+    let hooks: Hooks | undefined;
+    let store: Store | undefined;
+    let shared: Batch | undefined;
+    let watcher: Watcher | undefined;
+    let free = false;
+    let losses = 1;
+    let refreshed = 0;
+    const clock = createManualClock();
+    const { add, audit, errors, results } = open(folder, service, {
+      clock,
+      async open(given) {
+        hooks = given;
+        store = await filesWith(folder, (batch) => {
+          const { take, sent } = batch;
+          shared ??= batch;
+          batch.take = async (which) => (free ? take(which) : undefined);
+          batch.sent = (...sending) => (losses-- > 0 ? Promise.reject(taken) : sent(...sending));
+          batch.last = async () => undefined;
+          batch.watch = (given) => {
+            watcher ??= given;
+          };
+        })(given);
+        store.refresh = async () => void refreshed++;
+        return store;
+      },
+      progress: ({ finished }, isElsewhere) => (finished || isElsewhere) && elsewhere.push(isElsewhere),
+    });
+    await add(urls(2));
+    assert.ok(hooks && store && shared && watcher);
+    hooks.found(shared);
+    hooks.found(await store.create("other", { existing: "create" }, readRows(urls(1, 3))));
+    assert.deepEqual([(await audit.progress()).length, refreshed], [2, 1]);
+    const known = watcher.sent("a.example", { sent: "create" });
+    assert.equal(service.expected(), 1);
+    known();
+    watcher.got("77");
+    watcher.ended();
+    clock.pass(1000);
+    await sleep(20);
+    assert.equal((await audit.progress())[0]?.secondsLeft, 2);
+    assert.deepEqual([service.claimed, service.carriedOut], [["77"], []]);
+    free = true;
+    watcher.changed();
+    await until(() => results.length === 3);
+    await sleep(20);
+    assert.deepEqual([elsewhere, errors], [[], []]);
+    watcher.finished();
+    assert.deepEqual([elsewhere, (await audit.progress()).length], [[true], 1]);
   });
 
   it("says that its server can be reached again, also without a batch", async () => {
@@ -905,6 +1157,8 @@ describe("an audit", () => {
       clock,
       async open(given) {
         hooks = given;
+        // Whether it can be opened is known soon.
+        given.stalled(down);
         return openFiles(folder, "node", given.lost);
       },
       failed: ({ code, message }) => told.push(code, message),
@@ -937,20 +1191,75 @@ describe("an audit", () => {
     clock.pass(60_000);
     await until(() => told.includes("recovered"));
     assert.equal(told[told.indexOf("recovered") - 1], false);
+    hooks?.lost(new Trouble("locked", "It was taken over."));
+    assert.equal(told.at(-1), true);
   });
 
-  it("reports each cause once for which its store cannot be opened", async () => {
+  it("retries if its store cannot be opened, and reports each cause once", async () => {
     const clock = createManualClock();
     const away = new Trouble("server", "It cannot be reached.");
     const rejected = new SeoError("SEO_CONFIG", "The password is wrong.");
-    const causes = [away, away, rejected, rejected];
-    const { errors } = open(folder, createFake(), { clock, open: () => Promise.reject(causes.shift() ?? away) });
-    for (const left of [3, 2, 1, 0]) {
-      await until(() => causes.length === left);
+    const causes = [away, away, new Trouble("disk", "The disk is full."), rejected, rejected, new Error("No."), away];
+    let opened = 0;
+    const { audit, errors } = open(folder, createFake(), { clock, open: () => Promise.reject(causes[opened++]) });
+    for (let index = 0; index < causes.length - 1; index++) {
+      await until(() => opened === index + 1);
       await sleep(1);
-      clock.pass(60_000);
+      // A server was waited for already.
+      clock.pass((causes[index] === away ? 1000 : 60_000) - 1);
+      assert.equal(opened, index + 1);
+      clock.pass(1);
     }
-    assert.deepEqual(errors, [away, rejected]);
+    await until(() => opened === causes.length);
+    await sleep(1);
+    await audit.close();
+    clock.pass(60_000);
+    assert.equal(opened, causes.length);
+    const told = errors.map(({ code, message }) => `${code} ${message}`);
+    assert.deepEqual(told, [
+      "SEO_NETWORK It cannot be reached.",
+      "SEO_INPUT The disk is full.",
+      "SEO_CONFIG The password is wrong.",
+      "SEO_INPUT Error: No.",
+      "SEO_NETWORK It cannot be reached.",
+    ]);
+  });
+
+  it("reports nothing if it is closed while its store is opened", async () => {
+    let closed = 0;
+    const { audit, errors } = open(folder, createFake(), {
+      async open({ lost }) {
+        const store = await openFiles(folder, "node", lost);
+        return { ...store, close: () => store.close().finally(() => closed++) };
+      },
+    });
+    await audit.close();
+    await until(() => closed === 1);
+    await sleep(1);
+    assert.deepEqual(errors, []);
+  });
+
+  it("rejects the list that it saves when it is closed, and waits for that", async () => {
+    let saving = false;
+    const { audit, add } = open(folder, createFake(), {
+      async open({ lost }) {
+        const store = await openFiles(folder, "node", lost);
+        const { create } = store;
+        store.create = async (...parameters) => {
+          saving = true;
+          await sleep(50);
+          return create(...parameters);
+        };
+        return store;
+      },
+    });
+    const order: string[] = [];
+    const adding = assert.rejects(add(urls(2)), cancelled).then(() => order.push("rejected"));
+    await until(() => saving);
+    await audit.close();
+    order.push("closed");
+    await adding;
+    assert.deepEqual([order, batchesIn(join(folder, "node"))], [["rejected", "closed"], []]);
   });
 
   it("continues after a deploy, and is removed with its node", async () => {

@@ -94,6 +94,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   ): Promise<Answer> {
     const { intent, permit, sending, lost } = options;
     if (type === "seo-report-show") {
+      await pause();
       fake.beforeShow();
       const report = reports.find(({ id }) => String(id) === input.reportId);
       if (!report) throw new SeoError("SEO_NOT_FOUND", "There is no such report.");
@@ -282,11 +283,12 @@ export async function createFolder(): Promise<{ folder: string; remove(): Promis
 }
 
 /** A clock whose hours a test lets pass. */
-export function createManualClock(): Clock & { pass(ms: number): void } {
+export function createManualClock(): Clock & { pass(ms: number): void; timers(): number } {
   let time = 0;
   const timers = new Set<{ at: number; run(): void }>();
   return {
     now: () => time,
+    timers: () => timers.size,
     later(ms, run) {
       const timer = { at: time + ms, run };
       timers.add(timer);

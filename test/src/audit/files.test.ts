@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs, {
+  appendFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
   statSync,
   truncateSync,
   utimesSync,
@@ -14,13 +19,14 @@ import fsp, { type FileHandle } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
 import { openBatch } from "../../../src/audit/batch.js";
-import { openFiles } from "../../../src/audit/files.js";
+import { openFiles, removeFiles } from "../../../src/audit/files.js";
 import { readRows } from "../../../src/audit/rows.js";
 import type { Batch, Claim, Ended, Store } from "../../../src/audit/store.js";
 import type { Trouble } from "../../../src/audit/trouble.js";
-import { SeoError } from "../../../src/errors.js";
-import { createBench, createFake, createFolder, urls } from "./fake.js";
+import { cancelled, SeoError } from "../../../src/errors.js";
+import { batchesIn, createBench, createFake, createFolder, urls } from "./fake.js";
 
+const settings = { existing: "create" as const };
 const never = () => assert.fail("The folder was taken over.");
 const refused = new SeoError("SEO_REJECTED", "No: \u2028 ü.", { attempts: 1, body: "secret of a response" });
 /** What is on disk below a folder. */
@@ -73,7 +79,7 @@ describe("the files of an audit", () => {
   let log: string;
 
   /** A batch of eight rows that ended in several ways, two of which wait. */
-  before(async () => {
+  beforeEach(async () => {
     ({ folder, remove } = await createFolder());
     const service = createFake({
       fate: (page) => (/[24]$/.test(page) ? refused : page.endsWith("5") ? "lost" : "answered"),
@@ -86,7 +92,7 @@ describe("the files of an audit", () => {
     await bench.audit.close();
     log = join(folder, "jobs/node/1-default/log.jsonl");
   });
-  after(() => remove());
+  afterEach(() => remove());
 
   let copies = 0;
   const copy = () => {
@@ -138,7 +144,7 @@ describe("the files of an audit", () => {
     damages.push(["log", 1, () => '{"row":99,"told":true}'], ["log", 1, () => '{"row":0,"told":true}']);
     damages.push(["log", 1, () => '{"row":0.5,"again":true}'], ["log", 1, () => '{"row":6,"sent":"create"}']);
     damages.push(["log", 1, () => '{"row":0,"ended":"toString","attempts":1}']);
-    for (const [which, line, damage] of damages) {
+    async function check([which, line, damage]: (typeof damages)[number]): Promise<void> {
       const made = copy();
       const path = which === "log" ? made.log : made.list;
       const text = readFileSync(path, "utf8").split("\n");
@@ -159,16 +165,21 @@ describe("the files of an audit", () => {
       assert.equal(await add(urls(3)), 3);
       await audit.close();
     }
+    await Promise.all(damages.map(check));
   });
 
   it("notice that a file is missing, or does not belong there", async () => {
-    for (const [name, from] of [["log.jsonl"], ["pages-1.jsonl"], ["pages-2.jsonl", "pages-1.jsonl"]] as const) {
+    for (const [name, reason, from] of [
+      ["log.jsonl", "the file is missing"],
+      ["pages-1.jsonl", "the list is missing"],
+      ["pages-2.jsonl", "the list does not belong here", "pages-1.jsonl"],
+    ] as const) {
       const { to } = copy();
       const path = join(to, "node/1-default", name);
       if (from) cpSync(join(to, "node/1-default", from), path);
       else execFileSync("rm", [path]);
       const store = await openFiles(to, "node", never);
-      assert.ok(store.broken[0]?.error.message.startsWith(path), store.broken[0]?.error.message);
+      assert.ok(store.broken[0]?.error.message.startsWith(`${path}, line 1: ${reason}.`), String(store.broken[0]));
       await store.close();
     }
   });
@@ -178,24 +189,168 @@ describe("the files of an audit", () => {
     const names = Array.from({ length: 12 }, (_, index) => `batch ${index + 1}`);
     const rows = [{ key: "a.test", text: '{"input":"a.test"}' }];
     const first = await openFiles(to, "node", never);
-    for (const name of names) await first.create(name, { existing: "create" }, rows);
+    const [batch] = await Promise.all(names.map((name) => first.create(name, settings, rows)));
+    for (const url of urls(11)) await batch?.join(settings, readRows([url]));
     await first.close();
-    for (const name of ["13-x.new", "9-x.removed", "notes", "1st"]) mkdirSync(join(to, "node", name));
+    const draft = join(to, "node/1-batch-1/pages-13.jsonl.new");
+    writeFileSync(draft, "");
+    const others = ["1st", "notes", "notes.newer"];
+    for (const name of ["13-x.new", "9-x.removed", ...others]) mkdirSync(join(to, "node", name));
     const second = await openFiles(to, "node", never);
     assert.deepEqual(
-      second.batches.map(({ name }) => name),
-      names,
+      second.batches.map(({ name, total }) => `${name}: ${total()}`),
+      names.map((name, index) => `${name}: ${index === 0 ? 12 : 1}`),
     );
-    await second.create("next", { existing: "create" }, rows);
+    assert.ok(!existsSync(draft));
+    await second.create("next", settings, rows);
     await second.close();
     assert.deepEqual(
-      readdirSync(join(to, "node")).filter((name) => name.startsWith("13")),
-      ["13-next"],
+      readdirSync(join(to, "node")).filter((name) => !/^[1-9]\d?-batch-/.test(name)),
+      ["13-next", ...others],
     );
   });
 
+  it("are in folders with the names of their batches, as far as every system can have them", async () => {
+    const to = join(folder, "names");
+    const names = ["Spring / Summer 2027", "../..", "", "-ä, b?", "x".repeat(50)];
+    const store = await openFiles(to, "node", never);
+    for (const name of names) await store.create(name, settings, readRows(["a.example"]));
+    await store.close();
+    const folders = ["1-spring-summer-2027", "2-", "3-", "4-b", `5-${"x".repeat(40)}`];
+    assert.deepEqual(readdirSync(join(to, "node")), folders);
+    // If its list is damaged, nothing else has the name.
+    const damaged = join(to, "node/10-2027-spring");
+    renameSync(join(to, "node/1-spring-summer-2027"), damaged);
+    writeFileSync(join(damaged, "pages-1.jsonl"), "x\n");
+    const { broken, close } = await openFiles(to, "node", never);
+    assert.deepEqual(
+      broken.map(({ name }) => name),
+      ["2027-spring"],
+    );
+    await close();
+  });
+
+  it("are not opened without a batch that cannot be read at the moment", async () => {
+    const { to, log } = copy();
+    renameSync(log, `${log}.aside`);
+    mkdirSync(log);
+    await assert.rejects(openFiles(to, "node", never), { kind: "disk", message: /1-default could not be read or/ });
+    rmdirSync(log);
+    renameSync(`${log}.aside`, log);
+    const store = await openFiles(to, "node", never);
+    assert.deepEqual([store.batches.length, store.broken], [1, []]);
+    const [batch] = store.batches;
+    await store.close();
+    assert.ok(batch);
+    await assert.rejects(batch.pause(true), cancelled);
+  });
+
+  it("leave a page to be requested later if its row cannot be read at the moment", async () => {
+    const { to, list } = copy();
+    const store = await openFiles(to, "node", never);
+    const [batch] = store.batches;
+    assert.ok(batch);
+    await batch.unplanned();
+    renameSync(list, `${list}.aside`);
+    await assert.rejects(batch.take("new"), { kind: "disk", message: /pages-1\.jsonl could not be read or/ });
+    renameSync(`${list}.aside`, list);
+    assert.equal((await batch.take("new"))?.url, "https://example.org/page/2");
+    await store.close();
+  });
+
+  it("do not change if no page joins, or if that fails", async () => {
+    const to = join(folder, "same");
+    const store = await openFiles(to, "node", never);
+    const batch = await store.create("a", settings, readRows(urls(2)));
+    function* rows() {
+      yield* readRows(urls(3));
+      throw cancelled;
+    }
+    assert.equal(await batch.join(settings, readRows(urls(2))), 0);
+    await assert.rejects(batch.join(settings, rows()), cancelled);
+    assert.deepEqual(readdirSync(join(to, "node/1-a")).sort(), ["log.jsonl", "pages-1.jsonl"]);
+    await store.close();
+  });
+
+  it("say which reports were got last", async () => {
+    const to = join(folder, "reports");
+    const store = await openFiles(to, "node", never);
+    await store.create("a", settings, readRows(urls(1005)));
+    await store.close();
+    const ids = Array.from({ length: 1002 }, (_, index) => `${index}`);
+    const lines = ids.map((report, row) => JSON.stringify({ row, ended: "fresh", report, attempts: 0 }));
+    const error = { code: "SEO_REJECTED", message: "No." };
+    lines.push(JSON.stringify({ row: 1002, sent: "regenerate", report: "known" }));
+    lines.push(JSON.stringify({ row: 1002, ended: "failed", attempts: 1, error }));
+    const log = join(to, "node/1-a/log.jsonl");
+    const read = async () => {
+      const { batches, broken, close } = await openFiles(to, "node", never);
+      await close();
+      assert.deepEqual(broken, []);
+      return batches[0]?.recent;
+    };
+    assert.deepEqual(await read(), []);
+    writeFileSync(log, `${lines.join("\n")}\n`);
+    assert.deepEqual(await read(), ids.slice(2));
+  });
+
+  it("are removed if the process died after a reset", async () => {
+    const { to } = copy();
+    const first = await openFiles(to, "node", never);
+    await first.batches[0]?.reset();
+    await first.close();
+    const second = await openFiles(to, "node", never);
+    assert.deepEqual([second.batches, batchesIn(join(to, "node"))], [[], []]);
+    await second.close();
+  });
+
+  it("are opened again or removed once their batches have finished: those of one name, or all", async () => {
+    const to = join(folder, "finished");
+    const store = await openFiles(to, "node", never);
+    for (const name of ["a", "b", "c", "d"])
+      await (await store.create(name, settings, readRows(["a.example"]))).finish();
+    const reopened: string[] = [];
+    for (const name of ["no such batch", "b"]) {
+      assert.equal(await store.forget(name === "b" ? "a" : name), name === "b" ? 1 : 0);
+      for await (const batch of store.reopen(name)) reopened.push(batch.name);
+    }
+    assert.deepEqual([reopened, await store.forget()], [["b"], 2]);
+    assert.deepEqual(batchesIn(join(to, "node")), ["2-b"]);
+    await store.close();
+  });
+
+  it("are removed with their node, whose waiting rows are counted", async () => {
+    const to = join(folder, "removed");
+    const first = await openFiles(to, "node", never);
+    const batch = await first.create("a", settings, readRows(["a.example", "b.example", "a.example"]));
+    await first.create("b", settings, readRows(["a.example"]));
+    await batch.unplanned();
+    await batch.take("new");
+    await batch.sent(0, { sent: "create" });
+    await batch.ended(0, { ended: "created", report: "1", attempts: 1 });
+    await first.close();
+    appendFileSync(join(to, "node/1-a/log.jsonl"), '{"row":0,"told":true}\n');
+    assert.equal(await removeFiles(to, "node"), 3);
+    assert.deepEqual(readdirSync(to), []);
+    const second = await openFiles(to, "node", never);
+    rmSync(join(to, "node"), { recursive: true });
+    await second.remove();
+  });
+
+  it("are not changed by a probe of the disk, which names the folder if it fails", async () => {
+    const { to } = copy();
+    const store = await openFiles(to, "node", never);
+    await store.probe();
+    assert.deepEqual(batchesIn(join(to, "node")), ["1-default"]);
+    mkdirSync(join(to, "node/probe.new"));
+    await assert.rejects(store.probe(), {
+      kind: "disk",
+      message: `${to}/node could not be read or written: error (EISDIR).`,
+    });
+    await store.close();
+  });
+
   it("are found again after a power cut, whatever was done last", async () => {
-    const settings = { existing: "create" as const };
     const to = join(folder, "a new folder", "jobs");
     let store: Store | undefined;
     let batch: Batch | undefined;
@@ -219,7 +374,6 @@ describe("the files of an audit", () => {
 
   it("are readable if more pages joined, and one failed, while the last failures were being delivered", async () => {
     const to = join(folder, "joined");
-    const settings = { existing: "create" as const };
     const failed = { ended: "failed" as const, attempts: 1, error: { code: "SEO_FORBIDDEN", message: "No." } };
     const store = await openFiles(to, "node", never);
     const batch = await store.create("a", settings, readRows(urls(4)));
