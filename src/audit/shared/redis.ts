@@ -18,6 +18,8 @@ export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Plac
     maxRetriesPerRequest: null,
     connectTimeout: PATIENCE,
     commandTimeout: PATIENCE,
+    // A command whose response was lost is not sent again: a list would be saved once more after all of its pages.
+    autoResendUnfulfilledCommands: false,
     // Without an end that closes it, a connection to a host that is gone would be kept for a quarter of an hour.
     socketTimeout: 2 * PATIENCE,
     retryStrategy: () => BETWEEN,

@@ -134,6 +134,13 @@ describe("An audit in a queue whose server changes", () => {
     return client;
   }
 
+  /** The batches on the server, by a connection without a relay. */
+  async function connectRegistry() {
+    const connection = await connect(server);
+    closing.push(connection.close);
+    return createRegistry(connection.queue("node"), connection.queue("node-log"));
+  }
+
   /** Runs commands on a server with rights that no test takes away. */
   async function administer(engine: Engine): Promise<Parameters<Change>[0]> {
     if (engine === "PostgreSQL") {
@@ -189,6 +196,29 @@ describe("An audit in a queue whose server changes", () => {
       relay.mend();
       await bench.finished();
       assert.deepEqual([service.carriedOut.length, looked], [PAGES, 0]);
+    });
+
+  for (const engine of engines)
+    it(`saves a list once, although ${engine} did not respond and others have finished it`, async function () {
+      await open(engine, () => this.skip());
+      const shared = createShared(server, { node: "node", service: "service" }, LEASE);
+      const other = createBench("", service, { open: shared.open });
+      closing.push(other.audit.close);
+      await Promise.all([bench, other].map(({ audit }) => audit.progress()));
+      sent = (text) => {
+        if (text.includes("example.org")) relay.mute();
+      };
+      await assert.rejects(bench.add(urls(PAGES)), { code: "SEO_NETWORK" });
+      sent = () => {};
+      await other.finished();
+      const registry = await connectRegistry();
+      await until(async () => (await registry.open()).length === 0);
+      relay.cut();
+      relay.mend();
+      await until(() => bench.add(urls(1, PAGES + 1), { batch: "next" }).catch(() => 0));
+      await bench.finished("next");
+      await sleep(2000);
+      assert.equal(service.carriedOut.length, PAGES + 1);
     });
 
   it("continues with the new Redis after a failover", async function () {
@@ -264,9 +294,7 @@ describe("An audit in a queue whose server changes", () => {
       const progress = ({ finished }: Progress, elsewhere: boolean) => elsewhere && ends.push(finished);
       await open(engine, () => this.skip(), { progress });
       await begin(MANY);
-      const connection = await connect(server);
-      closing.push(connection.close);
-      const registry = createRegistry(connection.queue("node"), connection.queue("node-log"));
+      const registry = await connectRegistry();
       for (const id of await registry.open()) await registry.remove(id);
       await until(() => ends.length > 0);
       assert.deepEqual([ends, bench.errors], [[false], []]);
