@@ -5,6 +5,7 @@ import type { Settings } from "../list.js";
 import type { Batch, Hooks, Store } from "../store.js";
 import { Trouble, taken } from "../trouble.js";
 import { createSharedBatch, type SharedBatch, textOf } from "./batch.js";
+import { lostData } from "./faults.js";
 import { createLog, isGone } from "./log.js";
 import { joinMachines } from "./machine.js";
 import { createRegistry, FORMAT } from "./registry.js";
@@ -189,6 +190,9 @@ export async function openStore(
     );
     try {
       for (let line = 0; line < LINES; line++) await log.append(LINE);
+    } catch (cause) {
+      // A machine that starts has removed the lines: they belong to no batch.
+      if (cause !== lostData) throw cause;
     } finally {
       await registry.remove(id);
     }

@@ -140,7 +140,7 @@ export function createMemory() {
           getNextJob: (token: string) => all.getNextJob?.(token, lease),
           extendJobLocks: all.extendJobLocks,
           async startStalledCheckTimer() {
-            timers.add(setInterval(() => all.checkStalled?.().catch(() => {}), lease.stalledInterval));
+            timers.add(setInterval(() => all.checkStalled?.().catch(() => {}), lease.stalledInterval).unref());
           },
         } as unknown as ReturnType<Server["worker"]>;
       },
@@ -153,10 +153,15 @@ export function createMemory() {
   /** Opens the jobs that its machines share, as `createShared` does. */
   const opening =
     (lease: Lease, ...connection: Parameters<typeof connect>) =>
-    (hooks: Hooks): Promise<Store> =>
-      openStore(connect(...connection), "node", lease, toError, hooks).catch((cause) => {
+    async (hooks: Hooks): Promise<Store> => {
+      const server = connect(...connection);
+      try {
+        return await openStore(server, "node", lease, toError, hooks);
+      } catch (cause) {
+        await server.close();
         throw toError(cause);
-      });
+      }
+    };
 
   return { connect, opening, queues };
 }

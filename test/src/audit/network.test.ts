@@ -178,6 +178,15 @@ async function play({ faults, steps, refused, share }: Story): Promise<void> {
 }
 
 describe("Machines whose connections to their queue fail", () => {
+  it("do not take the start of another one for a loss of data", async () => {
+    const memory = createMemory();
+    const hooks = { lost: assert.fail, stalled: assert.fail, found() {} };
+    const open = () => memory.opening(LEASE, undefined, () => 1)(hooks);
+    const first = await open();
+    const [, second] = await Promise.all([first.probe(), open()]);
+    await Promise.all([first.close(), second.close()]);
+  });
+
   it("request no page twice, report every row, and finish", async () => {
     const seed = Number(process.env.SEED ?? Date.now() % 1e9);
     const told = fc.sample(stories, { numRuns: Number(process.env.RUNS ?? 100), seed });
