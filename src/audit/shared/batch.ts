@@ -130,7 +130,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
       });
     const by = claim();
     const key = await append({ take: which, by });
-    if (typeof key !== "number") return undefined;
+    // Or it was given away at once, because its machine was frozen meanwhile.
+    if (typeof key !== "number" || group.owners.get(key) !== by) return undefined;
     mine.set(key, by);
     return key;
   }

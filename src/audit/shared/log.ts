@@ -92,7 +92,10 @@ export function createLog(
       inTurn(async () => {
         let count = await add(text);
         for (; count > SIZE; count = await add(text)) await readAll();
+        const from = segment;
         await readAll();
+        // The server has lost the text meanwhile, and nothing was appended since.
+        if (segment === from && position < count) throw (await exists()) ? lostData : taken;
       }),
     read: () => inTurn(readAll),
   };

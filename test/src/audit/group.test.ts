@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { createSharedBatch, type SharedBatch } from "../../../src/audit/shared/batch.js";
+import { lostData } from "../../../src/audit/shared/faults.js";
 import { createGroup, type Group, type GroupEntry, machineOf } from "../../../src/audit/shared/group.js";
 import { createLog } from "../../../src/audit/shared/log.js";
 import type { Watcher } from "../../../src/audit/store.js";
@@ -431,6 +432,27 @@ describe("A machine's part of a shared batch", () => {
     };
     await assert.rejects(batch.sent(page, { sent: "create" }), taken);
     assert.equal(reads, 3);
+  });
+
+  it("takes no page that was given away when it was taken", async () => {
+    await batch.letGo();
+    const logs = memory.queues.get("log")?.get("log-0")?.logs ?? [];
+    let commands = 0;
+    tried = () => {
+      if (++commands === 2) logs.push(JSON.stringify({ from: "another", number: 1, entries: [{ gone: "a" }] }));
+    };
+    assert.equal(await batch.take("new"), undefined);
+    assert.equal(commands, 2);
+  });
+
+  it("notices that the server has lost what it has just written", async () => {
+    const page = Number((await batch.take("new"))?.page);
+    const logs = memory.queues.get("log")?.get("log-0")?.logs ?? [];
+    let commands = 0;
+    tried = () => {
+      if (++commands === 2) logs.pop();
+    };
+    await assert.rejects(batch.sent(page, { sent: "create" }), lostData);
   });
 
   it("gets a new ID before it takes something if it was taken for dead", async () => {
