@@ -167,7 +167,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
             if (count === 0 && run.stopped()) run.setDue();
             return count;
           });
-        await Promise.all(engine.endings);
+        await Promise.allSettled(engine.endings);
         const batch = await store.create(name, settings, rows);
         engine.add(batch);
         return batch.total();
@@ -191,7 +191,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
       inTurn(async (parts) => {
         const runs = runsOf(parts, name);
         for (const run of runs) await parts.engine.change(run, run.batch.retry);
-        await Promise.all(parts.engine.endings);
+        await Promise.allSettled(parts.engine.endings);
         let count = runs.length;
         for await (const batch of parts.store.reopen(name)) {
           count++;
@@ -205,7 +205,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
       inTurn(async (parts) => {
         const runs = runsOf(parts, name);
         for (const run of runs) await parts.engine.change(run, run.batch.reset);
-        await Promise.all(parts.engine.endings);
+        await Promise.allSettled(parts.engine.endings);
         return runs.length + (await parts.store.forget(name));
       }),
 
