@@ -27,6 +27,8 @@ export type Way = "answered" | "lost" | "mute" | "late";
 
 /** Milliseconds after which a command has failed that is not answered. */
 const PATIENCE = 40;
+/** Milliseconds after that until a late command is carried out, at most. */
+const LATEST = 100;
 const MISSING = Object.assign(new Error("there is no such job"), { code: -1 });
 const timedOut = () => Object.assign(new Error("timed out"), { code: "ETIMEDOUT" });
 
@@ -54,7 +56,7 @@ export function createMemory() {
       if (how === "mute") command();
       await sleep(PATIENCE);
       // Nobody is left whom its error concerns.
-      if (how === "late") setTimeout(() => attempt(command), pause());
+      if (how === "late") setTimeout(() => attempt(command), Math.random() * LATEST);
       throw timedOut();
     }
 
