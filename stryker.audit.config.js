@@ -1,17 +1,19 @@
 import { existsSync, readFileSync } from "node:fs";
 
 const src = JSON.parse(readFileSync(new URL("stryker.config.json", import.meta.url), "utf8"));
-const specs = ["parts", "ledger", "group", "audit", "files", "slots", "lock"];
+const specs = ["parts", "ledger", "group", "audit", "files", "slots", "lock", "network"];
 
 // Ends a test that a mutant leaves waiting: without a mutant, each takes less than three seconds.
 process.env.TEST_LIMIT = "5000";
+// So many stories of machines, for each of which it takes a tenth of a second.
+process.env.RUNS = "15";
 // A folder in memory, so that no test waits for the disk.
 if (existsSync("/dev/shm")) process.env.TMPDIR ??= "/dev/shm";
 
 /** Audits, with the tests that need neither a server nor other processes. */
 export default {
   ...src,
-  mutate: ["src/audit/*.ts", "src/audit/shared/group.ts"],
+  mutate: ["src/audit/*.ts", "src/audit/shared/{batch,group}.ts"],
   mochaOptions: { ...src.mochaOptions, spec: specs.map((name) => `dist/test/src/audit/${name}.test.js`) },
   timeoutMS: 5000,
   timeoutFactor: 1,
