@@ -342,10 +342,9 @@ describe("The audit node", () => {
       await start();
       await succeed({ pause: true });
       await flow.until(() => state("one") && state("two"));
-      await late(50);
-      const before = stored();
-      await late(100);
-      assert.equal(stored(), before);
+      // Requests that had begun are still carried out.
+      for (let before = -1; before !== stored(); await late(100)) before = stored();
+      assert.ok(stored() < 80);
       assert.equal(ring(), "yellow");
       await succeed({ resume: true });
       await Promise.all([finished("one"), finished("two")]);
