@@ -15,7 +15,7 @@ export interface BatchOptions {
   name: string;
   /** This machine, in claims. It has a new ID after the connection was lost. */
   machine(): string;
-  /** Gives it a new ID if it needs one. Rejects if the server does not respond. */
+  /** Gives it a new ID if it needs one. Rejects as `toError` says. */
   renew(): Promise<void>;
   /** Milliseconds after which a machine that was frozen may have lost its pages. */
   stale: number;
@@ -124,10 +124,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
 
   async function take(which: Kind): Promise<number | undefined> {
     // Its pages were given to others, and nothing that it takes by this ID counts.
-    if (group.dead.has(machine()))
-      await around.renew().catch((cause) => {
-        throw toError(cause);
-      });
+    if (group.dead.has(machine())) await around.renew();
     const by = claim();
     const key = await append({ take: which, by });
     // Or it was given away at once, because its machine was frozen meanwhile.

@@ -73,7 +73,7 @@ export async function openStore(
     const batch = createSharedBatch(job.settings, job.rows, {
       name,
       machine: machine.id,
-      renew: machine.renew,
+      renew: () => safely(machine.renew),
       stale: lease.lockDuration / 3,
       toError,
       log: (take) => createLog(logs, id, () => registry.exists(id), take),
