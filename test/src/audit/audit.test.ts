@@ -8,6 +8,7 @@ import { readRows } from "../../../src/audit/rows.js";
 import type { Batch, Hooks, Store, Streak, Watcher } from "../../../src/audit/store.js";
 import { Trouble, taken } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
+import { deferred } from "../../../src/turns.js";
 import { batchesIn, createBench, createFake, createFolder, createManualClock, key, urls } from "./fake.js";
 
 const STREAK = 5;
@@ -41,9 +42,16 @@ describe("an audit", () => {
     return bench;
   };
   /** Waits until something holds. */
-  async function until(holds: () => boolean): Promise<void> {
-    while (!holds()) await sleep(2);
+  async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await holds())) await sleep(2);
   }
+
+  /** Lets quarters of an hour pass until something holds: what waits for them may not have begun to wait. */
+  const passUntil = (clock: ReturnType<typeof createManualClock>, holds: () => boolean) =>
+    until(() => {
+      clock.pass(QUARTER);
+      return holds();
+    });
 
   beforeEach(async () => {
     ({ folder, remove } = await createFolder());
@@ -130,11 +138,13 @@ describe("an audit", () => {
   });
 
   it("continues with the same list, and joins pages that are new", async () => {
-    const service = createFake({ latency: 100 });
+    const added = deferred();
+    const service = createFake({ step: () => added.promise });
     const { add, finished, results } = open(folder, service, { share: 1 });
     await add(urls(3));
     assert.equal(await add(urls(3).reverse()), 0);
     assert.equal(await add([...urls(5, 2), "bad url", "example.org/page/6"]), 5);
+    added.resolve();
     const { total, created, failed } = await finished();
     assert.deepEqual([total, created, failed], [8, 7, 1]);
     assert.equal(new Set(results.map(({ index }) => index)).size, 8);
@@ -271,8 +281,7 @@ describe("an audit", () => {
       assert.deepEqual([probed?.waiting, probed?.paused], [20, progress?.paused]);
       assert.equal(errors.length, 1);
       service.latency = 30;
-      clock.pass(QUARTER);
-      await until(() => requests === before + 2);
+      await passUntil(clock, () => requests === before + 2);
       // Once this probe has failed, another one is sent.
       await audit.resume("default");
       await until(() => requests === before + 3);
@@ -446,11 +455,10 @@ describe("an audit", () => {
       const clock = createManualClock();
       let refuses = true;
       let requests = 0;
+      const found = deferred();
       const service = createFake({
         fate: (page) => (++requests && page.endsWith("/1") ? "resent" : refuses ? refused : "answered"),
-        step(what) {
-          service.latency = /^request .*\/1$/.test(what) ? 500 : 0;
-        },
+        look: () => found.promise,
       });
       const { add, errors, finished } = open(folder, service, { clock, share: 1 });
       await add(urls(1 + STREAK));
@@ -459,6 +467,7 @@ describe("an audit", () => {
       await sleep(20);
       assert.deepEqual([service.looking(), requests], [1, 1 + STREAK]);
       refuses = false;
+      found.resolve();
       assert.equal((await finished()).created, 1 + STREAK);
     });
 
@@ -546,10 +555,11 @@ describe("an audit", () => {
       const sentence = `The batch "default" is paused. ${refused.message} It continues within 15 minutes of the repair, or at msg.resume.`;
       assert.deepEqual([(await audit.progress())[0]?.paused, errors[0]?.message], [sentence, sentence]);
       clock.pass(QUARTER);
+      await until(() => service.listed() === 2);
       await sleep(20);
       assert.equal(service.listed(), 2);
       refuses = false;
-      clock.pass(QUARTER);
+      await passUntil(clock, () => service.listed() === 3);
       const { created, failed } = await finished();
       assert.deepEqual([created, failed, errors.length], [2, 1, 1]);
     });
@@ -560,7 +570,8 @@ describe("an audit", () => {
       const { add, audit, errors } = open(folder, service, { clock: createManualClock(), share: 2 });
       await add(urls(20));
       await until(() => errors.length === 1);
-      await sleep(20);
+      // Another request may have begun.
+      await sleep(200);
       const before = requests;
       service.latency = 50;
       await add(urls(2, 21), { existing: "regenerate" });
@@ -611,9 +622,7 @@ describe("an audit", () => {
         if (++shown === 1) throw refused;
       };
       const second = open(folder, service, { clock, share: 2 });
-      await until(() => second.errors.length === 1);
-      await sleep(20);
-      assert.equal(shown, 2);
+      await until(() => second.errors.length === 1 && shown === 2);
       await second.add(urls(4));
       clock.pass(QUARTER);
       await second.finished();
@@ -745,23 +754,30 @@ describe("an audit", () => {
   });
 
   it("sends nothing after a reset, not even lost results", async () => {
-    const service = createFake({ latency: 30, fate: () => "resent" });
+    const found = deferred();
+    const service = createFake({ fate: () => "resent", look: () => found.promise });
     const { add, audit, finished, results } = open(folder, service, { share: 1 });
     await add(urls(3));
     await until(() => service.looking() > 0);
     await audit.reset();
+    found.resolve();
     const { done, dropped } = await finished();
     assert.deepEqual([done, dropped, results.length, service.carriedOut.length], [0, 3, 0, 0]);
   });
 
   it("begins another page while a lost response is looked for", async () => {
-    const service = createFake({ latency: 100, fate: (page) => (page.endsWith("2") ? "lost" : "answered") });
+    const found = deferred();
+    const service = createFake({
+      latency: 100,
+      fate: (page) => (page.endsWith("2") ? "lost" : "answered"),
+      look: () => found.promise,
+    });
     const { add, audit, results } = open(folder, service, { share: 1 });
     await add(urls(9));
-    await until(() => service.looking() === 1);
     await until(() => service.carriedOut.length === 3);
     assert.equal(service.looking(), 1);
     assert.ok(Number.isFinite((await audit.progress())[0]?.secondsLeft));
+    found.resolve();
     await until(() => results.length >= 4);
     assert.ok(Number.isFinite((await audit.progress())[0]?.secondsLeft));
     await audit.reset();
@@ -769,19 +785,19 @@ describe("an audit", () => {
 
   it("estimates no time if only lost responses and held failures are left", async () => {
     const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+    const found = deferred();
     const service = createFake({
       fate: (page) => (page.endsWith("/2") ? "lost" : page.endsWith("/3") ? refused : "answered"),
-      step(what) {
-        // The third request begins when the second one's response is lost, and fails while it is looked for.
-        service.latency = what.endsWith("/2") ? 200 : 0;
-      },
+      look: () => found.promise,
     });
     const { add, audit, finished } = open(folder, service, { share: 1 });
     await add(urls(3));
-    await until(() => service.looking() === 1 && service.latency === 0);
-    await sleep(50);
-    const [progress] = await audit.progress();
-    assert.deepEqual([progress?.waiting, progress?.reconciling, progress?.secondsLeft], [2, 1, undefined]);
+    // The third request begins when the second one's response is lost, and fails while it is looked for.
+    await until(async () => {
+      const [{ waiting, reconciling, secondsLeft } = {}] = await audit.progress();
+      return waiting === 2 && reconciling === 1 && secondsLeft === undefined;
+    });
+    found.resolve();
     assert.equal((await finished()).reconciling, 0);
   });
 
@@ -807,9 +823,11 @@ describe("an audit", () => {
 
   it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
     const clock = createManualClock();
+    const found = deferred();
     const service = createFake({
       latency: 100,
       fate: () => "resent",
+      look: () => found.promise,
       async step(what) {
         if (!what.startsWith("request")) return;
         await sleep(1);
@@ -827,6 +845,7 @@ describe("an audit", () => {
     );
     clock.pass(5000);
     assert.equal(sent.at(-1)?.reconciling, 1);
+    found.resolve();
     await until(() => service.carriedOut.length === 1);
     const [progress] = await audit.progress();
     assert.deepEqual([progress?.waiting, progress?.reconciling], [1, 0]);
@@ -834,7 +853,8 @@ describe("an audit", () => {
   });
 
   it("requests other pages while it looks for the responses that the process before has lost", async () => {
-    const service = createFake({ latency: 500 });
+    const found = deferred();
+    const service = createFake({ latency: 500, look: () => found.promise });
     const first = open(folder, service, { share: 1 });
     await first.add(urls(2));
     await until(() => service.carriedOut.length === 1);
@@ -843,16 +863,23 @@ describe("an audit", () => {
     await until(() => service.carriedOut.length === 2);
     assert.equal((await audit.progress())[0]?.reconciling, 1);
     assert.deepEqual(results, []);
+    found.resolve();
     await finished();
   });
 
   it("saves a response that arrives while it closes, and sends it later", async () => {
     const clock = createManualClock();
-    const service = createFake({ latency: 30, deaf: true });
+    const closes = deferred();
+    const service = createFake({
+      deaf: true,
+      step: (what) => (what.startsWith("carried out") ? closes.promise : undefined),
+    });
     const first = open(folder, service, { share: 1, clock });
     await first.add(urls(2));
     await until(() => service.carriedOut.length === 1);
-    await first.audit.close();
+    const closed = first.audit.close();
+    closes.resolve();
+    await closed;
     clock.pass(QUARTER);
     assert.deepEqual([first.results, first.progress.length], [[], 1]);
     const second = open(folder, service, { share: 1 });
@@ -963,11 +990,13 @@ describe("an audit", () => {
       created_at: date,
       generated_at: date,
     }));
-    const service = createFake({ latency: 100 }, known);
+    const told = deferred();
+    const service = createFake({ beforeList: () => (service.listed() > 1 ? told.promise : undefined) }, known);
     const { add, progress, results, finished } = open(folder, service, { clock });
     await add(urls(150), { existing: "return" });
     await until(() => results.length === 100);
     clock.pass(5000);
+    told.resolve();
     assert.deepEqual(
       progress.map(({ fresh }) => fresh),
       [0, 100],
@@ -977,12 +1006,13 @@ describe("an audit", () => {
 
   it("removes the files of a process that died while it replaced a batch", async () => {
     const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
-    const service = createFake({ fate: (page) => (page.endsWith("1") ? refused : "answered"), latency: 50 });
+    const service = createFake({ fate: (page) => (page.endsWith("1") ? refused : "answered") });
     const first = open(folder, service);
     await first.add(urls(1));
     const left = join(folder, "node/1-default.finished");
     await until(() => existsSync(left));
     cpSync(left, join(folder, "kept"), { recursive: true });
+    service.latency = 500;
     await first.add(urls(5, 2));
     await first.audit.pause();
     await first.audit.close();

@@ -31,8 +31,10 @@ export interface Fake {
   latency: number;
   /** Called before and after a request is carried out. */
   step(what: string): void | Promise<void>;
+  /** Called while a lost response is looked for; then it is found. */
+  look(): void | Promise<void>;
   /** Called before each page of the list, and after all. Throws if the list cannot be read. */
-  beforeList(): void;
+  beforeList(): void | Promise<void>;
   afterList(): void;
   /** Throws if a report cannot be shown. */
   beforeShow(): void;
@@ -54,6 +56,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     fate: () => "answered",
     latency: 0,
     step() {},
+    look() {},
     beforeList() {},
     afterList() {},
     beforeShow() {},
@@ -105,6 +108,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     const page = known?.url ?? key(String(input.url));
     const reconciled = { looks: 1, after: 1 };
     if (intent) {
+      await fake.look();
       await pause();
       if (signal.aborted) throw cancelled.with({ uncertain: true });
       const found = known
@@ -124,6 +128,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       land();
       lost?.();
       looking++;
+      await fake.look();
       await pause();
       looking--;
     }
@@ -171,7 +176,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       for (let first = 0; first === 0 || first < sorted.length; first += size) {
         listed++;
         await pause();
-        fake.beforeList();
+        await fake.beforeList();
         yield { records: sorted.slice(first, first + size), response: { headers: { date: new Date().toUTCString() } } };
       }
     } finally {
