@@ -148,6 +148,8 @@ try {
   await page.evaluate(() => driver.close("cancel"));
   await page.evaluate((queue) => RED.editor.editConfig("", "seo-queue", queue), QUEUE);
   await page.locator("#node-config-input-url").fill("redis://localhost:6379");
+  // The dialog checks a field when it is left.
+  await page.keyboard.press("Tab");
   await unfold();
   await dialog("seo-queue");
   await page.evaluate(() => driver.close("cancel"));
