@@ -33,7 +33,7 @@ const orders = JSON.parse(process.argv[2] ?? "{}") as Orders;
 const say = (said: Said) => writeSync(1, `${JSON.stringify(said)}\n`);
 
 /** A process of its own that audits pages with others. It ends when it is killed, or its input ends. */
-const client = createClient({ baseUrl: orders.service, apiKey: orders.apiKey, reconcile: "2", concurrency: "8" });
+const client = createClient({ baseUrl: orders.service, apiKey: orders.apiKey, reconcile: "5", concurrency: "8" });
 const owner = { node: orders.node, service: orders.node, rate: orders.rate };
 const shared = createShared({ url: orders.queue }, owner, orders.lease);
 const audit = createAudit({
