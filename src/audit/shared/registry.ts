@@ -75,9 +75,10 @@ export function createRegistry(jobs: Queue, logs: Queue) {
     async remove(id: string): Promise<void> {
       await jobs.remove(id);
       for (let number = 0; ; number++) {
-        const segment = await logs.getJob(segmentOf(id, number));
-        if (!segment) return;
-        await segment.remove();
+        const segment = segmentOf(id, number);
+        if (!(await logs.getJob(segment))) return;
+        // Unlike the job's own method, this does not reject if another machine was faster.
+        await logs.remove(segment);
       }
     },
 

@@ -382,6 +382,20 @@ describe("The queue that several machines share", () => {
     });
 
   for (const engine of engines)
+    it(`removes a batch on ${engine} that another machine removes at the same time`, async () => {
+      const place = { url: serverOf(engine).url, prefix: "remove" };
+      const servers = await Promise.all([connect(place), connect(place)]);
+      const registries = servers.map((server) => createRegistry(server.queue("node"), server.queue("node-log")));
+      for (let round = 0; round < 30; round++) {
+        const id = String(await registries[0]?.add(`batch ${round}`, { existing: "create" }, "", null));
+        for (const number of [0, 1])
+          await servers[0]?.queue("node-log").add("log", {}, { jobId: segmentOf(id, number) });
+        await Promise.all(registries.map((registry) => registry.remove(id)));
+      }
+      await Promise.all(servers.map((server) => server.close()));
+    });
+
+  for (const engine of engines)
     it(`gives a machine on ${engine} that has lost its lock one new name`, async () => {
       const server = await connect({ url: serverOf(engine).url, prefix: "renew" });
       const lease = { lockDuration: 1000, stalledInterval: 200 };
