@@ -58,17 +58,21 @@ function problemOf(row: unknown): string | undefined {
   return `The URL must be the address of a web page, such as https://example.org/page; it is ${show(url)}.`;
 }
 
+/** A row that is reported with an error. Its key is as `keyOf` reads it back. */
+const invalid = (input: string, error: string): Row => ({
+  key: ` ${input}`,
+  text: `{"input":${input},"error":${JSON.stringify(error)}}`,
+});
+
 function readRow(given: unknown): Row {
   try {
     const input = isObject(given) ? toInput(given) : given;
     const error = problemOf(input);
     if (error === undefined) return { key: readAddress(urlOf(input)).key, text: JSON.stringify({ input }) };
     const text = JSON.stringify(input) ?? "null";
-    const short = text.length > LONGEST_INVALID ? JSON.stringify(`${text.slice(0, LONGEST_INVALID)}…`) : text;
-    // No page's key begins with a space.
-    return { key: ` ${short}`, text: `{"input":${short},"error":${JSON.stringify(error)}}` };
+    return invalid(text.length > LONGEST_INVALID ? JSON.stringify(`${text.slice(0, LONGEST_INVALID)}…`) : text, error);
   } catch {
-    return { key: " ", text: '{"input":null,"error":"The row cannot be saved: it is not plain data."}' };
+    return invalid("null", "The row cannot be saved: it is not plain data.");
   }
 }
 

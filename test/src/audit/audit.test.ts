@@ -129,6 +129,16 @@ describe("an audit", () => {
     assert.ok(JSON.stringify(results).length < 10_000);
   });
 
+  it("continues with the same list, although it has rows that cannot be saved", async () => {
+    const added = deferred();
+    const { add, finished } = open(folder, createFake({ step: () => added.promise }));
+    const rows = [...urls(2), { url: 5n }, null, "no page", "no page ".repeat(500)];
+    await add(rows);
+    assert.equal(await add(rows), 0);
+    added.resolve();
+    assert.equal((await finished()).failed, 4);
+  });
+
   it("reads text line by line", async () => {
     const service = createFake();
     const { add, finished } = open(folder, service);
