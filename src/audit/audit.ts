@@ -17,7 +17,7 @@ import type { Progress } from "./progress.js";
 import type { Requests } from "./requests.js";
 import { type Row, readRows } from "./rows.js";
 import type { Run } from "./run.js";
-import type { Hooks, Store } from "./store.js";
+import type { Batch, Hooks, Store } from "./store.js";
 import { Trouble } from "./trouble.js";
 
 export interface AuditOptions extends Omit<EngineOptions, "store" | "clock" | "requests"> {
@@ -121,7 +121,13 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     const result = turn.then(async () => {
       if (closed) throw cancelled;
       const parts = await opened;
-      await parts.engine.disk.patiently(async () => parts.store.refresh?.());
+      const { disk } = parts.engine;
+      await disk.patiently(async () => {
+        await parts.store.refresh?.();
+        // The server can be reached again, and the next probe will find that out.
+        const trouble = disk.trouble();
+        if (trouble?.kind === "server") throw trouble;
+      });
       return work(parts);
     });
     turn = result.catch(() => {});
@@ -131,6 +137,11 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
   /** The batches of a name, or all. One that was reset has no name any more. */
   const runsOf = ({ engine }: Parts, name?: string) =>
     [...engine.runs].filter(({ batch }) => !batch.dropped() && (name === undefined || batch.name === name));
+
+  /** Works on a batch that was created or opened again. A shared one was found by then, and may even have ended. */
+  function add({ engine }: Parts, batch: Batch): void {
+    if (!batch.watch) engine.add(batch);
+  }
 
   function* untilClosed(rows: Iterable<Row>): Generator<Row> {
     for (const row of rows) {
@@ -169,7 +180,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
           });
         await Promise.allSettled(engine.endings);
         const batch = await store.create(name, settings, rows);
-        engine.add(batch);
+        add(parts, batch);
         return batch.total();
       }),
 
@@ -195,7 +206,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         let count = runs.length;
         for await (const batch of parts.store.reopen(name)) {
           count++;
-          parts.engine.add(batch);
+          add(parts, batch);
         }
         return count;
       }),

@@ -131,7 +131,7 @@ export interface Hooks {
   lost(error: SeoError): void;
   /** They cannot be reached. */
   stalled(error: Trouble): void;
-  /** Another machine has begun a batch. */
+  /** A batch that others work on, too, was begun or opened again, on whatever machine. */
   found(batch: Batch): void;
 }
 

@@ -77,13 +77,9 @@ export async function openStore(
       stale: lease.lockDuration / 3,
       toError,
       log: (take) => createLog(logs, id, () => registry.exists(id), take),
-      discard: () => discard(id),
+      discard: () => safely(() => discard(id)),
       reopened: () => found(batch),
-      async succeed(settings, rows) {
-        const next = await begin(name, settings, rows);
-        found(next);
-        return next.total();
-      },
+      succeed: (settings, rows) => safely(async () => (await begin(name, settings, rows)).total()),
     });
     await batch.read();
     batches.set(id, batch);

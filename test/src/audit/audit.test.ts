@@ -16,15 +16,16 @@ const QUARTER = 15 * 60_000;
 /** Milliseconds after which a result counts as delivered. */
 const DELIVERY = 50;
 
-/** Opens files whose new batches are changed. */
+/** Opens files whose new batches are changed. One that then can be watched is found, as a shared one is. */
 const filesWith =
   (folder: string, change: (batch: Batch) => void) =>
-  async ({ lost }: Hooks) => {
+  async ({ lost, found }: Hooks) => {
     const store = await openFiles(folder, "node", lost);
     const { create } = store;
     store.create = async (...parameters) => {
       const batch = await create(...parameters);
       change(batch);
+      if (batch.watch) found(batch);
       return batch;
     };
     return store;
@@ -1186,6 +1187,53 @@ describe("an audit", () => {
     assert.deepEqual([elsewhere, errors], [[], []]);
     watcher.finished();
     assert.deepEqual([elsewhere, (await audit.progress()).length], [[true], 1]);
+  });
+
+  it("is done with a shared batch that ends before the message that began it, or opened it again", async () => {
+    const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+    const { add, audit, progress, results } = open(folder, createFake({ fate: () => refused }), {
+      async open({ lost, found }) {
+        const store = await openFiles(folder, "node", lost);
+        const { create, reopen } = store;
+        const share = async (batch: Batch) => {
+          const before = progress.length;
+          batch.watch = () => {};
+          found(batch);
+          await until(() => progress.slice(before).some(({ finished }) => finished));
+          return batch;
+        };
+        store.create = async (...list) => share(await create(...list));
+        store.reopen = async function* (name) {
+          for await (const batch of reopen(name)) yield await share(batch);
+        };
+        return store;
+      },
+    });
+    await add(urls(2));
+    assert.deepEqual(await audit.progress(), []);
+    assert.equal(await audit.retry(), 1);
+    assert.deepEqual([results.length, await audit.progress()], [4, []]);
+  });
+
+  it("saves a list once its server can be reached again", async () => {
+    const clock = createManualClock();
+    let hooks: Hooks | undefined;
+    const { add, finished } = open(folder, createFake(), {
+      clock,
+      async open(given) {
+        hooks = given;
+        return { ...(await openFiles(folder, "node", given.lost)), between: 2000 };
+      },
+    });
+    await add(urls(1));
+    await finished();
+    hooks?.stalled(new Trouble("server", "It cannot be reached."));
+    const probe = clock.timers();
+    const added = add(urls(1, 2), { batch: "other" });
+    await until(() => clock.timers() > probe);
+    clock.pass(2000);
+    assert.equal(await added, 1);
+    await finished("other");
   });
 
   it("says that its server can be reached again, also without a batch", async () => {
