@@ -108,6 +108,8 @@ export interface Batch {
   /** The page's report is to be regenerated. */
   plan(page: number, report: string): void;
   planned(list: List): Promise<void>;
+  /** The plan could not be made: another machine may make it. Undefined if no other machine works on the batch. */
+  unplan?(): void;
 
   /** Adds the pages that are new. Returns how many rows that are. */
   join(settings: Settings, rows: Iterable<Row>): Promise<number>;

@@ -130,6 +130,9 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
           await tell(run, page, { ended, record });
         });
         if (!run.batch.streak()?.before) run.goOn();
+      } catch (cause) {
+        run.batch.unplan?.();
+        throw cause;
       } finally {
         run.planning = false;
         run.due = run.stopped();

@@ -229,6 +229,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
       if (by !== undefined && group.owners.get(page) === by && ledger.ended.has(page)) return;
       await write(page, { row: page, ...ended }).catch((cause) => {
         if (cause === taken && !ended.error) known.set(page, ended);
+        // It is not this machine's any more. Or its end was written, although the server did not respond, and is to be told.
+        if (cause === taken && by !== undefined) void leave(page, by);
         throw cause;
       });
     },
@@ -266,6 +268,12 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
       const reports = plans.splice(0);
       if (by === undefined || !(await append({ planned, reports, by }))) throw taken;
       mine.delete(PLAN);
+    },
+
+    unplan() {
+      plans.length = 0;
+      const by = mine.get(PLAN);
+      if (by !== undefined) void leave(PLAN, by);
     },
 
     join: (settings, rows) => batch.add(settings, textOf(rows)),

@@ -4,7 +4,7 @@ import { createSharedBatch, type SharedBatch } from "../../../src/audit/shared/b
 import { lostData } from "../../../src/audit/shared/faults.js";
 import { createGroup, type Group, type GroupEntry, machineOf } from "../../../src/audit/shared/group.js";
 import { createLog } from "../../../src/audit/shared/log.js";
-import type { Watcher } from "../../../src/audit/store.js";
+import type { Ended, Watcher } from "../../../src/audit/store.js";
 import { taken } from "../../../src/audit/trouble.js";
 import type { SeoError } from "../../../src/errors.js";
 import { createMemory, type Way } from "./memory.js";
@@ -460,6 +460,36 @@ describe("A machine's part of a shared batch", () => {
     const before = lines;
     assert.equal((await batch.take("new"))?.page, 0);
     assert.deepEqual([id, lines], ["b", before + 1]);
+  });
+
+  it("ends a page that needs no request for its newest plan, if it lost the one before", async () => {
+    await batch.join({ existing: "return" }, [{ key: "", text: '{"input":"a.example/1"}' }]);
+    const fresh: Ended = { ended: "fresh", report: "1", attempts: 0 };
+    await batch.unplanned();
+    await batch.bury("a");
+    await assert.rejects(batch.ended(1, fresh), taken);
+    assert.equal((await batch.unplanned())?.pages, 1);
+    await batch.ended(1, fresh);
+  });
+
+  it("leaves a plan that it could not make to others", async () => {
+    await batch.join({ existing: "return" }, [{ key: "", text: '{"input":"a.example/1"}' }]);
+    await batch.unplanned();
+    batch.unplan?.();
+    while (batch.machines().size > 0) await new Promise(setImmediate);
+    assert.equal((await batch.unplanned())?.pages, 1);
+  });
+
+  it("reports a row whose end was written without a response", async () => {
+    const failed: Ended = { ended: "failed", attempts: 0, error: { code: "SEO_INPUT", message: "No." } };
+    await batch.join({ existing: "create" }, [{ key: "", text: '{"input":"a","error":"No."}' }]);
+    const row = Number(await batch.takeInvalid());
+    way = "mute";
+    await assert.rejects(batch.ended(row, failed));
+    way = "answered";
+    await assert.rejects(batch.ended(row, failed), taken);
+    while (batch.machines().size > 0) await new Promise(setImmediate);
+    assert.deepEqual(await batch.take("begun").then((claim) => [claim?.page, claim?.ended?.ended]), [row, "failed"]);
   });
 
   it("has nothing to be worked on if it has vanished", () => {

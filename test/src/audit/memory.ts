@@ -70,7 +70,6 @@ export function createMemory() {
       const shown = (job: Job | undefined) =>
         job && {
           ...job,
-          remove: () => call(() => void jobs.delete(job.id)),
           moveToCompleted: (_: unknown, token: string) =>
             call(() => {
               if (find(job.id).token !== token) throw new Error("missing lock");

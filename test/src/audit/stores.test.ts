@@ -284,6 +284,21 @@ for (const engine of [undefined, ...engines])
         await second.audit.close();
       });
 
+    it("leaves a list's plan to others if a machine cannot make it", async () => {
+      const service = createFake();
+      const { open } = await keep();
+      // biome-ignore lint/correctness/useYield: it fails before the first page
+      async function* pages(): AsyncGenerator<never> {
+        throw refused;
+      }
+      const bad = createBench("", service, { open: open(), connect: () => ({ ...service.connect(), pages }) });
+      await bad.add(urls(3), { existing: "regenerate" });
+      while (bad.errors.length === 0) await sleep(5);
+      const good = createBench("", service, { open: open() });
+      assert.equal((await good.finished()).created, 3);
+      await Promise.all([bad, good].map(({ audit }) => audit.close()));
+    });
+
     it("measures the pace of all machines", async () => {
       const service = createFake({ latency: 100 });
       const { open } = await keep();
