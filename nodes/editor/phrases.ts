@@ -76,7 +76,7 @@ export const phrases = {
     property: "__label__ must name a property of msg, such as report, but not _msgid, parts, req, res or seo.",
     count: "__label__ must be a whole number, __min__ or greater.",
     pattern: "__label__ must look like this: __example__.",
-    when: "__label__ is used only if __other__ is __value__.",
+    when: "__label__ must be blank unless __other__ is __value__.",
     characters: "__label__ contains a character that is not allowed, such as a space or an accented letter.",
   },
   status: {
