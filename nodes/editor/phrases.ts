@@ -143,7 +143,7 @@ export const phrases = {
       "Progress of the batch, sent at most every 5 seconds, when a pause begins or ends, and at the end: __properties__.",
     batch: "Name of the batch.",
     control:
-      "A message with `msg.pause`, `msg.resume`, `msg.retry` or `msg.reset` set to `true` controls a batch. `retry` requests failed and uncertain pages again; `reset` drops waiting pages. The name of the batch is `msg.batch` or `msg.topic`. If both are blank, the message applies to all batches.",
+      "A message with `msg.pause`, `msg.resume`, `msg.retry` or `msg.reset` set to `true` controls a batch. `pause` starts no further request, and `resume` continues, also after errors. `retry` requests failed and uncertain pages again; `reset` drops waiting pages. The name of the batch is `msg.batch` or `msg.topic`. If both are blank, the message applies to all batches.",
     record: "Properties, if the service returns them: __properties__.",
     issue:
       "An issue describes a check: `report` (its ID), `url`, `project`, `check`, `importance`, `value`, `errors` (at most 10) and `omitted` (the number of further errors).",
