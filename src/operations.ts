@@ -179,7 +179,7 @@ const password: Param = {
   place: "form",
   label: "Password",
   when: { privacy: "2" },
-  help: "Password for the report page. Used only if Privacy is Password.",
+  help: "Password for the report page. Rejected if Privacy is Public or Private.",
 };
 const update: Param = {
   kind: "flag",

@@ -76,7 +76,7 @@ export const phrases = {
     property: "__label__ must name a property of msg, such as report, but not _msgid, parts, req, res or seo.",
     count: "__label__ must be a whole number, __min__ or greater.",
     pattern: "__label__ must look like this: __example__.",
-    when: "__label__ is used only if __other__ is __value__.",
+    when: "__label__ must be blank unless __other__ is __value__.",
     characters: "__label__ contains a character that is not allowed, such as a space or an accented letter.",
   },
   status: {
@@ -143,7 +143,7 @@ export const phrases = {
       "Progress of the batch, sent at most every 5 seconds, when a pause begins or ends, and at the end: __properties__.",
     batch: "Name of the batch.",
     control:
-      "A message with `msg.pause`, `msg.resume`, `msg.retry` or `msg.reset` set to `true` controls a batch. `retry` requests failed and uncertain pages again; `reset` drops waiting pages. The name of the batch is `msg.batch` or `msg.topic`. If both are blank, the message applies to all batches.",
+      "A message with `msg.pause`, `msg.resume`, `msg.retry` or `msg.reset` set to `true` controls a batch. `pause` starts no further request, and `resume` continues, also after errors. `retry` requests failed and uncertain pages again; `reset` drops waiting pages. The name of the batch is `msg.batch` or `msg.topic`. If both are blank, the message applies to all batches.",
     record: "Properties, if the service returns them: __properties__.",
     issue:
       "An issue describes a check: `report` (its ID), `url`, `project`, `check`, `importance`, `value`, `errors` (at most 10) and `omitted` (the number of further errors).",

@@ -91,7 +91,7 @@ function given(value: unknown, from: string): Iterable<unknown> {
   if (typeof value === "string") return linesOf(value);
   if (Array.isArray(value)) return value;
   if (isObject(value) && Array.isArray(value.data)) return value.data;
-  if (isObject(value) && value.url !== undefined) return [value];
+  if (isObject(value) && toInput(value).url !== undefined) return [value];
   const allowed = "a URL, text with one URL per line, an array of URLs or of objects with url, or an object with url";
   const names = isObject(value) ? Object.keys(value).join(", ") : "";
   const actual = isObject(value) ? `an object without url${names && `; it has ${show(names)}`}` : show(value);

@@ -60,10 +60,11 @@ describe("docs/compose.yaml", () => {
     }
   });
 
-  it("has the version of bullmq that Several machines installs", () => {
-    const text = readFileSync(join(root, "docs/scaling.md"), "utf8");
-    const versions = text.match(/bullmq@\d[\w.]*/g) ?? [];
-    assert.deepEqual([...new Set(versions)], [pinned("bullmq")]);
+  it("has the version of bullmq that Several machines, example 12 and the error of a missing package name", () => {
+    for (const file of ["docs/scaling.md", "examples/12 - More than one machine.json", "src/audit/shared/faults.ts"]) {
+      const versions = readFileSync(join(root, file), "utf8").match(/bullmq@\d[\w.]*/g) ?? [];
+      assert.deepEqual([...new Set(versions)], [pinned("bullmq")], file);
+    }
   });
 
   it("gives each its own volume, and listens only on this computer", () => {

@@ -175,10 +175,9 @@ describe("The packed package", function () {
     ]) {
       const { status, body } = await post("seo-queue/test", { url });
       const { stage, values } = body as unknown as { stage: string; values: object };
-      assert.deepEqual(
-        [status, stage, values],
-        [200, "package", { status: "", command: `npm install bullmq ${driver}` }],
-      );
+      const { version } = JSON.parse(readFileSync(join(root, "node_modules/bullmq/package.json"), "utf8"));
+      const command = `npm install --save-exact bullmq@${version} ${driver}`;
+      assert.deepEqual([status, stage, values], [200, "package", { status: "", command }]);
     }
   });
 

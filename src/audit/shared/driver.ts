@@ -27,8 +27,8 @@ export const BETWEEN = 1000;
 export const GOODBYE = 2000;
 export const DEFAULT_PREFIX = "seo-reports";
 
-/** A module that may not be installed. `packages`: what to install then. */
-export const load = <Module>(name: string, packages: string, module: Promise<Module>): Promise<Module> =>
+/** A module that may not be installed. `client`: the package that is needed besides bullmq. */
+export const load = <Module>(name: string, client: string, module: Promise<Module>): Promise<Module> =>
   module.catch((cause) => {
-    throw missing(name, packages, cause);
+    throw missing(name, client, cause);
   });

@@ -5,12 +5,14 @@ import { Trouble } from "../trouble.js";
 /** The server was emptied, or restarted without its last data. */
 export const lostData = new Error("has lost data");
 
-/** A package is not installed. `packages`: what to install. */
-export function missing(name: string, packages: string, cause: unknown): unknown {
+/** A package is not installed. `client`: the package that is needed besides bullmq. */
+export function missing(name: string, client: string, cause: unknown): unknown {
   const { code } = Object(cause) as NodeJS.ErrnoException;
   if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") return cause;
-  const sentence = `The package ${name} is not installed: run "npm install ${packages}" in the Node-RED user directory, and restart Node-RED.`;
-  return new SeoError("SEO_CONFIG", sentence, { stage: "package", values: { command: `npm install ${packages}` } });
+  // All machines need the same version of bullmq.
+  const command = `npm install --save-exact bullmq@6.7.0 ${client}`;
+  const sentence = `The package ${name} is not installed: run "${command}" in the Node-RED user directory, and restart Node-RED.`;
+  return new SeoError("SEO_CONFIG", sentence, { stage: "package", values: { command } });
 }
 
 const wrongPassword = "the user name or password in the queue's URL is wrong";

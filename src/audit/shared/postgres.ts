@@ -28,8 +28,7 @@ export function checkClock(server: number, asked: number, now = Date.now()): voi
 
 /** Connects to PostgreSQL. Rejects as its driver does. */
 export async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
-  const packages = "bullmq pg";
-  const [bullmq] = await Promise.all([load("bullmq", packages, import("bullmq")), load("pg", packages, import("pg"))]);
+  const [bullmq] = await Promise.all([load("bullmq", "pg", import("bullmq")), load("pg", "pg", import("pg"))]);
   // A mode in the URL would replace the TLS options.
   if (tls) url.searchParams.delete("sslmode");
   const sockets = new Set<Socket>();

@@ -8,10 +8,9 @@ const SAFE = "noeviction";
 
 /** Connects to Redis. Rejects as its driver does. */
 export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
-  const packages = "bullmq ioredis";
   const [bullmq, { Redis }] = await Promise.all([
-    load("bullmq", packages, import("bullmq")),
-    load("ioredis", packages, import("ioredis")),
+    load("bullmq", "ioredis", import("bullmq")),
+    load("ioredis", "ioredis", import("ioredis")),
   ]);
   const client = new Redis(url.href, {
     lazyConnect: true,

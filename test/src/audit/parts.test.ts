@@ -126,9 +126,10 @@ describe("The parts of an audit", () => {
     }
   });
 
-  it("ignore a byte order mark before the first column's name", () => {
-    const [row] = readRows([{ "\ufeffurl": "a.example", owner: "Kim" }]);
-    assert.deepEqual(JSON.parse(row?.text ?? ""), { input: { url: "a.example", owner: "Kim" } });
+  it("ignore a byte order mark before the first column's name, of a list and of a single row", () => {
+    const given = { "\ufeffurl": "a.example", owner: "Kim" };
+    for (const [row] of [[...readRows([given])], [...readRows(given)]])
+      assert.deepEqual(JSON.parse(row?.text ?? ""), { input: { url: "a.example", owner: "Kim" } });
   });
 
   it("reject a list that has a line too many or too few, and name the line", async () => {
