@@ -94,7 +94,7 @@ async function keepAlive<Value>(work: () => Promise<Value>): Promise<Value> {
 
 /** Opens an account of the service. Nothing is sent. Throws SEO_CONFIG if an option is invalid. */
 export function createClient(options: ClientOptions): Client {
-  const client = connect({ ...options, reconcile: options.reconcile ?? service.reconcile?.initial });
+  const client = connect({ ...options, reconcile: options?.reconcile ?? service.reconcile?.initial });
   return {
     call: (operation, input?: object) =>
       keepAlive(async () => {

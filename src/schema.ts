@@ -85,9 +85,10 @@ export function readSettings(
   fields: Record<string, Field>,
   config: Record<string, unknown>,
   code?: "SEO_INPUT" | "SEO_CONFIG",
+  source = (name: string) => `the node's ${name}`,
 ): Record<string, string> {
   const own = Object.entries(fields).filter(([, { kind }]) => kind !== "node");
-  const read = createValidator(Object.fromEntries(own), code)(config, (name) => `the node's ${name}`);
+  const read = createValidator(Object.fromEntries(own), code)(config, source);
   for (const [name, { default: preset = "", unlimited }] of own) {
     if (preset !== "" && !(unlimited && config[name] !== undefined)) read[name] ??= preset;
   }

@@ -104,7 +104,7 @@ export const phrases = {
     auditing: "__done__ of __total__",
     auditPaused: "paused at __done__ of __total__",
     audited: "__done__ done",
-    pagesDropped: "Pages dropped with the node: __count__",
+    pagesDropped: "Pages dropped with the node: about __count__",
     pagesLeft:
       "Pages still waiting in __where__: __count__. To continue them, restore Folder, Queue, and the queue's URL and Prefix, and deploy.",
     disk: "not saved, check disk and folder",

@@ -70,7 +70,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
         if (error.code !== "EEXIST") throw error;
       },
     );
-    const message = `Another process has taken over the folder ${own}.`;
+    const message = `The folder ${own} was removed, or taken over by another process.`;
     ({ release: unlock } = await lockFolder(own, () => lost(new Trouble("locked", message))));
     const names = await readdir(own);
     for (const name of names) if (/\.(new|removed)$/.test(name)) await rm(join(own, name), { recursive: true });

@@ -125,7 +125,8 @@ function serverMessages(body: unknown): { message?: string; fields?: Record<stri
 /** Seconds to wait by `Retry-After` (a number or an HTTP date) or, without one, by `X-RateLimit-Reset` (unix seconds). */
 function retryAfter(headers: Headers, now = Date.now()): number | undefined {
   const after = String(headers["retry-after"]).trim();
-  if (/^\d{1,9}$/.test(after)) return Number(after);
+  // A larger number counts as 2³¹, as in RFC 9111.
+  if (/^\d+$/.test(after)) return Math.min(Number(after), 2 ** 31);
   const reset = String(headers["x-ratelimit-reset"]).trim();
   const until = /GMT$/.test(after) ? Date.parse(after) : /^\d{9,11}$/.test(reset) ? Number(reset) * 1000 : Number.NaN;
   return Number.isNaN(until) ? undefined : Math.max(0, Math.ceil((until - now) / 1000));

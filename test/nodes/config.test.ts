@@ -5,17 +5,19 @@ import { allClosed, deadUrl, type FaultyServer, listen } from "../support/faulty
 import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "../support/flow.js";
 import { type ProxyServer, startProxy } from "../support/proxy.js";
 import { ok } from "../support/scenarios.js";
-import { notWhole } from "../support/sentences.js";
+import { mustBe, wholeNumber } from "../support/sentences.js";
 
 const KEY = "canary-key/5f0c1e";
 const noNode = (what: string) => `The ${what} configuration node is missing or disabled.`;
 const notSet = (what: string) => `The environment variable NOT_SET_HERE (${what}) is not set.`;
+const notWhole = (name: string, min: number, value: string | number) =>
+  mustBe(name, wholeNumber(min), name, JSON.stringify(value));
 const badTls = "The TLS configuration is not valid. See the Node-RED log.";
 const badProxy = "The proxy URL must begin with http:// or https://.";
 
 /** Invalid settings or API keys of the service node, each with the error of every message. */
 const rows: Record<string, { settings: object; key?: string; message: string }> = {
-  "no base URL": { settings: { baseUrl: "" }, message: "baseUrl is required; the node's baseUrl is blank." },
+  "no base URL": { settings: { baseUrl: "" }, message: "baseUrl is required; baseUrl is blank." },
   "base URL with another scheme": {
     settings: { baseUrl: "ftp://example.com" },
     message: "The service's base URL must begin with http:// or https://.",

@@ -72,7 +72,13 @@ describe("The library", () => {
       for await (const _ of drop);
     }, code("SEO_INPUT"));
     assert.throws(() => createClient({ baseUrl: "example.com", apiKey }), code("SEO_CONFIG"));
+    for (const nothing of [null, undefined]) assert.throws(() => createClient(nothing as never), code("SEO_CONFIG"));
     assert.deepEqual(sent(), []);
+  });
+
+  it("names an invalid option without a node", () => {
+    const open = () => createClient({ baseUrl: sandbox.url, apiKey, rate: -1 });
+    assert.throws(open, { message: "rate must be a whole number, 1 or greater; rate is -1." });
   });
 
   it("cancels what is in flight when it is closed", async () => {

@@ -24,6 +24,7 @@ import { readRows } from "../../../src/audit/rows.js";
 import type { Batch, Claim, Ended, Store } from "../../../src/audit/store.js";
 import type { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
+import { deferred } from "../../../src/turns.js";
 import { batchesIn, createBench, createFake, createFolder, urls } from "./fake.js";
 
 const settings = { existing: "create" as const };
@@ -335,6 +336,23 @@ describe("the files of an audit", () => {
     const second = await openFiles(to, "node", never);
     rmSync(join(to, "node"), { recursive: true });
     await second.remove();
+  });
+
+  it("end with an error that allows for a folder that was removed", async () => {
+    const { setInterval } = globalThis;
+    globalThis.setInterval = ((work: () => void) => setInterval(work, 5)) as unknown as typeof setInterval;
+    const { promise, resolve } = deferred();
+    let message = "";
+    const { close } = await openFiles(folder, "node", (error) => {
+      ({ message } = error);
+      resolve();
+    }).finally(() => {
+      globalThis.setInterval = setInterval;
+    });
+    rmSync(join(folder, "node"), { recursive: true });
+    await promise;
+    await close();
+    assert.equal(message, `The folder ${join(folder, "node")} was removed, or taken over by another process.`);
   });
 
   it("are not changed by a probe of the disk, which names the folder if it fails", async () => {
