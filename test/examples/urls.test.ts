@@ -5,7 +5,7 @@ import { root } from "../../dev/nodered.js";
 import type { Report } from "../../sandbox/reports.js";
 import { batchEnded, describeExample, holdAfter, type Outputs } from "../support/examples.js";
 
-const HEADER = "batch,index,url,id,score,outcome,error";
+const HEADER = "date,index,url,id,score,outcome,error";
 const TODAY = new Date().toISOString().slice(0, 10);
 
 describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quiet, red, example, unavailable }) => {
@@ -20,7 +20,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
 
   const written = () => (existsSync(file("results.csv")) ? readFileSync(file("results.csv"), "utf8") : "");
   const row = (index: number, url: string, { id, score }: Report, outcome: string) =>
-    `"${TODAY}",${index},"${url}",${id},${score},${outcome},""`;
+    `${TODAY},${index},"${url}",${id},${score},${outcome},""`;
 
   /** The rows in the order of the list. */
   function results(): string[] {
@@ -35,12 +35,12 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     const pages = ["https://example.com/a", "=1+1", '"say ""no"", twice"', "https://example.com/b"];
     const { progress = [], ...rest } = await start(url, `url\n${pages.join("\n")}\n`);
     const { batch, total, created, failed } = progress.at(-1) as Record<string, unknown>;
-    assert.deepEqual([batch, total, created, failed, rest], [TODAY, 4, 2, 2, {}]);
+    assert.deepEqual([batch, total, created, failed, rest], ["default", 4, 2, 2, {}]);
     const [first = "", second = "", third = "", fourth = "", ...more] = results();
     const of = (page: string) => reports.list({}).find((report) => report.url === page) as Report;
     assert.equal(first, row(0, "https://example.com/a", of("example.com/a"), "created"));
-    assert.match(second, /^"[\d-]+",1,"'=1\+1",,,failed,".*422.*"$/);
-    assert.match(third, /^"[\d-]+",2,"say ""no"", twice",,,failed,".+"$/);
+    assert.match(second, /^[\d-]+,1,"'=1\+1",,,failed,".*422.*"$/);
+    assert.match(third, /^[\d-]+,2,"say ""no"", twice",,,failed,".+"$/);
     assert.equal(fourth, row(3, "https://example.com/b", of("example.com/b"), "created"));
     assert.deepEqual(more, []);
     quiet();
@@ -48,7 +48,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
 
   it("keeps the other columns, with a header for each list that has others", async () => {
     const { url } = await up({ reports: 0 });
-    const own = (text: string) => text.replace(/^"[\d-]+",\d+,"[^"]+",\d*,\d*,\w+,"[^"]*"/, "…");
+    const own = (text: string) => text.replace(/^[\d-]+,\d+,"[^"]+",\d*,\d*,\w+,"[^"]*"/, "…");
     writeFileSync(file("urls.csv"), "owner,url,team\nKim,https://example.com/a,\n=1,https://example.com/b,web\n");
     rmSync(file("results.csv"), { force: true });
     await deploy(url, { tab: tab() });
@@ -116,7 +116,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     const { url } = await up({ reports: 0 });
     await start(url, "url\nhttps://example.com/a\n");
     const [row] = results();
-    const seo = { batch: TODAY, index: 0, input: { url: "https://example.com/a" }, outcome: "failed", repeated: true };
+    const seo = { index: 0, input: { url: "https://example.com/a" }, outcome: "failed", repeated: true };
     for (const _click of [1, 2]) {
       await deploy(url, {
         tab: tab(),
@@ -128,7 +128,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
       });
       await press("start", ({ received }) => received === 2);
     }
-    assert.deepEqual(results(), [row, `"${TODAY}",0,"https://example.com/a",,,failed,""`]);
+    assert.deepEqual(results(), [row, `${TODAY},0,"https://example.com/a",,,failed,""`]);
     quiet();
   });
 
@@ -142,7 +142,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     writeFileSync(file("urls.csv"), `url\n${[...pages, "https://example.com/d"].join("\n")}\n`);
     const { progress = [] } = await press("start", batchEnded);
     const { batch, total } = progress.at(-1) as Record<string, unknown>;
-    assert.deepEqual([batch, total, results().length], [TODAY, 4, 4]);
+    assert.deepEqual([batch, total, results().length], ["default", 4, 4]);
     assert.equal(requests.filter(({ method }) => method === "POST").length, 4);
     quiet();
   });
