@@ -86,16 +86,22 @@ function* linesOf(text: string): Generator<string> {
   }
 }
 
+function shapeOf(value: unknown): string {
+  // Its names are as many as its bytes.
+  if (ArrayBuffer.isView(value)) return "a Buffer";
+  if (!isObject(value)) return show(value);
+  const names = Object.keys(value).join(", ");
+  return `an object without url${names && `; it has ${show(names)}`}`;
+}
+
 /** The pages in a value: text with one URL per line, an array, an object with `url`, or a response that wraps a list. */
 function given(value: unknown, from: string): Iterable<unknown> {
   if (typeof value === "string") return linesOf(value);
   if (Array.isArray(value)) return value;
   if (isObject(value) && Array.isArray(value.data)) return value.data;
-  if (isObject(value) && toInput(value).url !== undefined) return [value];
+  if (isObject(value) && (value.url ?? value["\uFEFFurl"]) !== undefined) return [value];
   const allowed = "a URL, text with one URL per line, an array of URLs or of objects with url, or an object with url";
-  const names = isObject(value) ? Object.keys(value).join(", ") : "";
-  const actual = isObject(value) ? `an object without url${names && `; it has ${show(names)}`}` : show(value);
-  throw new SeoError("SEO_INPUT", `pages must be ${allowed}; ${from} is ${actual}.`);
+  throw new SeoError("SEO_INPUT", `pages must be ${allowed}; ${from} is ${shapeOf(value)}.`);
 }
 
 /** Reads a list of pages, a row at a time. Throws SEO_INPUT if it is none, or empty; `from` says where it came from. */

@@ -108,6 +108,7 @@ describe("an audit", () => {
     const { add, finished, results } = open(folder, service);
     for (const pages of ["", " \n", [], 7, null, {}, undefined])
       await assert.rejects(add(pages), { name: "SeoError", code: "SEO_INPUT" }, String(pages));
+    await assert.rejects(add(Buffer.from("a.example")), { message: /; msg\.payload is a Buffer\.$/ });
     const loop: unknown[] = [];
     loop.push(loop);
     const rows = [
