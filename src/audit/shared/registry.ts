@@ -5,7 +5,7 @@ import { isMissing, logOf, segmentOf } from "./log.js";
 import type { Queue } from "./server.js";
 
 /** The job that is a batch. No worker processes it. */
-interface Job {
+export interface Job {
   /** `FORMAT`. */
   format: number;
   name: string;

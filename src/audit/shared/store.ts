@@ -8,7 +8,7 @@ import { createSharedBatch, type SharedBatch, textOf } from "./batch.js";
 import { lostData } from "./faults.js";
 import { createLog, isGone } from "./log.js";
 import { joinMachines } from "./machine.js";
-import { createRegistry, FORMAT } from "./registry.js";
+import { createRegistry, FORMAT, type Job } from "./registry.js";
 import type { Lease, Server } from "./server.js";
 
 /** Milliseconds: how often the logs are read, and how long the others have time to see that a batch is complete. */
@@ -65,12 +65,14 @@ export async function openStore(
     const job = await registry.read(id);
     if (!job) return undefined;
     const { name, format } = job;
-    if (format !== FORMAT) {
-      const sentence = `The batch ${JSON.stringify(name)} is of another version of this package: update it on all machines.`;
-      broken.set(id, { name, error: new SeoError("SEO_CONFIG", sentence) });
-      return undefined;
-    }
-    const batch = createSharedBatch(job.settings, job.rows, {
+    if (format === FORMAT) return openBatch(id, job);
+    const sentence = `The batch ${JSON.stringify(name)} is of another version of this package: update it on all machines.`;
+    broken.set(id, { name, error: new SeoError("SEO_CONFIG", sentence) });
+    return undefined;
+  }
+
+  async function openBatch(id: string, { name, settings, rows }: Omit<Job, "format">): Promise<SharedBatch> {
+    const batch = createSharedBatch(settings, rows, {
       name,
       machine: machine.id,
       renew: () => safely(machine.renew),
@@ -86,6 +88,13 @@ export async function openStore(
     return batch;
   }
 
+  /** Another machine may have removed it. */
+  async function read(batch: SharedBatch): Promise<void> {
+    await batch.read().catch((cause) => {
+      if (!isGone(cause)) throw cause;
+    });
+  }
+
   /** What the log says decides. A machine may have died, or been late, when it wrote to the registry. */
   async function settle(id: string, batch: SharedBatch, isOpen: boolean): Promise<void> {
     const finished = batch.finished();
@@ -94,7 +103,7 @@ export async function openStore(
     } else if (!isOpen) drop(id);
     else if (!finished) {
       await registry.keep(id);
-      await batch.read();
+      await read(batch);
       // Another machine may have retried it meanwhile.
       if (batch.finished() === false) drop(id);
       else await registry.reopen(id);
@@ -115,10 +124,7 @@ export async function openStore(
       if (batch) found(batch);
     }
     for (const [id, batch] of batches) {
-      if (batch.finished() === undefined)
-        await batch.read().catch((cause) => {
-          if (!isGone(cause)) throw cause;
-        });
+      if (batch.finished() === undefined) await read(batch);
       await settle(id, batch, open.includes(id));
     }
   }
@@ -148,12 +154,18 @@ export async function openStore(
         await open.add(settings, rows);
         return open;
       }
-      // If another machine is faster, its batch is joined.
       const id = await registry.add(name, settings, rows, before);
-      await inTurn(update);
-      const batch = id && batches.get(id);
-      if (!batch) continue;
-      for (const old of await registry.kept(name)) await discard(old);
+      // Another machine was faster, and its batch is joined.
+      if (!id) continue;
+      // Not by an update, which can last so long that the batch has ended.
+      const batch = await inTurn(async () => {
+        const known = batches.get(id);
+        if (known) return known;
+        const opened = await openBatch(id, { name, settings, rows });
+        found(opened);
+        return opened;
+      });
+      for (const old of await registry.kept(name)) if (old !== id) await discard(old);
       return batch;
     }
   }
@@ -163,11 +175,16 @@ export async function openStore(
     await update();
     const opened: Batch[] = [];
     for (const id of await registry.kept(name)) {
-      const batch = batches.get(id) ?? (await load(id));
+      const known = batches.get(id);
+      const batch = known ?? (await load(id));
       const error = broken.get(id)?.error;
       if (error) throw error;
       if (!batch) continue;
-      await batch.retry();
+      await batch.retry().catch((cause) => {
+        // Nobody works on it yet, and no update would find it.
+        if (!known) drop(id);
+        throw cause;
+      });
       found(batch);
       opened.push(batch);
     }

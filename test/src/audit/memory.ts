@@ -47,10 +47,13 @@ export function createMemory() {
     return jobs;
   }
 
-  /** A machine's connection. `way` says what becomes of a command, `pause` how many milliseconds it takes. */
-  function connect(way: () => Way = () => "answered", pause: () => number = () => 0): Server {
-    async function call<Value>(command: () => Value): Promise<Value> {
-      const how = way();
+  /**
+   * A machine's connection. `way` says what becomes of a command, which may append a line, `pause` how many milliseconds it
+   * takes.
+   */
+  function connect(way: (line: string) => Way = () => "answered", pause: () => number = () => 0): Server {
+    async function call<Value>(command: () => Value, line = ""): Promise<Value> {
+      const how = way(line);
       await sleep(how === "answered" ? pause() : 0);
       if (how === "answered") return command();
       if (how === "mute") command();
@@ -79,7 +82,7 @@ export function createMemory() {
       const withKey = (key: string) => [...jobs.values()].find(({ deduplication }) => deduplication === key);
       return {
         getBackend: () => ({
-          addLog: (id: string, text: string) => call(() => find(id).logs.push(text)),
+          addLog: (id: string, text: string) => call(() => find(id).logs.push(text), text),
           changePriority: (id: string, priority: number) =>
             call(() => {
               find(id).state = priority > 0 ? "prioritized" : "wait";

@@ -5,6 +5,7 @@ import type { Clock } from "../../../src/audit/clock.js";
 import type { Requests } from "../../../src/audit/requests.js";
 import { SeoError } from "../../../src/errors.js";
 import type { Existing } from "../../../src/existing.js";
+import { deferred } from "../../../src/turns.js";
 import { type Bench, createBench, createFake, key, urls } from "./fake.js";
 import { createMemory, type Way } from "./memory.js";
 
@@ -222,6 +223,44 @@ describe("Machines whose connections to their queue fail", () => {
     const first = await open();
     const [, second] = await Promise.all([first.probe(), open()]);
     await Promise.all([first.close(), second.close()]);
+  });
+
+  it("begin a list once, although it ends before the others have been read", async () => {
+    const memory = createMemory();
+    const paused = deferred();
+    const service = createFake({ step: (what) => (what.includes("/1") ? paused.promise : undefined) });
+    let pause = 0;
+    const open = memory.opening({ lockDuration: 30_000, stalledInterval: 10_000 }, undefined, () => pause);
+    const { add, audit, results } = createBench("", service, { open });
+    for (let number = 0; number < 30; number++) await add(urls(2), { batch: `paused ${number}` });
+    await audit.pause();
+    paused.resolve();
+    pause = 10;
+    assert.equal(await add(["no page: 2", ...urls(1, 2)]), 2);
+    while (results.filter(({ batch }) => batch === "default").length < 2) await sleep(5);
+    await sleep(500);
+    assert.equal(results.filter(({ batch }) => batch === "default").length, 2);
+    await audit.close();
+  });
+
+  it("work on a batch that was retried twice while the server did not respond", async () => {
+    const memory = createMemory();
+    let fate: "answered" | SeoError = rejected;
+    const retries: Way[] = ["mute", "lost"];
+    const way = (line: string): Way => (line.includes('"retry":true') && retries.shift()) || "answered";
+    const { add, audit, finished, results } = createBench("", createFake({ fate: () => fate }), {
+      open: memory.opening({ lockDuration: 30_000, stalledInterval: 10_000 }, way),
+    });
+    await add(urls(1));
+    await finished();
+    const isKept = () => [...(memory.queues.get("node")?.values() ?? [])].some(({ state }) => state === "prioritized");
+    while (!isKept()) await sleep(5);
+    fate = "answered";
+    while (retries.length > 0) await assert.rejects(audit.retry());
+    assert.equal(await audit.retry(), 1);
+    while (results.length < 2) await sleep(5);
+    assert.equal(results[1]?.outcome, "created");
+    await audit.close();
   });
 
   it("request no page twice, report every row, and finish", async () => {
