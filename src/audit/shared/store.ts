@@ -176,17 +176,20 @@ export async function openStore(
     const opened: Batch[] = [];
     for (const id of await registry.kept(name)) {
       const known = batches.get(id);
-      const batch = known ?? (await load(id));
-      const error = broken.get(id)?.error;
-      if (error) throw error;
-      if (!batch) continue;
-      await batch.retry().catch((cause) => {
+      try {
+        const batch = known ?? (await load(id));
+        const error = broken.get(id)?.error;
+        if (error) throw error;
+        if (!batch) continue;
+        await batch.retry();
+        found(batch);
+        opened.push(batch);
+      } catch (cause) {
         // Nobody works on it yet, and no update would find it.
         if (!known) drop(id);
-        throw cause;
-      });
-      found(batch);
-      opened.push(batch);
+        // Otherwise, a new list has replaced it on another machine.
+        if (cause !== taken) throw cause;
+      }
     }
     await update();
     return opened;

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import type { Clock } from "../../../src/audit/clock.js";
 import type { Requests } from "../../../src/audit/requests.js";
+import { segmentOf } from "../../../src/audit/shared/log.js";
 import { SeoError } from "../../../src/errors.js";
 import type { Existing } from "../../../src/existing.js";
 import { deferred } from "../../../src/turns.js";
@@ -11,6 +12,8 @@ import { createMemory, type Way } from "./memory.js";
 
 const MACHINES = 3;
 const LEASE = { lockDuration: 150, stalledInterval: 50 };
+/** No machine loses its lock. */
+const LONG = { lockDuration: 30_000, stalledInterval: 10_000 };
 /** So many times faster than real time passes in a story. */
 const FASTER = 1000;
 /** At the same time. */
@@ -101,6 +104,10 @@ const clock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** The batches that are kept until they are retried. */
+const kept = ({ queues }: ReturnType<typeof createMemory>) =>
+  [...(queues.get("node")?.values() ?? [])].filter(({ state }) => state === "prioritized").map(({ id }) => id);
 
 interface Machine extends Bench {
   /** From now on, it neither reaches the queue, nor anybody its results. */
@@ -230,7 +237,7 @@ describe("Machines whose connections to their queue fail", () => {
     const paused = deferred();
     const service = createFake({ step: (what) => (what.includes("/1") ? paused.promise : undefined) });
     let pause = 0;
-    const open = memory.opening({ lockDuration: 30_000, stalledInterval: 10_000 }, undefined, () => pause);
+    const open = memory.opening(LONG, undefined, () => pause);
     const { add, audit, results } = createBench("", service, { open });
     for (let number = 0; number < 30; number++) await add(urls(2), { batch: `paused ${number}` });
     await audit.pause();
@@ -249,17 +256,38 @@ describe("Machines whose connections to their queue fail", () => {
     const retries: Way[] = ["mute", "lost"];
     const way = (line: string): Way => (line.includes('"retry":true') && retries.shift()) || "answered";
     const { add, audit, finished, results } = createBench("", createFake({ fate: () => fate }), {
-      open: memory.opening({ lockDuration: 30_000, stalledInterval: 10_000 }, way),
+      open: memory.opening(LONG, way),
     });
     await add(urls(1));
     await finished();
-    const isKept = () => [...(memory.queues.get("node")?.values() ?? [])].some(({ state }) => state === "prioritized");
-    while (!isKept()) await sleep(5);
+    while (kept(memory).length === 0) await sleep(5);
     fate = "answered";
     while (retries.length > 0) await assert.rejects(audit.retry());
     assert.equal(await audit.retry(), 1);
     while (results.length < 2) await sleep(5);
     assert.equal(results[1]?.outcome, "created");
+    await audit.close();
+  });
+
+  it("retry the other batches if one was replaced meanwhile", async () => {
+    const memory = createMemory();
+    let replaced = "";
+    function way(line: string): Way {
+      if (line.includes('"retry":true') && !replaced) {
+        [replaced = ""] = kept(memory);
+        memory.queues.get("node")?.delete(replaced);
+        memory.queues.get("node-log")?.delete(segmentOf(replaced, 0));
+      }
+      return "answered";
+    }
+    const { add, audit, results } = createBench("", createFake({ fate: () => rejected }), {
+      open: memory.opening(LONG, way),
+    });
+    for (const batch of ["one", "two"]) await add(urls(1), { batch });
+    while (kept(memory).length < 2) await sleep(5);
+    assert.equal(await audit.retry(), 1);
+    while (results.length < 3) await sleep(5);
+    assert.equal(results[2]?.batch, "two");
     await audit.close();
   });
 
