@@ -36,6 +36,19 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
   const stored = ({ reports }: Sandbox) => reports.list({}).map(({ url }) => new URL(`https://${url}`).href);
   const shown = (name: string, { shown }: Seen) => shown.filter((one) => one.name === name);
 
+  /** Waits until one machine has written the summary, and both have shown so many pages. */
+  async function ended(count: number): Promise<Seen[]> {
+    for (;;) {
+      const seen = await Promise.all([red().probe(), other().probe()]);
+      const [texts, pages] = ["text", "page"].map((name) => seen.flatMap((one) => shown(name, one)).length) as [
+        number,
+        number,
+      ];
+      if (texts > 0 && pages >= count) return seen;
+      await sleep(50);
+    }
+  }
+
   it("shares the pages, and writes one summary", async () => {
     const { promise, resolve } = deferred();
     let requests = 0;
@@ -50,14 +63,7 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
     });
     await deployBoth(sandbox.url);
     await red().inject("audit the pages");
-    let seen: Seen[] = [];
-    do {
-      await sleep(50);
-      seen = await Promise.all([red().probe(), other().probe()]);
-    } while (
-      seen.every((one) => shown("text", one).length === 0) ||
-      seen.flatMap((one) => shown("page", one)).length < pages.length
-    );
+    const seen = await ended(pages.length);
     assert.deepEqual(stored(sandbox).sort(), [...pages].sort());
     for (const one of seen) assert.ok(shown("page", one).length > 0, "A machine had nothing to do.");
     assert.deepEqual(
@@ -81,6 +87,7 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
     const { error } = await red().outputs(batchEnded);
     assert.match(String(error), says);
     await red().inject("reset");
+    await ended(0);
   });
 
   it("loses and duplicates nothing if a machine dies", async () => {
