@@ -40,11 +40,8 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
   async function ended(count: number): Promise<Seen[]> {
     for (;;) {
       const seen = await Promise.all([red().probe(), other().probe()]);
-      const [texts, pages] = ["text", "page"].map((name) => seen.flatMap((one) => shown(name, one)).length) as [
-        number,
-        number,
-      ];
-      if (texts > 0 && pages >= count) return seen;
+      const total = (name: string) => seen.flatMap((one) => shown(name, one)).length;
+      if (total("text") > 0 && total("page") >= count) return seen;
       await sleep(50);
     }
   }
