@@ -103,10 +103,10 @@ export function createClient(options: ClientOptions): Client {
         return row.params.existing ? submit(client, operation, values) : client.send(operation, values);
       }),
 
-    async *pages(operation, input = {}) {
+    async *pages(operation, input) {
       const row = rowOf(operation);
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
-      const values = client.validate(row, { ...input, per_page: input.per_page ?? "100" }, {});
+      const values = client.validate(row, { ...input, per_page: input?.per_page ?? "100" }, {});
       const get = (extra: Record<string, string>) => keepAlive(() => client.send(operation, values, { extra }));
       for await (const { answer: response, records, page, pages, total } of readPages(get, {
         id: row.list,

@@ -46,18 +46,20 @@ describe("The library", () => {
     assert.ok(sent().every((one) => one.includes("per_page=100")));
   });
 
-  it("uses the defaults for options and parameters that are undefined", async () => {
+  it("uses the defaults without an input, and for what is undefined", async () => {
     const missing = { timeout: undefined, concurrency: undefined, rate: undefined, retries: undefined };
     const unset = { ...missing, reconcile: undefined, tls: undefined, proxy: undefined };
     const other = createClient({ baseUrl: sandbox.url, apiKey, ...unset });
     await other.call("seo-report-store", { url: PAGE });
-    for await (const _ of other.pages("seo-report-list", { per_page: undefined })) break;
+    for (const input of [undefined, null as never, { per_page: undefined }])
+      for await (const _ of other.pages("seo-report-list", input)) break;
     await other.close();
     // Reconcile needs the short list.
-    const [short, created, list] = sent();
+    const [short, created, ...lists] = sent();
     assert.match(String(short), /^GET .*per_page=10$/);
     assert.match(String(created), /^POST /);
-    assert.match(String(list), /per_page=100$/);
+    assert.equal(lists.length, 3);
+    for (const list of lists) assert.match(String(list), /per_page=100$/);
   });
 
   it("rejects invalid input and unknown operations before it sends anything", async () => {
