@@ -204,7 +204,7 @@ const existing: Param = {
   values: { create: "Create a new one", regenerate: "Regenerate it", return: "Return it" },
   default: "create",
   initial: "create",
-  help: "Action if the page already has a report. If it has none, a report is created.",
+  help: "Action if the page already has a report. If it has none, a report is created. A report that is returned keeps its privacy and password.",
 };
 const maxAge: Param = {
   kind: "count",
@@ -666,7 +666,7 @@ export const configNodes = {
     title: "SEO queue",
     help: "Keeps the batches of “audit pages” nodes in Redis or PostgreSQL, so that several machines share them.",
     details:
-      "Every machine with the same flow and the same prefix works on the same batches. In Node-RED's user directory, install `bullmq` and `ioredis` for Redis, or `bullmq` and `pg` for PostgreSQL.",
+      "Every machine with the same flow and the same prefix works on the same batches. In Node-RED's user directory, run `npm install --save-exact bullmq@6.7.0 ioredis` for Redis, or `npm install --save-exact bullmq@6.7.0 pg` for PostgreSQL.",
     settings: {
       prefix: {
         kind: "text",

@@ -31,6 +31,7 @@ const reasons: Record<string, string> = {
   EPERM: "permission denied",
   ENOENT: "it does not exist",
   ENOTDIR: "it is not a folder",
+  EEXIST: "something else has this name",
 };
 
 /** What a file operation threw, as a Trouble that names the file or folder. Anything else stays what it is. */

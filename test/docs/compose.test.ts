@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import { nodeRedModule } from "../support/red.js";
@@ -60,8 +60,10 @@ describe("docs/compose.yaml", () => {
     }
   });
 
-  it("has the version of bullmq that Several machines, example 12 and the error of a missing package name", () => {
-    for (const file of ["docs/scaling.md", "examples/12 - More than one machine.json", "src/audit/shared/faults.ts"]) {
+  it("has the version of bullmq that every command to install it names", () => {
+    const example = "examples/12 - More than one machine.json";
+    const catalogs = readdirSync(join(root, "nodes/locales")).map((file) => `nodes/locales/${file}`);
+    for (const file of ["docs/scaling.md", example, "src/audit/shared/faults.ts", ...catalogs]) {
       const versions = readFileSync(join(root, file), "utf8").match(/bullmq@\d[\w.]*/g) ?? [];
       assert.deepEqual([...new Set(versions)], [pinned("bullmq")], file);
     }
