@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
@@ -425,12 +425,13 @@ describe("The parts of an audit", () => {
       });
       const defect = new Error("A defect.");
       assert.equal(fromDisk(defect, folder), defect);
-      for (const [path, reason] of [
-        [folder, "error (EISDIR)"],
-        [from, "it does not exist (ENOENT)"],
+      for (const [path, touch, reason] of [
+        [folder, readFile, "error (EISDIR)"],
+        [from, readFile, "it does not exist (ENOENT)"],
+        [file, mkdir, "something else has this name (EEXIST)"],
       ] as const)
         assert.equal(
-          (fromDisk(await readFile(path).catch((error) => error), path) as Error).message,
+          (fromDisk(await touch(path).catch((error) => error), path) as Error).message,
           `${path} could not be read or written: ${reason}.`,
         );
       for (let times = 0; times < 2; times++) {
