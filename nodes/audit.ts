@@ -122,7 +122,8 @@ export function registerAudit(RED: NodeAPI): void {
       const count = await audit[how](batch);
       if (count === 0 && batch !== undefined) {
         const name = JSON.stringify(batch);
-        throw new SeoError("SEO_INPUT", `There is nothing to ${how}: no batch is named ${name}, or it has finished.`);
+        const or = how === "retry" ? "no page of it has failed" : "it has finished";
+        throw new SeoError("SEO_INPUT", `There is nothing to ${how}: no batch is named ${name}, or ${or}.`);
       }
       status.succeeded({ reset: how === "reset", batch });
       for (const progress of await audit.progress()) status.update(progress);

@@ -243,6 +243,10 @@ describe("The audit node", () => {
         { pages: "$x(", pagesType: "jsonata" },
       ],
       "an unknown batch": [{ pause: true, topic: "x" }, /^There is nothing to pause: no batch is named "x", or it has/],
+      "a retry without a failed page": [
+        { retry: true, batch: "x" },
+        /no batch is named "x", or no page of it has failed\.$/,
+      ],
     };
     for (const [name, [msg, message, settings]] of Object.entries(bad))
       it(name, async () => {
