@@ -425,13 +425,15 @@ describe("The parts of an audit", () => {
       });
       const defect = new Error("A defect.");
       assert.equal(fromDisk(defect, folder), defect);
+      const read = async (path: string) => void (await readFile(path));
+      const make = async (path: string) => void (await mkdir(path));
       for (const [path, touch, reason] of [
-        [folder, readFile, "error (EISDIR)"],
-        [from, readFile, "it does not exist (ENOENT)"],
-        [file, mkdir, "something else has this name (EEXIST)"],
+        [folder, read, "error (EISDIR)"],
+        [from, read, "it does not exist (ENOENT)"],
+        [file, make, "something else has this name (EEXIST)"],
       ] as const)
         assert.equal(
-          (fromDisk(await touch(path).catch((error) => error), path) as Error).message,
+          (fromDisk(await touch(path).catch((error: unknown) => error), path) as Error).message,
           `${path} could not be read or written: ${reason}.`,
         );
       for (let times = 0; times < 2; times++) {
