@@ -55,6 +55,8 @@ export interface SendOptions {
   lost?: () => void;
   /** A request that another process was sending: it is looked for first. */
   intent?: Intent | undefined;
+  /** When the report was generated, of an update. */
+  generatedAt?: string | undefined;
   /** Query parameters that are not in the interface's document: the page, the cursor. */
   extra?: Record<string, string> | undefined;
 }
@@ -100,13 +102,15 @@ export function createClient(options: ClientOptions) {
       sending,
       lost,
       intent,
+      generatedAt,
     }: SendOptions = {},
   ): Promise<Answer> {
     const row = rowOf(type);
     const request = buildRequest(row, input, base, { method, extra });
     const ms = (timeout ?? row.timeout ?? USUAL_TIMEOUT) * 1000;
     const once = row.once?.(input) ?? false;
-    const ticket = once && row.lookup && horizon > 0 ? reconciler.open(row.lookup, input, intent) : undefined;
+    const ticket =
+      once && row.lookup && horizon > 0 ? reconciler.open(row.lookup, input, intent ?? { generatedAt }) : undefined;
     if (ticket) reconciles = true;
     const called = performance.now();
     let attempts = 0;

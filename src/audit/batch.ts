@@ -8,7 +8,7 @@ import { type FileList, readList, readRow, type Settings, writeList } from "./li
 import { type Log, openLog } from "./log.js";
 import { createPages } from "./pages.js";
 import { type Row, urlOf } from "./rows.js";
-import type { Batch } from "./store.js";
+import type { Batch, Plan } from "./store.js";
 import { NOBODY } from "./streaks.js";
 import { damaged, fromDisk } from "./trouble.js";
 
@@ -48,7 +48,7 @@ export async function openBatch(
   const pages = createPages();
   const ledger = createLedger(pages);
   const lists: FileList[] = [];
-  const reports = new Map<number, string>();
+  const plans = new Map<number, Plan>();
   let recent: string[] = [];
   const logPath = join(folder, LOG);
   let planEnd = 0;
@@ -123,7 +123,7 @@ export async function openBatch(
           page,
           url: urlOf((await input(page)).input),
           settings: listOf(page),
-          request: ledger.requestOf(page, reports.get(page)),
+          request: ledger.requestOf(page, plans.get(page)),
           ended: ledger.ended.get(page),
           repeated: earlier.has(page),
         };
@@ -160,8 +160,8 @@ export async function openBatch(
       }
       return undefined;
     },
-    plan(page, report) {
-      reports.set(page, report);
+    plan(page, plan) {
+      plans.set(page, plan);
     },
     async planned(list) {
       planEnd = list.end;

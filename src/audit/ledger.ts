@@ -1,6 +1,6 @@
 import type { List } from "./list.js";
 import { outcomes, type Pages, type State } from "./pages.js";
-import type { Ended, Sent } from "./store.js";
+import type { Ended, Plan, Sent } from "./store.js";
 import { createStreaks, NOBODY } from "./streaks.js";
 
 /** A line of the log. */
@@ -109,9 +109,12 @@ export function createLedger(pages: Pages) {
       return page !== undefined && page >= first && page < end && isNew(page) ? page : undefined;
     },
 
-    /** What was sent for a page, or what is to be sent. `report`: the one to regenerate, by the plan. */
-    requestOf: (page: number, report: string | undefined): Sent =>
-      sent.get(page) ?? (report === undefined ? { sent: "create" } : { sent: "regenerate", report }),
+    /** What was sent for a page, or what is to be sent. */
+    requestOf: (page: number, plan: Plan | undefined): Sent => ({
+      sent: plan ? "regenerate" : "create",
+      ...plan,
+      ...sent.get(page),
+    }),
 
     /** The row that is added next cannot be audited. */
     reject(): void {

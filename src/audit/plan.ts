@@ -47,8 +47,12 @@ export async function makePlan(
       if (known && !isNewer(record, known)) continue;
       const need = needOf(existing, maxAge, record, now);
       if (need === "fresh") recent.set(page, record);
-      if (need === "regenerate") batch.plan(page, String(record.id));
       const { id, generated_at, created_at } = record;
+      if (need === "regenerate")
+        batch.plan(page, {
+          report: String(id),
+          generatedAt: typeof generated_at === "string" ? generated_at : undefined,
+        });
       found.set(page, { id, generated_at, created_at });
     }
     if (!sorted) continue;

@@ -31,7 +31,7 @@ function reportOf(body: unknown): object | null {
 export async function sendRequest(requests: Requests, claim: Claim, hooks: RequestHooks): Promise<End> {
   const { url, settings, request } = claim;
   const { privacy } = settings;
-  const { sent, report } = request;
+  const { sent, report, generatedAt } = request;
   const creates = sent === "create";
   const input = creates ? { url } : { reportId: String(report), update: "1" };
   let refused: unknown;
@@ -42,7 +42,7 @@ export async function sendRequest(requests: Requests, claim: Claim, hooks: Reque
     });
   }
   try {
-    const options = { intent: request.intent, permit: hooks.permit, lost: hooks.lost, sending };
+    const options = { intent: request.intent, generatedAt, permit: hooks.permit, lost: hooks.lost, sending };
     const answer = await requests.send(creates ? STORE : UPDATE, { ...input, ...(privacy && { privacy }) }, options);
     const { body, attempts, reconciled } = answer;
     const record = reportOf(body);

@@ -17,6 +17,8 @@ export interface ListPage {
 export interface SendOptions {
   /** Of a request that an earlier process sent: its effect is looked for first, and it is sent only if it has none. */
   intent?: Intent | undefined;
+  /** When the report was generated, if it is updated. The client may know a later time. */
+  generatedAt?: string | undefined;
   /** Awaited before each attempt waits to be sent. */
   permit?(): Promise<void>;
   /** Awaited before each attempt is sent. If it rejects, nothing is sent. */

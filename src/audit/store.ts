@@ -5,8 +5,15 @@ import type { Outcome, State } from "./pages.js";
 import type { Row } from "./rows.js";
 import type { Trouble } from "./trouble.js";
 
+/** The report of a page that is to be regenerated. */
+export interface Plan {
+  report: string;
+  /** When it was generated, which shows whether a request whose response is lost took effect. */
+  generatedAt?: string | undefined;
+}
+
 /** A request is about to be sent. */
-export interface Sent {
+export interface Sent extends Pick<Plan, "generatedAt"> {
   sent: "create" | "regenerate";
   /** The report to regenerate. */
   report?: string | undefined;
@@ -105,8 +112,7 @@ export interface Batch {
   unplanned(): Promise<{ list: List; pages: number } | undefined>;
   /** The page of a key, if it needs a plan. */
   find(list: List, key: string): number | undefined;
-  /** The page's report is to be regenerated. */
-  plan(page: number, report: string): void;
+  plan(page: number, plan: Plan): void;
   planned(list: List): Promise<void>;
   /** The plan could not be made: another machine may make it. Undefined if no other machine works on the batch. */
   unplan?(): void;

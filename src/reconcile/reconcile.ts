@@ -68,6 +68,10 @@ const decides = ({ due }: Search) => due.length === 1;
 /** The newest report that the next look need not read. */
 const readTo = (search: Search) => (decides(search) ? undefined : search.seen) ?? search.entry.watermark;
 
+/** Of two dates of a report, the one that its latest response had. */
+const later = (one: string | undefined, other: string | undefined) =>
+  other === undefined || Date.parse(String(one)) > Date.parse(other) ? one : other;
+
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requests: Requests, { now, sleep }: Clock) {
   const account = createAccount(requests, now);
@@ -145,7 +149,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
     /** Reports that somebody got in another process, at most `horizon` milliseconds after the request was sent. */
     claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
 
-    /** Opens a request for a page or a report. Restored from its `intent`, it counts as sent now. */
+    /** Opens a request for a page or a report. `intent` is what is known; restored from it, the request counts as sent now. */
     open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {
       const address = readAddress(String(lookup.list ? input.url : input.reportId));
       const entry: Entry = { lookup, input, address, sentAt: now(), ...intent };
@@ -164,7 +168,9 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
           const answered = deferred();
           answer = answered.resolve;
           const watermark = lookup.list ? account.newest() : undefined;
-          const generatedAt = lookup.list ? undefined : account.generatedAt(String(input.reportId));
+          const generatedAt = lookup.list
+            ? undefined
+            : later(entry.generatedAt, account.generatedAt(String(input.reportId)));
           Object.assign(entry, { sentAt: now(), answered: answered.promise, watermark, generatedAt });
           return { watermark, generatedAt };
         },

@@ -87,7 +87,7 @@ describe("A lost response", () => {
       client,
       call,
       store: (url = PAGE, more?: SendOptions) => call("seo-report-store", { url }, more),
-      update: () => call("seo-report-update", { reportId: "1", update: "1" }),
+      update: (more?: SendOptions) => call("seo-report-update", { reportId: "1", update: "1" }, more),
       show: () => call("seo-report-show", { reportId: "1" }),
     };
   }
@@ -491,9 +491,11 @@ describe("A lost response", () => {
     (fate: Fate) =>
     ({ nth }: { nth: number }): Fate =>
       nth === 1 ? fate : "answered";
+  /** How the date of the report is known: by a response, or by the caller. */
+  type Before = "shown" | "given" | "shown, then given" | "given, then shown" | "unknown";
   const ways: Record<
     string,
-    [fate: Fate, before: "shown" | "unknown", options: AccountOptions & { age?: number }, check: (end: End) => void]
+    [fate: Fate, before: Before, options: AccountOptions & { age?: number }, check: (end: End) => void]
   > = {
     "is found by the date that was known": ["carried out, then cut", "shown", { age: HOUR }, isFound],
     "is found by the date that was known, without a Date header": [
@@ -503,6 +505,25 @@ describe("A lost response", () => {
       isFound,
     ],
     "is retried if the date that was known has not moved": ["cut, not carried out", "shown", {}, isRetried],
+    "is found if its caller knew the date": [
+      "carried out, then cut",
+      "given",
+      { age: 2 * HOUR, withoutDate: true },
+      isFound,
+    ],
+    "is retried if its caller knew the date, which has not moved": ["cut, not carried out", "given", {}, isRetried],
+    "is retried if the date that was known last has not moved": [
+      "cut, not carried out",
+      "shown, then given",
+      {},
+      isRetried,
+    ],
+    "is retried if a later date than its caller's was known": [
+      "cut, not carried out",
+      "given, then shown",
+      {},
+      isRetried,
+    ],
     "is found by the service's clock if no date was known": [
       "carried out, then cut",
       "unknown",
@@ -552,9 +573,14 @@ describe("A lost response", () => {
       const { account, update, show } = await open({ ...options, fate: first(fate) });
       const report = account.create(PAGE);
       report.generated_at = new Date(Date.parse(report.generated_at) - age).toISOString();
-      if (before === "shown") await show();
+      const known: SendOptions = {};
+      for (const [index, how] of before.split(", then ").entries()) {
+        if (index > 0) report.generated_at = new Date(Date.parse(report.generated_at) + 5000).toISOString();
+        if (how === "shown") await show();
+        if (how === "given") known.generatedAt = report.generated_at;
+      }
       await late(5);
-      const end = await update();
+      const end = await update(known);
       check(end);
       if (end.uncertain) assert.equal((end.candidates as { id: unknown }[])[0]?.id, 1);
     });

@@ -3,7 +3,7 @@ import { createDelivery } from "../delivery.js";
 import { readingsOf } from "../ledger.js";
 import type { Settings } from "../list.js";
 import type { Row } from "../rows.js";
-import type { Batch, Ended, Sent, Watcher } from "../store.js";
+import type { Batch, Ended, Plan, Sent, Watcher } from "../store.js";
 import { taken } from "../trouble.js";
 import { createElsewhere } from "./elsewhere.js";
 import { createGroup, END, type GroupEntry, type Kind, machineOf, PLAN } from "./group.js";
@@ -70,7 +70,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
   const known = new Map<number, Ended>();
   /** By claim, what is true of a page instead of its last note, which says that its request was sent. */
   const unsent = new Map<string, Sent>();
-  const plans: [number, string][] = [];
+  const plans: [number, Plan][] = [];
   let watcher: Watcher | undefined;
   let notified = false;
   let closed = false;
@@ -209,7 +209,7 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
         page,
         url: group.urlOf(page),
         settings: group.listOf(page),
-        request: ledger.requestOf(page, group.reports.get(page)),
+        request: ledger.requestOf(page, group.plans.get(page)),
         ended: ledger.ended.get(page),
         repeated: group.repeated.has(page),
       };
@@ -259,14 +259,13 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
         await batch.planned(list);
       }
     },
-    plan(page, report) {
-      plans.push([page, report]);
+    plan(page, plan) {
+      plans.push([page, plan]);
     },
     async planned(list) {
       const by = mine.get(PLAN);
       const planned = group.lists.indexOf(list as (typeof group.lists)[number]);
-      const reports = plans.splice(0);
-      if (by === undefined || !(await append({ planned, reports, by }))) throw taken;
+      if (by === undefined || !(await append({ planned, plans: plans.splice(0), by }))) throw taken;
       mine.delete(PLAN);
     },
 

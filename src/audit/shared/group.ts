@@ -2,6 +2,7 @@ import { createLedger, type Entry, type Ledger } from "../ledger.js";
 import type { List, Settings } from "../list.js";
 import { createPages } from "../pages.js";
 import { keyOf, urlOf } from "../rows.js";
+import type { Plan } from "../store.js";
 
 /** What a machine can take: a page, an invalid row, the plan of the next list, or the end of the batch. */
 export type Kind = "begun" | "new" | "invalid" | "plan" | "end";
@@ -18,7 +19,7 @@ export type GroupEntry =
   | { list: Settings; rows: string }
   | { take: Kind; by: string }
   | { left: number; by: string }
-  | { planned: number; reports: [number, string][]; by: string }
+  | { planned: number; plans: [page: number, plan: Plan][]; by: string }
   | { gone: string }
   | { finished: boolean; by: string }
   | (Entry & { by?: string });
@@ -41,7 +42,7 @@ export function createGroup() {
   const lists: SharedList[] = [];
   const owners = new Map<number, string>();
   const dead = new Set<string>();
-  const reports = new Map<number, string>();
+  const plans = new Map<number, Plan>();
   /** Pages that their owner tells, and those that one may have told before it left. */
   const telling = new Set<number>();
   const repeated = new Set<number>();
@@ -145,7 +146,7 @@ export function createGroup() {
     lists,
     owners,
     dead,
-    reports,
+    plans,
     repeated,
     planEnd,
     isOver,
@@ -166,7 +167,7 @@ export function createGroup() {
         release(entry.left);
       } else if ("planned" in entry) {
         if (owners.get(PLAN) !== entry.by || entry.planned !== planned) return false;
-        for (const [page, report] of entry.reports) reports.set(page, report);
+        for (const [page, plan] of entry.plans) plans.set(page, plan);
         owners.delete(PLAN);
         planned++;
         skipPlans();

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -95,7 +96,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     input: Record<string, string>,
     options: SendOptions = {},
   ): Promise<Answer> {
-    const { intent, permit, sending, lost } = options;
+    const { intent, generatedAt, permit, sending, lost } = options;
     if (type === "seo-report-show") {
       await pause();
       fake.beforeShow();
@@ -133,12 +134,10 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       looking--;
     }
     async function fly(): Promise<void> {
+      // Otherwise, a lost response of an update would stay uncertain.
+      if (known) assert.ok(generatedAt, "It is not known when the report was generated.");
       await permit?.();
-      await sending?.(
-        known
-          ? { generatedAt: known.generated_at }
-          : { watermark: { of: "id", rank: reports.at(-1)?.id ?? 0, ids: [] } },
-      );
+      await sending?.(known ? { generatedAt } : { watermark: { of: "id", rank: reports.at(-1)?.id ?? 0, ids: [] } });
       if (signal.aborted) throw cancelled;
       most = Math.max(most, ++inFlight);
       flies = true;

@@ -324,7 +324,8 @@ function createBatch() {
         rows.filter((row) => !told.has(row)),
       );
       assert.deepEqual(ledger.requestOf(page, undefined), sent ?? { sent: "create" });
-      assert.deepEqual(ledger.requestOf(page, "7"), sent ?? { sent: "regenerate", report: "7" });
+      const plan = { report: "7", generatedAt: "2026-01-01" };
+      assert.deepEqual(ledger.requestOf(page, plan), { ...plan, sent: "regenerate", ...sent });
     }
   }
 

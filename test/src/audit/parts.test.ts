@@ -19,7 +19,7 @@ import { sendRequest, showReport } from "../../../src/audit/request.js";
 import { requestsOf } from "../../../src/audit/requests.js";
 import { keyOf, readRows, urlOf } from "../../../src/audit/rows.js";
 import { createSlots } from "../../../src/audit/slots.js";
-import type { Batch } from "../../../src/audit/store.js";
+import type { Batch, Plan } from "../../../src/audit/store.js";
 import { fromDisk, Trouble } from "../../../src/audit/trouble.js";
 import type { Client } from "../../../src/client.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
@@ -617,14 +617,14 @@ describe("The parts of an audit", () => {
           const wanted = 4;
           const pages = Array.from({ length: wanted }, (_, page) => key(`example.org/${page}`));
           const fresh = new Map<number, unknown>();
-          const plans = new Map<number, string>();
+          const plans = new Map<number, Plan>();
           let planned = 0;
           const batch = {
             find: (_: unknown, key: string) => {
               const page = pages.indexOf(key);
               return page < 0 || fresh.has(page) ? undefined : page;
             },
-            plan: (page: number, report: string) => plans.set(page, report),
+            plan: (page: number, plan: Plan) => plans.set(page, plan),
             planned: async () => planned++,
           };
           const list = { existing, maxAge, first: 0, end: wanted };
@@ -659,7 +659,8 @@ describe("The parts of an audit", () => {
             const decision = needOf(existing, maxAge, newest, now);
             assert.equal(fresh.has(page), decision === "fresh");
             if ((!unsorted || isMixed(100)) && newest && decision === "fresh") assert.equal(fresh.get(page), newest.id);
-            if (decision === "regenerate") assert.equal(plans.get(page), String(newest?.id));
+            const plan = { report: String(newest?.id), generatedAt: newest?.generated_at };
+            if (decision === "regenerate") assert.deepEqual(plans.get(page), plan);
           }
         },
       ),
