@@ -62,6 +62,8 @@ interface Outcome {
   missing: number;
   /** Pages that were requested more than once. */
   twice: number;
+  /** Pages of which it is not known whether they were requested. */
+  uncertain: number;
   /** Results of a page beyond the first that do not say so. */
   repeated: number;
   ends: number;
@@ -69,13 +71,15 @@ interface Outcome {
   endsTwice: boolean;
 }
 
-async function runOnce(group: Group, server: Server): Promise<Outcome> {
+/** Each page of a run that regenerates has a report before. */
+async function runOnce(group: Group, server: Server, existing: "create" | "regenerate"): Promise<Outcome> {
   const sandbox = await startSandbox({ reports: 0, latency: LATENCY });
   const pages = Array.from({ length: PAGES }, (_, index) => `https://example.com/${index}`);
+  if (existing === "regenerate") for (const url of pages) sandbox.reports.store({ url });
   const began = performance.now();
   const done: string[] = [];
   try {
-    await group.deploy({ service: sandbox, pages, settings: { reconcile: RECONCILE } });
+    await group.deploy({ service: sandbox, pages, existing, settings: { reconcile: RECONCILE } });
     await group.machines[0]?.red().inject("start");
     // A list that was not saved yet is lost with its machine.
     await group.until(() => group.machines.some((machine) => machine.progress().length > 0), PATIENCE);
@@ -95,7 +99,9 @@ async function runOnce(group: Group, server: Server): Promise<Outcome> {
     await end.catch((error) => console.error(String(error)));
     // What comes late comes now.
     await sleep(2 * SECOND);
-    const urls = sandbox.reports.list({}).map(({ url }) => url);
+    const effects = sandbox.reports
+      .list({})
+      .flatMap(({ url, generation }) => Array<string>(generation + (existing === "create" ? 1 : 0)).fill(url));
     const results = group.results();
     const ends = group.machines.flatMap((machine) => machine.progress()).filter(({ finished }) => finished);
     const counts = new Map<number, number>();
@@ -104,7 +110,8 @@ async function runOnce(group: Group, server: Server): Promise<Outcome> {
       seconds: (performance.now() - began) / SECOND,
       faults: done,
       missing: PAGES - counts.size,
-      twice: urls.length - new Set(urls).size,
+      twice: effects.length - new Set(effects).size,
+      uncertain: new Set(results.flatMap(({ outcome, index }) => (outcome === "uncertain" ? [index] : []))).size,
       repeated: [...counts.values()].filter((count) => count > 1).length,
       ends: ends.length,
       endsTwice: ends.filter((end) => !end.repeated).length > 1,
@@ -114,8 +121,8 @@ async function runOnce(group: Group, server: Server): Promise<Outcome> {
   }
 }
 
-const isSound = ({ missing, twice, repeated, ends, endsTwice }: Outcome) =>
-  missing + twice + repeated === 0 && ends > 0 && !endsTwice;
+const isSound = ({ missing, twice, uncertain, repeated, ends, endsTwice }: Outcome) =>
+  missing + twice + uncertain + repeated === 0 && ends > 0 && !endsTwice;
 
 async function runAll(engine: Engine): Promise<Outcome[]> {
   const server = await startServer(engine);
@@ -124,11 +131,12 @@ async function runAll(engine: Engine): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   try {
     for (let run = 1; run <= runs; run++) {
-      const outcome = await runOnce(group, server);
+      const existing = run % 2 ? "create" : "regenerate";
+      const outcome = await runOnce(group, server, existing);
       outcomes.push(outcome);
       const { seconds, faults, ...rest } = outcome;
       const verdict = isSound(outcome) ? "sound" : `NOT SOUND ${JSON.stringify(rest)}`;
-      console.log(`${engine} ${run}: ${verdict}, ${figure(seconds)} s: ${faults.join(", ")}`);
+      console.log(`${engine} ${run}, ${existing}: ${verdict}, ${figure(seconds)} s: ${faults.join(", ")}`);
     }
   } finally {
     await group.stop();
@@ -146,6 +154,7 @@ const columns: [head: string, of: (outcome: Outcome) => number][] = [
   ["Pages", () => PAGES],
   ["Missing", ({ missing }) => missing],
   ["Requested twice", ({ twice }) => twice],
+  ["Uncertain", ({ uncertain }) => uncertain],
   ["Reported twice", ({ repeated }) => repeated],
   ["Without an end", ({ ends }) => Number(ends === 0)],
   ["End reported twice", ({ endsTwice }) => Number(endsTwice)],

@@ -96,7 +96,6 @@ const flow: FlowNode[] = [
   node("audit", "seo-report-audit", [["seo"], ["progress"]], {
     service: "service",
     queue: "queue",
-    existing: "create",
     existingType: "str",
   }),
   node("seo", "change", [["results"]], { rules: [{ t: "set", p: "payload", pt: "msg", to: "seo", tot: "msg" }] }),
@@ -113,6 +112,8 @@ export interface Round {
   /** Where the service is. */
   service: { url: string; apiKey: string };
   pages: string[];
+  /** What the audit does if a page has a report. */
+  existing?: "create" | "regenerate";
   /** Properties of the SEO service node. */
   settings?: Record<string, string>;
 }
@@ -146,12 +147,12 @@ export async function startGroup(count: number, server?: Server) {
     results,
 
     /** Deploys the flow, with jobs of their own, to the first `used` machines, and an empty one to the others. */
-    async deploy({ service, pages, settings = {} }: Round, used = count): Promise<void> {
+    async deploy({ service, pages, existing = "create", settings = {} }: Round, used = count): Promise<void> {
       const prefix = `round-${++rounds}`;
       const change = (node: FlowNode) => {
         if (node.id === "queue") node.prefix = prefix;
         if (node.id === "start") node.payload = JSON.stringify(pages);
-        if (node.id === "audit") node.queue = server ? "queue" : "";
+        if (node.id === "audit") Object.assign(node, { existing, queue: server ? "queue" : "" });
       };
       await Promise.all(
         machines.map(async (machine, index) => {
