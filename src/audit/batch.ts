@@ -13,8 +13,6 @@ import { NOBODY } from "./streaks.js";
 import { damaged, fromDisk } from "./trouble.js";
 
 const LOG = "log.jsonl";
-/** How many reports of an earlier process are remembered: those that can be newer than a watermark. */
-const MOST_RECENT = 1000;
 /** Ends the name of the folder of a batch that has finished. */
 export const FINISHED = ".finished";
 const LIST = /^pages-(\d+)\.jsonl$/;
@@ -49,7 +47,7 @@ export async function openBatch(
   const ledger = createLedger(pages);
   const lists: FileList[] = [];
   const plans = new Map<number, Plan>();
-  let recent: string[] = [];
+  const recent: string[] = [];
   const logPath = join(folder, LOG);
   let planEnd = 0;
 
@@ -78,7 +76,6 @@ export async function openBatch(
         throw damaged(logPath, line.number, (error as Error).message);
       }
     });
-    recent = recent.slice(-MOST_RECENT);
     for (const name of names) if (name.endsWith(".new")) await rm(join(folder, name));
     return openLog(logPath, size);
   }

@@ -44,6 +44,8 @@ export interface Reading {
 }
 
 const MOST_REMEMBERED = 10_000;
+/** A lost request of a long audit can be older than all of its reports, each of which must be explained. */
+const MOST_CLAIMED = 100_000;
 /** The smallest page that can be requested: a list with fewer records has no other page. */
 const SMALLEST_PAGE = 10;
 const NEWEST = { sort_by: "id", sort: "desc" };
@@ -76,14 +78,14 @@ export function covers({ records, last, repeats, total, newest }: Reading, water
 }
 
 /** Remembers the latest values, in constant time: a map's first key is slow to find after many deletions. */
-function createMemory<Key, Value>() {
+function createMemory<Key, Value>(most = MOST_REMEMBERED) {
   let recent = new Map<Key, Value>();
   let older = recent;
   return {
     get: (key: Key) => recent.get(key) ?? older.get(key),
     set(key: Key, value: Value): void {
       recent.set(key, value);
-      if (recent.size < MOST_REMEMBERED) return;
+      if (recent.size < most) return;
       older = recent;
       recent = new Map();
     },
@@ -99,7 +101,7 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
   let readAt = Number.NEGATIVE_INFINITY;
   let finding: Promise<void> | undefined;
   /** Until when each may still be another request's: a look can match a report by its page only. */
-  const claimed = createMemory<string, number>();
+  const claimed = createMemory<string, number>(MOST_CLAIMED);
   /** Whose each is: a restored request can have had its response in this process, if the audit could not save it. */
   const owners = createMemory<string, string>();
   const ownerOf = (page: Address, watermark: Watermark | undefined) => `${watermark?.rank} ${page.key}`;

@@ -79,6 +79,14 @@ async function present(requests: Requests, { lookup, input }: Entry, record: Jso
   return shown.response;
 }
 
+/** Looks share their records, and each compares all of them with all open requests. */
+const keys = new WeakMap<Json, string>();
+function keyOf(record: Json): string {
+  const key = keys.get(record) ?? readAddress(String(record.url)).key;
+  keys.set(record, key);
+  return key;
+}
+
 /**
  * Finds a page's report among those after the watermark. If there is none and the look `decides`, the report was not created
  * if messages got all the others, and none of them can be this one: nobody knows where a page redirects.
@@ -91,15 +99,15 @@ export async function lookInList(
   { records, response, startedAt }: Reading,
   decides: boolean,
 ): Promise<Finding> {
-  const isOf = (record: Json, { address, watermark }: Entry) =>
-    watermark !== undefined &&
-    isAfter(record, watermark) &&
-    account.namesOf(address).includes(readAddress(String(record.url)).key);
   const later = records.filter((record) => entry.watermark && isAfter(record, entry.watermark));
   const unclaimed = () => later.filter((record) => account.claimOf(record) === undefined);
-  const mine = () =>
-    later.find((record) => account.has(entry.address, entry.watermark, record)) ??
-    unclaimed().findLast((record) => isOf(record, entry));
+  const mine = () => {
+    const names = account.namesOf(entry.address);
+    return (
+      later.find((record) => account.has(entry.address, entry.watermark, record)) ??
+      unclaimed().findLast((record) => names.includes(keyOf(record)))
+    );
+  };
   if (unclaimed().length > 0 && (decides || mine())) {
     // A page that is in flight may redirect to this one: its response says whose report it is.
     await Promise.all([...open].map(({ answered }) => answered));
@@ -114,13 +122,21 @@ export async function lookInList(
     );
   }
   if (!decides) return undefined;
-  const others = [...open];
-  const unexplained = unclaimed().filter((record) => !others.some((other) => isOf(record, other)));
+  /** All open requests, by the names of their pages. */
+  const others = new Map<string, Entry[]>();
+  for (const other of open)
+    for (const name of account.namesOf(other.address)) {
+      const same = others.get(name);
+      if (same) same.push(other);
+      else others.set(name, [other]);
+    }
+  const othersOf = (record: Json) =>
+    (others.get(keyOf(record)) ?? []).filter(({ watermark }) => watermark && isAfter(record, watermark));
+  const unexplained = unclaimed().filter((record) => othersOf(record).length === 0);
   if (unexplained.length > 0) return undecided(unexplained);
   // Another request of that page may have got this one's report, as long as its own can still be created.
   const doubtedUntil = (record: Json) =>
-    account.claimOf(record) ??
-    Math.max(startedAt + REPEAT, ...others.flatMap((other) => (isOf(record, other) && other.until) || []));
+    account.claimOf(record) ?? Math.max(startedAt + REPEAT, ...othersOf(record).flatMap(({ until }) => until ?? []));
   const doubted = later.filter(
     (record) => doubtedUntil(record) > startedAt && (entry.doubted?.has(String(record.url)) ?? true),
   );

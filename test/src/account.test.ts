@@ -140,6 +140,15 @@ describe("The reports of an account", () => {
     );
   });
 
+  it("stay claimed, the latest 100,000 at least", () => {
+    const { claimAll, claimOf } = open();
+    claimAll(
+      Array.from({ length: 100_000 }, (_, id) => String(id)),
+      9,
+    );
+    assert.equal(claimOf({ id: 0 }), 9);
+  });
+
   it("are listed under the page's address and where it redirected the last time", () => {
     const { claim, namesOf } = open();
     const page = readAddress("example.com/old");

@@ -264,6 +264,16 @@ describe("A create request whose response was lost", () => {
     assert.deepEqual(await look(entry, [unrelated, first]), { was: "not carried out" }, "it was created later");
   });
 
+  it("reads the address of each new report once, however many requests are open", async () => {
+    const { enter, look } = open();
+    let read = 0;
+    const url = { toString: () => `b.example/${++read}` };
+    const records = Array.from({ length: 50 }, (_, index) => report(100 - index, url as unknown as string));
+    const entries = Array.from({ length: 50 }, (_, index) => enter(`${PAGE}/${index}`));
+    for (const entry of entries) assert.equal((await look(entry, records))?.was, "undecided");
+    assert.equal(read, records.length);
+  });
+
   it("waits for requests in flight, whose response can claim its report", async () => {
     const { enter, look, account, entries } = open();
     const entry = enter(PAGE);

@@ -2,12 +2,10 @@ import type { Watcher } from "../store.js";
 import type { Group, GroupEntry } from "./group.js";
 import type { Applied } from "./writer.js";
 
-const MOST_RECENT = 1000;
-
 /** Follows what other machines send and get, because it explains reports that no request of this one created. */
 export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: (by: string) => boolean) {
   const open = new Map<number, () => void>();
-  let recent: string[] = [];
+  const recent: string[] = [];
   let watcher: Watcher | undefined;
 
   function follow(page: number): void {
@@ -20,7 +18,7 @@ export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: 
   }
 
   return {
-    /** The reports that were got last. */
+    /** All reports that were got, the last one at the end. */
     recent: () => recent,
 
     watch(given: Watcher): void {
@@ -37,7 +35,7 @@ export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: 
 
     applied(entry: GroupEntry, result: Applied): void {
       if ("ended" in entry && result === true && entry.report !== undefined) {
-        if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
+        recent.push(entry.report);
         watcher?.got(entry.report);
       }
       if ("ended" in entry && result === true && !isOwn(entry.by ?? "/") && entry.attempts > 0) watcher?.ended();

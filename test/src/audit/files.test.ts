@@ -273,16 +273,16 @@ describe("the files of an audit", () => {
     await store.close();
   });
 
-  it("say which reports were got last", async () => {
+  it("say which reports were got", async () => {
     const to = join(folder, "reports");
     const store = await openFiles(to, "node", never);
-    await store.create("a", settings, readRows(urls(1005)));
+    await store.create("a", settings, readRows(urls(3)));
     await store.close();
-    const ids = Array.from({ length: 1002 }, (_, index) => `${index}`);
+    const ids = ["7", "x"];
     const lines = ids.map((report, row) => JSON.stringify({ row, ended: "fresh", report, attempts: 0 }));
     const error = { code: "SEO_REJECTED", message: "No." };
-    lines.push(JSON.stringify({ row: 1002, sent: "regenerate", report: "known" }));
-    lines.push(JSON.stringify({ row: 1002, ended: "failed", attempts: 1, error }));
+    lines.push(JSON.stringify({ row: 2, sent: "regenerate", report: "known" }));
+    lines.push(JSON.stringify({ row: 2, ended: "failed", attempts: 1, error }));
     const log = join(to, "node/1-a/log.jsonl");
     const read = async () => {
       const { batches, broken, close } = await openFiles(to, "node", never);
@@ -292,7 +292,7 @@ describe("the files of an audit", () => {
     };
     assert.deepEqual(await read(), []);
     writeFileSync(log, `${lines.join("\n")}\n`);
-    assert.deepEqual(await read(), ids.slice(2));
+    assert.deepEqual(await read(), ids);
   });
 
   it("are removed if the process died after a reset", async () => {

@@ -3,12 +3,15 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { openFiles } from "../../../src/audit/files.js";
+import { requestsOf } from "../../../src/audit/requests.js";
 import { readRows } from "../../../src/audit/rows.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import type { Batch, Hooks, Store } from "../../../src/audit/store.js";
 import { taken } from "../../../src/audit/trouble.js";
+import { createClient } from "../../../src/client.js";
 import { SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
+import { startAccount } from "../../support/account.js";
 import { LEASE } from "../../support/fleet.js";
 import { engines, type Server, startServer } from "../../support/servers.js";
 import {
@@ -244,6 +247,27 @@ function contract(name: string, keep: () => Promise<Kept>): void {
       assert.equal(new Set(results().map(({ index }) => index)).size, 60);
       for (const { index } of results())
         assert.ok(results().filter((one) => one.index === index && !one.repeated).length <= 1, String(index));
+    });
+
+    it("explains 2,100 newer reports after a restart, so that no page stays uncertain", async () => {
+      const [lost = "", ...others] = urls(2101);
+      const account = await startAccount({
+        fate: ({ form, nth }) => (form.get("url") === lost && nth === 1 ? "cut, not carried out" : "answered"),
+      });
+      const clients = ["300", "1"].map((reconcile) =>
+        createClient({ baseUrl: account.url, apiKey: "key", concurrency: "32", reconcile }),
+      );
+      const [first, second] = clients.map(
+        (client) => () => bench(createFake(), { share: 32, connect: () => requestsOf(client) }),
+      ) as [() => Bench, () => Bench];
+      const { audit, add } = first();
+      await add([lost, ...others]);
+      await until(() => results().length === others.length, "all other pages are told");
+      await audit.close();
+      const { created, uncertain } = await second().finished();
+      for (const client of clients) await client.close();
+      await account.close();
+      assert.deepEqual([created, uncertain, account.reports.length], [2101, 0, 2101]);
     });
   });
 }
