@@ -7,7 +7,7 @@ import { segmentOf } from "../../../src/audit/shared/log.js";
 import { SeoError } from "../../../src/errors.js";
 import type { Existing } from "../../../src/existing.js";
 import { deferred } from "../../../src/turns.js";
-import { type Bench, createBench, createFake, key, urls } from "./fake.js";
+import { type Bench, createBench, createFake, key, unreadable, urls } from "./fake.js";
 import { createMemory, type Way } from "./memory.js";
 
 const MACHINES = 3;
@@ -139,10 +139,7 @@ async function play({ faults, steps, existing, refused, revoked, share }: Story)
     ...service.connect(),
     // What another machine has sent may have had an effect.
     send: (_type, _input, { intent } = {}) => Promise.reject(unauthorized.with({ uncertain: intent !== undefined })),
-    // biome-ignore lint/correctness/useYield: it fails before the first page
-    async *pages() {
-      throw unauthorized;
-    },
+    pages: unreadable(unauthorized),
   });
   const all: Machine[] = [];
   const given: string[] = [];
