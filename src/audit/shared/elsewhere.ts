@@ -36,13 +36,15 @@ export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: 
     },
 
     applied(entry: GroupEntry, result: Applied): void {
-      if ("ended" in entry && result === true && entry.report !== undefined) {
-        if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
-        watcher?.got(entry.report);
+      if ("ended" in entry && result === true) {
+        if (entry.report !== undefined) {
+          if (recent.push(entry.report) > 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
+          watcher?.got(entry.report);
+        }
+        if (!isOwn(entry.by ?? "/") && entry.attempts > 0) watcher?.ended();
       }
-      if ("ended" in entry && result === true && !isOwn(entry.by ?? "/") && entry.attempts > 0) watcher?.ended();
-      if ("row" in entry && !("told" in entry)) follow(entry.row);
-      if ("take" in entry && typeof result === "number" && isOwn(entry.by)) follow(result);
+      if ("row" in entry) follow(entry.row);
+      if ("take" in entry && typeof result === "number") follow(result);
     },
   };
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { lostData } from "../../../src/audit/shared/faults.js";
 import { createLog, segmentOf } from "../../../src/audit/shared/log.js";
+import { joinMachines } from "../../../src/audit/shared/machine.js";
 import { createWriter } from "../../../src/audit/shared/writer.js";
 import { taken } from "../../../src/audit/trouble.js";
 import { cancelled, type SeoError } from "../../../src/errors.js";
@@ -190,5 +191,32 @@ describe("A log that machines share", () => {
       await machine.read();
       assert.deepEqual([machine.applied, machine.lines(), segment(0).logs.length], [["earlier 0"], 2, 3]);
     }
+  });
+});
+
+describe("A machine that shares a queue", () => {
+  const join = (memory: ReturnType<typeof createMemory>, lockDuration: number) =>
+    joinMachines(memory.connect(), "machines", { lockDuration, stalledInterval: 60_000 });
+
+  it("keeps its name and is seen by the others until it leaves, as long as it has its lock", async () => {
+    const memory = createMemory();
+    const [one, other] = await Promise.all([join(memory, 60_000), join(memory, 60_000)]);
+    const names = [one.id(), other.id()];
+    await Promise.all([one.renew(), other.renew()]);
+    assert.deepEqual([one.id(), other.id()], names);
+    assert.deepEqual(await one.living(), new Set(names));
+    await other.leave();
+    assert.deepEqual([...(await one.living())], [one.id()]);
+    await one.leave();
+  });
+
+  it("gets one new name if it has lost its lock", async () => {
+    const memory = createMemory();
+    // It is lost at once.
+    const machine = await join(memory, -1);
+    const before = machine.id();
+    await Promise.all([machine.renew(), machine.renew(), machine.renew()]);
+    assert.deepEqual([...(await machine.living())], [before, machine.id()]);
+    assert.notEqual(machine.id(), before);
   });
 });
