@@ -288,6 +288,30 @@ describe("Machines whose connections to their queue fail", () => {
     await audit.close();
   });
 
+  it("leave nothing of a list on the server once it was reset, replaced, or complete", async () => {
+    const memory = createMemory();
+    const fates = [rejected, rejected];
+    const service = createFake({ fate: () => fates.pop() ?? "answered" });
+    const benches = [0, 1].map(() => createBench("", service, { open: memory.opening(LEASE) }));
+    const [{ add, audit }] = benches as [Bench, Bench];
+    const { now } = performance;
+    try {
+      for (const end of [() => audit.reset(), () => add(urls(3))]) {
+        // A list with a failure is kept for msg.retry.
+        await add(urls(1));
+        while (kept(memory).length === 0) await sleep(5);
+        await end();
+        assert.deepEqual(kept(memory), []);
+      }
+      performance.now = () => now.call(performance) * FASTER;
+      while (memory.queues.get("node-log")?.size !== 0) await sleep(5);
+      assert.deepEqual([...(memory.queues.get("node")?.keys() ?? [])], ["mark"]);
+    } finally {
+      performance.now = now;
+      await Promise.all(benches.map((bench) => bench.audit.close()));
+    }
+  });
+
   it("request no page twice, report every row, and finish", async () => {
     const seed = Number(process.env.SEED ?? Date.now() % 1e9);
     const told = fc.sample(stories, { numRuns: Number(process.env.RUNS ?? 100), seed });
