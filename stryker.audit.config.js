@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 
 const src = JSON.parse(readFileSync(new URL("stryker.config.json", import.meta.url), "utf8"));
-const specs = ["parts", "ledger", "group", "audit", "files", "slots", "lock", "network"];
+const specs = ["parts", "ledger", "group", "audit", "files", "slots", "lock", "log", "network"];
 
 // Ends a test that a mutant leaves waiting: without a mutant, each takes less than three seconds.
 process.env.TEST_LIMIT = "5000";
@@ -13,10 +13,12 @@ if (existsSync("/dev/shm")) process.env.TMPDIR ??= "/dev/shm";
 /** Audits, with the tests that need neither a server nor other processes. */
 export default {
   ...src,
-  mutate: ["src/audit/*.ts", "src/audit/shared/{batch,group}.ts"],
+  mutate: ["src/audit/*.ts", "src/audit/shared/{batch,elsewhere,group,log,machine,registry,store,writer}.ts"],
   mochaOptions: { ...src.mochaOptions, spec: specs.map((name) => `dist/test/src/audit/${name}.test.js`) },
   timeoutMS: 5000,
   timeoutFactor: 1,
+  // What a mutant leaves running would fail the tests of the next one.
+  maxTestRunnerReuse: 1,
   // A mutant that never stops reading must not take the machine's memory.
   testRunnerNodeArgs: ["--max-old-space-size=512"],
   // No score is required until all parts were measured in one run: docs/testing.md.

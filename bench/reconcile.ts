@@ -40,6 +40,7 @@ function makeWorld(lost: number): World {
     unpaged: 0,
     empty: [0, 0],
     existing: [],
+    latency: 0.2,
     failing: 0,
     outage: [0, 0],
     horizon: HORIZON,
@@ -57,7 +58,7 @@ for (const lost of [0, 0.3]) {
     "responses lost": responses,
     "created twice": [...by.values()].filter((count) => count > 1).length,
     "left uncertain": ends.filter((end) => "uncertain" in end).length,
-    "requests per lost response": ((gets - 1) / responses).toFixed(1),
+    "requests per lost response": ((gets.length - 1) / responses).toFixed(1),
   });
 }
 console.table(rows);

@@ -47,7 +47,7 @@ export async function openBatch(
   const ledger = createLedger(pages);
   const lists: FileList[] = [];
   const plans = new Map<number, Plan>();
-  const recent: string[] = [];
+  const reports: string[] = [];
   const logPath = join(folder, LOG);
   let planEnd = 0;
 
@@ -69,7 +69,7 @@ export async function openBatch(
     if (!names.includes(LOG)) throw damaged(logPath, 1, "the file is missing");
     const size = await readLines(logPath, (line) => {
       const entry = parseLine(line);
-      if ("ended" in entry && typeof entry.report === "string") recent.push(entry.report);
+      if ("ended" in entry && typeof entry.report === "string") reports.push(entry.report);
       try {
         ledger.apply(entry as unknown as Entry);
       } catch (error) {
@@ -108,7 +108,7 @@ export async function openBatch(
 
   return {
     name,
-    recent,
+    reports,
     ...readingsOf(ledger),
     streak: () => ledger.streakOf(NOBODY),
 

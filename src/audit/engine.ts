@@ -174,7 +174,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
       if (known) return known;
       const run = createRun(batch, { ...surroundings, clock, stalled: () => gone ?? disk.trouble(), due: fill });
       runs.add(run);
-      surroundings.requests.claim(batch.recent);
+      surroundings.requests.claim(batch.reports);
       batch.watch?.({
         changed() {
           if (closed || !runs.has(run)) return;

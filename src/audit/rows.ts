@@ -15,12 +15,14 @@ export interface Row {
 /** A row that is not valid is kept only if it is short. */
 const LONGEST_INVALID = 2000;
 const STORE = operations["seo-report-store"] as Operation;
+/** Some programs put it before the first column's name. */
+const BYTE_ORDER_MARK = "\uFEFF";
 
-/** Without a password, and without the byte order mark that some programs put before the first column's name. */
+/** Without a password, and without the byte order mark. */
 const toInput = (row: Json): Json =>
   Object.fromEntries(
     Object.entries(row)
-      .map(([name, value]) => [name.replace(/^\uFEFF/, ""), value] as const)
+      .map(([name, value]) => [name.startsWith(BYTE_ORDER_MARK) ? name.slice(1) : name, value] as const)
       .filter(([name]) => name.toLowerCase() !== "password"),
   );
 
@@ -99,7 +101,7 @@ function given(value: unknown, from: string): Iterable<unknown> {
   if (typeof value === "string") return linesOf(value);
   if (Array.isArray(value)) return value;
   if (isObject(value) && Array.isArray(value.data)) return value.data;
-  if (isObject(value) && (value.url ?? value["\uFEFFurl"]) !== undefined) return [value];
+  if (isObject(value) && (value.url ?? value[`${BYTE_ORDER_MARK}url`]) !== undefined) return [value];
   const allowed = "a URL, text with one URL per line, an array of URLs or of objects with url, or an object with url";
   throw new SeoError("SEO_INPUT", `pages must be ${allowed}; ${from} is ${shapeOf(value)}.`);
 }

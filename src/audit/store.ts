@@ -78,7 +78,7 @@ export interface Watcher {
 export interface Batch {
   readonly name: string;
   /** The IDs of the reports that it got in earlier processes, in order: any can be newer than an old lost request. */
-  readonly recent: readonly string[];
+  readonly reports: readonly string[];
   /** Rows, by state; a row counts as done once it was told. */
   readonly counts: Record<State, number>;
   total(): number;

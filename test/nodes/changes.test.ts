@@ -3,8 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as late } from "node:timers/promises";
+import { deferred } from "../../src/turns.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
-import { type Lists, latch, type Row, reports, type Shape, shapes, startLists } from "../support/lists.js";
+import { type Lists, type Row, reports, type Shape, shapes, startLists } from "../support/lists.js";
 import { helper } from "../support/red.js";
 import { received } from "../support/sentences.js";
 import { closeStores, openStores, storeOn } from "../support/stores.js";
@@ -437,17 +438,17 @@ describe("The changes node", () => {
     });
 
     it("if a redeploy cancels the run", async () => {
-      const [hold, asked] = [latch(), latch()];
+      const [hold, asked] = [deferred(), deferred()];
       lists.options.wait = ({ query }) => {
         if (query.get("page") !== "3") return undefined;
-        asked.open();
-        return hold.opened;
+        asked.resolve();
+        return hold.promise;
       };
       const failed = fail();
-      await asked.opened;
+      await asked.promise;
       await flow.deploy(nodes({ name: "anew" }));
       assert.equal((await failed).code, "SEO_CANCELLED");
-      hold.open();
+      hold.resolve();
       delete lists.options.wait;
       assert.deepEqual(await look(), expected);
     });
@@ -523,8 +524,8 @@ describe("The changes node", () => {
   });
 
   it("queues its messages within the service's queue size and rate limit", async () => {
-    const hold = latch();
-    lists.options.wait = () => hold.opened;
+    const hold = deferred();
+    lists.options.wait = () => hold.promise;
     flow = await startFlow([
       service("service", lists.url, { concurrency: "4", queue: "2", rate: "3" }),
       node("changes", "seo-report-changes"),
@@ -533,7 +534,7 @@ describe("The changes node", () => {
     for (const full of await Promise.all(sent.slice(3))) assert.equal(failure(full).error.code, "SEO_QUEUE_FULL");
     const text = 'seo-reports.status.running {"running":1,"queued":2}';
     await flow.until(() => flow.statuses("changes").some((status) => status.text === text));
-    hold.open();
+    hold.resolve();
     for (const { caught } of await Promise.all(sent.slice(0, 3))) assert.equal(caught, undefined);
     assert.equal(lists.asked.length, 3, "one request per message, as many as the rate limit allows");
   });

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { setTimeout as late } from "node:timers/promises";
 import { createSchedule } from "../../nodes/schedule.js";
+import { deferred } from "../../src/turns.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
-import { type Lists, latch, type Row, reports, startLists } from "../support/lists.js";
+import { type Lists, type Row, reports, startLists } from "../support/lists.js";
 import { helper, nodeRedModule } from "../support/red.js";
 import { shortenMinutes, stopTime } from "../support/time.js";
 
@@ -70,27 +71,27 @@ describe("The interval of the changes node", () => {
   });
 
   it("is counted from the end of a run, which never overlaps another one", async () => {
-    const hold = latch();
-    lists.options.wait = () => hold.opened;
+    const hold = deferred();
+    lists.options.wait = () => hold.promise;
     flow = await startFlow(nodes());
     await asked(1);
     await late(400);
     assert.deepEqual([lists.asked.length, waits], [1, []]);
-    hold.open();
+    hold.resolve();
     await asked(3);
     assert.equal(lists.busiest, 1);
   });
 
   it("lets a message wait for the run in progress, and starts again after it", async () => {
-    const hold = latch();
-    lists.options.wait = ({ nth }) => (nth === 2 ? hold.opened : undefined);
+    const hold = deferred();
+    lists.options.wait = ({ nth }) => (nth === 2 ? hold.promise : undefined);
     flow = await startFlow(nodes());
     await asked(2);
     lists.options.all = reports(4);
     const sent = flow.send("changes", { topic: "asked for" });
     await late(100);
     assert.equal(lists.asked.length, 2);
-    hold.open();
+    hold.resolve();
     const { ends } = await sent;
     assert.equal(ends, 1);
     assert.equal(lists.busiest, 1);
@@ -99,19 +100,19 @@ describe("The interval of the changes node", () => {
   });
 
   it("lets no run wait behind another one", async () => {
-    const [first, second] = [latch(), latch()];
-    lists.options.wait = ({ nth }) => (nth === 2 ? first.opened : nth === 3 ? second.opened : undefined);
+    const [first, second] = [deferred(), deferred()];
+    lists.options.wait = ({ nth }) => (nth === 2 ? first.promise : nth === 3 ? second.promise : undefined);
     flow = await startFlow(nodes());
     await asked(1);
     const sent = flow.send("changes");
     await asked(2);
     await late(200);
-    first.open();
+    first.resolve();
     await sent;
     await asked(3);
     await late(200);
     assert.equal(waits.length, 1, "while a run is in progress, none is scheduled");
-    second.open();
+    second.resolve();
     await asked(4);
   });
 
@@ -270,11 +271,11 @@ describe("The interval of the changes node", () => {
     it("and none after the node was closed", async () => {
       const { ended, resume } = schedule("1");
       ended("a");
-      const { open, opened } = latch();
-      const resumed = resume(() => opened.then(() => 0));
+      const { promise, resolve } = deferred();
+      const resumed = resume(() => promise.then(() => 0));
       node.emit("close");
       assert.equal(time.timers(), 0);
-      open();
+      resolve();
       await resumed;
       ended("b");
       assert.equal(time.timers(), 0);

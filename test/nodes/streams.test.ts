@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
+import { deferred } from "../../src/turns.js";
 import { failure, node, startFlow } from "../support/flow.js";
-import { latch, reports, type Shape, shapes } from "../support/lists.js";
+import { reports, type Shape, shapes } from "../support/lists.js";
 import { outputs, parts, payloads, seo, withLists } from "../support/outputs.js";
 import { helper, nodeRedModule } from "../support/red.js";
 import { received } from "../support/sentences.js";
@@ -195,15 +196,15 @@ describe("List streams", () => {
       ["length-aware", 'seo-reports.status.page {"page":2,"pages":5,"records":200}'],
       ["simple", 'seo-reports.status.pageUnknown {"page":2,"pages":"","records":200}'],
     ] as const) {
-      const hold = latch();
+      const hold = deferred();
       serve({
         all: reports(450),
         shape: shapes[shape] as Shape,
-        wait: ({ query }) => (query.get("page") === "3" ? hold.opened : undefined),
+        wait: ({ query }) => (query.get("page") === "3" ? hold.promise : undefined),
       });
       const ended = ask("records");
       await suite.flow.until(() => suite.flow.statuses("records").some(({ text }) => text === key));
-      hold.open();
+      hold.resolve();
       await ended;
       const done =
         shape === "simple"
@@ -260,12 +261,12 @@ describe("List streams", () => {
       suite.service({ concurrency: "2", queue: "1" }),
       node("list", LIST, { output: "all", limit: "" }),
     ]);
-    const hold = latch();
-    serve({ all: reports(450), wait: () => hold.opened });
+    const hold = deferred();
+    serve({ all: reports(450), wait: () => hold.promise });
     const all = [ask("list"), ask("list"), ask("list")];
     const { error } = failure(await suite.flow.send("list"));
     assert.equal(error.code, "SEO_QUEUE_FULL");
-    hold.open();
+    hold.resolve();
     await Promise.all(all);
     assert.equal(suite.lists.asked.length, 15);
   });

@@ -143,9 +143,28 @@ describe("A lost response", () => {
 
   test("of a restored request is found if the response had arrived in this process", async () => {
     const { account, store } = await open();
-    const first = await store();
-    const end = await store(PAGE, EARLIER);
+    account.create("other.example/before");
+    let intent: SendOptions["intent"];
+    const first = await store(PAGE, {
+      sending: async (sent) => {
+        intent = sent;
+      },
+    });
+    const end = await store(PAGE, { intent });
     assert.deepEqual([end.id, account.count("POST")], [first.id, 1]);
+  });
+
+  test("is proven to have had no effect after the horizon of another process that got the report of its page", async () => {
+    const { account, client, store } = await open();
+    account.options.fate = ({ nth }) => {
+      if (nth > 1) return "answered";
+      client.claim([String(account.create(PAGE).id)], 2500);
+      return "cut, not carried out";
+    };
+    const began = performance.now();
+    const { id, attempts } = await store();
+    assert.deepEqual([id, attempts], [2, 2]);
+    assert.ok(performance.now() - began >= 2500);
   });
 
   test("costs one short list if none is lost", async () => {

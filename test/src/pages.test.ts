@@ -3,7 +3,8 @@ import { setTimeout as late } from "node:timers/promises";
 import fc from "fast-check";
 import type { Answer } from "../../src/client.js";
 import { type Page, readPages, readShape } from "../../src/pages.js";
-import { type Lists, latch, listed, reports, type Shape, shapes, startLists } from "../support/lists.js";
+import { deferred } from "../../src/turns.js";
+import { type Lists, listed, reports, type Shape, shapes, startLists } from "../support/lists.js";
 import { closeClients, readAll } from "../support/reading.js";
 import { mustBe, wholeNumber } from "../support/sentences.js";
 
@@ -345,20 +346,20 @@ describe("Reading all pages", () => {
     });
 
     it("starts after the first page, which contains the page count", async () => {
-      const first = latch();
-      const asked = latch();
+      const first = deferred();
+      const asked = deferred();
       serve({
         all: reports(500),
         wait: ({ nth }) => {
-          asked.open();
-          return nth === 1 ? first.opened : undefined;
+          asked.resolve();
+          return nth === 1 ? first.promise : undefined;
         },
       });
       const reading = readAll(lists.url, REPORTS);
-      await asked.opened;
+      await asked.promise;
       await late(20);
       assert.equal(lists.asked.length, 1);
-      first.open();
+      first.resolve();
       assert.deepEqual((await reading).records, reports(500));
     });
   });

@@ -10,8 +10,9 @@ const redirects = {
 const pages = ["a.example/1", "a.example/2", "a.example/new", "b.example", "c.example/x", ...Object.keys(redirects)];
 
 /** Two messages whose pages end at the same address may get each other's report, which nobody can tell apart. */
-function check(world: World, { ends, reports }: Awaited<ReturnType<typeof simulate>>): void {
+function check(world: World, { ends, reports, gets, endedAt }: Awaited<ReturnType<typeof simulate>>): void {
   const { stores, existing } = world;
+  assert.ok(Math.max(...gets) <= endedAt, "a look after all messages have ended");
   const given = ends.flatMap((end) => ("id" in end ? [end.id] : []));
   assert.equal(new Set(given).size, given.length, "one report for two messages");
   const urls = stores.map(({ page }) => written(world, page));
@@ -40,6 +41,7 @@ const anyStoreFields = {
     "request lost",
     "page rejected",
     "rate limited at first",
+    "not saved",
   ),
 } satisfies Record<keyof Store, unknown>;
 const anyStore = fc.record<Store>(anyStoreFields);
@@ -71,6 +73,7 @@ const world = fc.record<World>({
   unpaged: fc.constantFrom(0, 0, 10, 25),
   empty: fc.oneof(fc.constant<[number, number]>([0, 0]), fc.tuple(fc.nat(600), fc.nat(1200))),
   existing: fc.array(fc.constantFrom(...pages), { maxLength: 3 }),
+  latency: fc.constantFrom(0.2, 0.2, 40),
   failing: fc.constantFrom(0, 0.3, 1),
   outage: fc.tuple(fc.nat(600), fc.nat(1200)),
   horizon: fc.constant(HORIZON),
@@ -86,7 +89,7 @@ describe("reconciling", () => {
 
   const quiet: Omit<World, "stores" | "ids"> = {
     ...{ foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [] },
-    ...{ unpaged: 0, empty: [0, 0], failing: 0, outage: [0, 0], horizon: HORIZON },
+    ...{ unpaged: 0, empty: [0, 0], latency: 0.2, failing: 0, outage: [0, 0], horizon: HORIZON },
   };
 
   it("ends with a certain outcome if all looks succeed and nobody else uses the account", async () => {
@@ -99,7 +102,7 @@ describe("reconciling", () => {
         const { ends } = await simulate(one);
         for (const [index, { fate }] of stores.entries())
           assert.ok(
-            (fate === "page rejected" ? "certain" : "id") in (ends[index] as object),
+            (["page rejected", "not saved"].includes(fate) ? "certain" : "id") in (ends[index] as object),
             `${index}: ${JSON.stringify(ends[index])}`,
           );
       }),
@@ -112,7 +115,7 @@ describe("reconciling", () => {
     // The third GET request fails: after the short list and one look that came too early.
     const world: World = { ...quiet, stores: [store], ids: "numbers", failing: 0.3, horizon: 72 * SECOND };
     const { ends, gets } = await simulate(world);
-    assert.deepEqual([ends, gets], [[{ id: 1 }], 5]);
+    assert.deepEqual([ends, gets.length], [[{ id: 1 }], 5]);
   });
 
   const at = (page: string, after: number, takes: number, fate: Store["fate"] = "answered"): Store => ({
@@ -177,6 +180,63 @@ describe("reconciling", () => {
       check(world, await simulate(world));
     });
 
+  /** When the list is read for a request that is sent at once, and cut after a minute. In seconds; no look succeeds. */
+  async function looksIn(world: Partial<World>): Promise<number[]> {
+    const stores = [at("a.example/1", 0, 0, "request lost")];
+    const outage: World["outage"] = [60, HOUR];
+    const { gets } = await simulate({ ...quiet, stores, ids: "numbers", latency: 0, outage, ...world });
+    return gets.slice(1);
+  }
+  const deciding = (horizon: number) => Array.from({ length: 10 }, (_, nth) => horizon + 30 * nth);
+
+  it("looks 5, 15, 30, 60 and 120 seconds after the response was lost, then ten times after the horizon", async () => {
+    assert.deepEqual(await looksIn({}), [65, 75, 90, 120, 180, ...deciding(300)]);
+  });
+
+  it("decides as soon as the horizon has passed", async () => {
+    for (const horizon of [30, 60, 63, 65])
+      assert.deepEqual(await looksIn({ horizon: horizon * SECOND }), deciding(Math.max(60, horizon)));
+  });
+
+  it("decides at the horizon, although the looks before took long", async () => {
+    // It is sent when the short list has been read.
+    const looks = await looksIn({ latency: 50 });
+    assert.ok(looks.includes(350), looks.join());
+  });
+
+  it("does not put off its decision because of a request that has ended", async () => {
+    const stores = [at("a.example/new", 0, 0), at("a.example/old", 5, 0, "response lost")];
+    const { ends, endedAt } = await simulate({ ...quiet, stores, redirects, ids: "numbers", latency: 0 });
+    const decided = Math.floor(endedAt - HORIZON / SECOND);
+    assert.deepEqual([ends, decided], [[{ id: 1 }, { uncertain: true }], 5]);
+  });
+
+  it("reads the list once for all that look, as far back as the oldest request requires", async () => {
+    const others = Array.from({ length: 30 }, (_, nth) => at(`f.example/${nth}`, 1, 0));
+    // The newest request is lost first; both look when the list can be read again.
+    const stores = [at("a.example/1", 0, 70), ...others, at("a.example/2", 15, 0, "response lost")];
+    const { ends, endedAt } = await simulate({ ...quiet, stores, ids: "numbers", latency: 0, outage: [46, 72] });
+    assert.deepEqual([ends[0], ends.at(-1), Math.floor(endedAt)], [{ id: 32 }, { id: 31 }, 76]);
+  });
+
+  it("reads the list also if another one that looks was sent before the list could be read", async () => {
+    const stores = [
+      at("a.example/1", 0, 10, "response lost"),
+      at("a.example/2", 2, 0),
+      at("a.example/3", 8, 0, "response lost"),
+    ];
+    const { ends, endedAt } = await simulate({ ...quiet, stores, ids: "numbers", latency: 0, outage: [0, 1] });
+    assert.deepEqual([ends, Math.floor(endedAt)], [[{ uncertain: true }, { id: 1 }, { id: 3 }], 15]);
+  });
+
+  it("reads the list every five seconds if many responses are lost, one after the other", async () => {
+    const stores = Array.from({ length: 30 }, (_, nth) => at(`f.example/${nth}`, 1, 0, "response lost"));
+    const { gets, endedAt } = await simulate({ ...quiet, stores, ids: "numbers" });
+    // The short list, and each report that was found.
+    const lists = gets.length - 1 - stores.length;
+    assert.ok(lists <= endedAt / 5, `${lists} lists in ${endedAt} seconds`);
+  });
+
   it("waits for the end of an outage of four minutes after the horizon", async () => {
     const stores = [at("a.example/1", 0, 70, "request lost"), at("a.example/2", 0, 70, "response lost")];
     const outage: World["outage"] = [50, HORIZON / SECOND + 240];
@@ -196,7 +256,7 @@ describe("reconciling", () => {
     const stores = [at("a.example/1", 0, 76), at("a.example/2", 70, 9, "page rejected")];
     const { ends, gets } = await simulate({ ...quiet, stores, ids: "numbers" });
     // The short list, looks of the first after 5, 15 and 30 seconds, the report that they found, and one look of the second.
-    assert.deepEqual([ends, gets], [[{ id: 1 }, { certain: true }], 6]);
+    assert.deepEqual([ends, gets.length], [[{ id: 1 }, { certain: true }], 6]);
   });
 
   it("returns no report from before, even if the list could not be read at first, and another one was created in its second", async () => {

@@ -215,12 +215,3 @@ export const listed: Record<string, (count: number) => Row[]> = {
   "seo-report-list": reports,
   "seo-project-list": projects,
 };
-
-/** A promise and the function that resolves it. */
-export function latch() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { open, opened };
-}

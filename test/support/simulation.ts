@@ -57,7 +57,7 @@ export interface Store {
   /** Seconds until the report is created, and from then until the response is sent. */
   takes: number;
   responds: number;
-  fate: "answered" | "response lost" | "request lost" | "page rejected" | "rate limited at first";
+  fate: "answered" | "response lost" | "request lost" | "page rejected" | "rate limited at first" | "not saved";
 }
 
 export interface World {
@@ -77,6 +77,8 @@ export interface World {
   empty: [number, number];
   /** Reports from before. */
   existing: string[];
+  /** Seconds that a GET request takes. */
+  latency: number;
   /** The share of GET requests that fail. */
   failing: number;
   /** From which second to which no GET request succeeds. */
@@ -98,9 +100,10 @@ interface Report {
 export const written = ({ redirects }: World, page: string) => readAddress(redirects[page] ?? page).key;
 
 function createService(clock: Clock, world: World) {
-  const { skew, ids, failing, outage, unsorted, unpaged, empty, existing } = world;
+  const { skew, ids, latency, failing, outage, unsorted, unpaged, empty, existing } = world;
   const reports: Report[] = [];
-  let gets = 0;
+  /** When each GET request was sent, in seconds from the start. */
+  const gets: number[] = [];
   let isKnown = false;
   const isWithin = ([from, to]: [number, number]) => clock.now() >= from * SECOND && clock.now() < to * SECOND;
   /** Whole seconds, as databases often keep them. */
@@ -126,13 +129,13 @@ function createService(clock: Clock, world: World) {
   };
   return {
     reports,
-    gets: () => gets,
+    gets,
     respond,
     create,
     async get(type: string, input: Record<string, string>, page = 1): Promise<Response> {
-      gets++;
-      await clock.sleep(200);
-      if (isWithin(outage) || (gets * 37) % 100 < failing * 100)
+      const nth = gets.push(clock.now() / SECOND);
+      await clock.sleep(latency * SECOND);
+      if (isWithin(outage) || (nth * 37) % 100 < failing * 100)
         throw new SeoError("SEO_SERVER", "No.", { statusCode: 503 });
       if (type === "seo-report-show")
         return respond({ data: shown(reports.findLast(({ id }) => String(id) === input.reportId) as Report) });
@@ -208,6 +211,10 @@ export async function simulate(world: World) {
       for (let attempt = 1; attempt <= 4; attempt++) {
         const sentAt = clock.now();
         ticket.sending();
+        if (one.fate === "not saved") {
+          await clock.sleep(one.takes * SECOND);
+          return { certain: true };
+        }
         try {
           const response = await post(one, index, attempt);
           ticket.received(response);
@@ -225,7 +232,10 @@ export async function simulate(world: World) {
             assert.equal(outcome.reconciled.after, clock.now() - sentAt);
             return { id };
           }
-          if (outcome.was === "undecided") return { uncertain: true };
+          if (outcome.was === "undecided") {
+            for (const { id } of outcome.candidates) assert.ok(service.reports.some((report) => report.id === id));
+            return { uncertain: true };
+          }
           if (!outcome.again) return { certain: true };
         }
       }
@@ -249,6 +259,7 @@ export async function simulate(world: World) {
     service.create(page);
   });
   const ends = await clock.run(storeAll());
+  const endedAt = clock.now() / SECOND;
   await clock.run(Promise.all([...others, clock.sleep(HOUR)]));
-  return { ends, reports: service.reports, gets: service.gets(), lost };
+  return { ends, reports: service.reports, gets: service.gets, endedAt, lost };
 }

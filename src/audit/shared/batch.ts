@@ -186,8 +186,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
 
   const batch: SharedBatch = {
     name,
-    get recent() {
-      return elsewhere.recent();
+    get reports() {
+      return elsewhere.reports();
     },
     ...readingsOf(ledger),
     streak: () => ledger.streakOf(machine()),

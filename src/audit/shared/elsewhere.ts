@@ -5,7 +5,7 @@ import type { Applied } from "./writer.js";
 /** Follows what other machines send and get, because it explains reports that no request of this one created. */
 export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: (by: string) => boolean) {
   const open = new Map<number, () => void>();
-  const recent: string[] = [];
+  const reports: string[] = [];
   let watcher: Watcher | undefined;
 
   function follow(page: number): void {
@@ -19,7 +19,7 @@ export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: 
 
   return {
     /** All reports that were got, the last one at the end. */
-    recent: () => recent,
+    reports: () => reports,
 
     watch(given: Watcher): void {
       watcher = given;
@@ -34,13 +34,15 @@ export function createElsewhere({ ledger, owners, pages, urlOf }: Group, isOwn: 
     },
 
     applied(entry: GroupEntry, result: Applied): void {
-      if ("ended" in entry && result === true && entry.report !== undefined) {
-        recent.push(entry.report);
-        watcher?.got(entry.report);
+      if ("ended" in entry && result === true) {
+        if (entry.report !== undefined) {
+          reports.push(entry.report);
+          watcher?.got(entry.report);
+        }
+        if (!isOwn(entry.by ?? "/") && entry.attempts > 0) watcher?.ended();
       }
-      if ("ended" in entry && result === true && !isOwn(entry.by ?? "/") && entry.attempts > 0) watcher?.ended();
-      if ("row" in entry && !("told" in entry)) follow(entry.row);
-      if ("take" in entry && typeof result === "number" && isOwn(entry.by)) follow(result);
+      if ("row" in entry) follow(entry.row);
+      if ("take" in entry && typeof result === "number") follow(result);
     },
   };
 }

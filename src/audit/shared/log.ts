@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { cancelled } from "../../errors.js";
 import { taken } from "../trouble.js";
 import { lostData } from "./faults.js";
 import type { Queue } from "./server.js";
@@ -100,6 +99,3 @@ export function createLog(
     read: () => inTurn(readAll),
   };
 }
-
-/** What was to be written has no meaning any more: the log was removed, or this process has closed it. */
-export const isGone = (cause: unknown): boolean => cause === taken || cause === cancelled;

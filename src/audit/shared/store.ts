@@ -6,7 +6,7 @@ import type { Batch, Hooks, Store } from "../store.js";
 import { Trouble, taken } from "../trouble.js";
 import { createSharedBatch, type SharedBatch, textOf } from "./batch.js";
 import { lostData } from "./faults.js";
-import { createLog, isGone } from "./log.js";
+import { createLog } from "./log.js";
 import { joinMachines } from "./machine.js";
 import { createRegistry, FORMAT, type Job } from "./registry.js";
 import type { Lease, Server } from "./server.js";
@@ -91,7 +91,7 @@ export async function openStore(
   /** Another machine may have removed it. */
   async function read(batch: SharedBatch): Promise<void> {
     await batch.read().catch((cause) => {
-      if (!isGone(cause)) throw cause;
+      if (cause !== taken) throw cause;
     });
   }
 

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SeoError } from "../../errors.js";
+import { taken } from "../trouble.js";
 import type { GroupEntry } from "./group.js";
-import { isGone, type Log } from "./log.js";
+import type { Log } from "./log.js";
 
 /** What applying an entry returned. */
 export type Applied = number | boolean | undefined;
@@ -119,7 +120,8 @@ export function createWriter({ name, log, apply, late, applied, toError }: Write
           await append(entry);
           return;
         } catch (cause) {
-          if (isGone(cause)) return;
+          // The log was removed.
+          if (cause === taken) return;
           await sleep(AGAIN, undefined, { ref: false });
         }
       }

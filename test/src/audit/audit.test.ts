@@ -31,6 +31,18 @@ const filesWith =
     return store;
   };
 
+/** Files, and the hooks that they were opened with. */
+function hookedFiles(folder: string) {
+  const files = {
+    hooks: undefined as Hooks | undefined,
+    open(hooks: Hooks): Promise<Store> {
+      files.hooks = hooks;
+      return openFiles(folder, "node", hooks.lost);
+    },
+  };
+  return files;
+}
+
 describe("an audit", () => {
   let folder: string;
   let remove: () => Promise<void>;
@@ -1221,17 +1233,14 @@ describe("an audit", () => {
 
   it("saves a list once its server can be reached again", async () => {
     const clock = createManualClock();
-    let hooks: Hooks | undefined;
+    const files = hookedFiles(folder);
     const { add, finished } = open(folder, createFake(), {
       clock,
-      async open(given) {
-        hooks = given;
-        return { ...(await openFiles(folder, "node", given.lost)), between: 2000 };
-      },
+      open: async (hooks) => ({ ...(await files.open(hooks)), between: 2000 }),
     });
     await add(urls(1));
     await finished();
-    hooks?.stalled(new Trouble("server", "It cannot be reached."));
+    files.hooks?.stalled(new Trouble("server", "It cannot be reached."));
     const probe = clock.timers();
     const added = add(urls(1, 2), { batch: "other" });
     await until(() => clock.timers() > probe);
@@ -1244,20 +1253,19 @@ describe("an audit", () => {
     const clock = createManualClock();
     const down = new Trouble("server", "It cannot be reached.");
     const told: string[] = [];
-    let hooks: Hooks | undefined;
+    const files = hookedFiles(folder);
     const { audit } = open(folder, createFake(), {
       clock,
-      async open(given) {
-        hooks = given;
+      open(hooks) {
         // Whether it can be opened is known soon.
-        given.stalled(down);
-        return openFiles(folder, "node", given.lost);
+        hooks.stalled(down);
+        return files.open(hooks);
       },
       failed: ({ code, message }) => told.push(code, message),
       recovered: (opened) => told.push(opened ? "opened" : "recovered"),
     });
     await audit.progress();
-    hooks?.stalled(down);
+    files.hooks?.stalled(down);
     clock.pass(60_000);
     await until(() => told.length === 4);
     assert.deepEqual(told, ["opened", "SEO_NETWORK", down.message, "recovered"]);
@@ -1266,24 +1274,21 @@ describe("an audit", () => {
   it("ends the pause of its batches before it says that its server can be reached again", async () => {
     const clock = createManualClock();
     const told: unknown[] = [];
-    let hooks: Hooks | undefined;
+    const files = hookedFiles(folder);
     const { add } = open(folder, createFake({ latency: 50 }), {
       clock,
-      async open(given) {
-        hooks = given;
-        return openFiles(folder, "node", given.lost);
-      },
+      open: files.open,
       progress: ({ paused }) => told.push(paused !== false),
       recovered: () => told.push("recovered"),
     });
     await add(urls(20));
     told.length = 0;
-    hooks?.stalled(new Trouble("server", "It cannot be reached."));
+    files.hooks?.stalled(new Trouble("server", "It cannot be reached."));
     assert.equal(told.at(-1), true);
     clock.pass(60_000);
     await until(() => told.includes("recovered"));
     assert.equal(told[told.indexOf("recovered") - 1], false);
-    hooks?.lost(new Trouble("locked", "It was taken over."));
+    files.hooks?.lost(new Trouble("locked", "It was taken over."));
     assert.equal(told.at(-1), true);
   });
 

@@ -216,6 +216,13 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
 
 export type FakeService = ReturnType<typeof createFake>;
 
+/** A list of reports that cannot be read. */
+export const unreadable = (cause: SeoError) =>
+  // biome-ignore lint/correctness/useYield: it fails before the first page
+  async function* (): AsyncGenerator<never> {
+    throw cause;
+  };
+
 /** An audit with its results, and what it told. */
 export interface Bench {
   audit: Audit;

@@ -7,6 +7,7 @@ import fs, {
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmdirSync,
   rmSync,
@@ -35,6 +36,20 @@ const contents = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.name.startsWith("lock-"))
     .map((entry) => [entry.name, readFileSync(join(entry.parentPath, entry.name), "utf8")]);
+
+/** The files below a folder that this process has open; only Linux says so. */
+function openBelow(folder: string): string[] {
+  if (process.platform !== "linux") return [];
+  return readdirSync("/proc/self/fd").flatMap((number) => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${number}`);
+      return path.startsWith(folder) ? path : [];
+    } catch {
+      // That of the list of all is closed.
+      return [];
+    }
+  });
+}
 
 /** Follows what `work` does. Returns the folders with new entries that a power cut would remove, because they were not synced. */
 async function unsyncedBy(work: () => Promise<unknown>): Promise<string[]> {
@@ -93,7 +108,11 @@ describe("the files of an audit", () => {
     await bench.audit.close();
     log = join(folder, "jobs/node/1-default/log.jsonl");
   });
-  afterEach(() => remove());
+  afterEach("no file is left open", async () => {
+    const open = openBelow(folder);
+    await remove();
+    assert.deepEqual(open, []);
+  });
 
   let copies = 0;
   const copy = () => {
@@ -288,7 +307,7 @@ describe("the files of an audit", () => {
       const { batches, broken, close } = await openFiles(to, "node", never);
       await close();
       assert.deepEqual(broken, []);
-      return batches[0]?.recent;
+      return batches[0]?.reports;
     };
     assert.deepEqual(await read(), []);
     writeFileSync(log, `${lines.join("\n")}\n`);

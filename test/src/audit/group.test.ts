@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { createSharedBatch, type SharedBatch } from "../../../src/audit/shared/batch.js";
+import { createElsewhere } from "../../../src/audit/shared/elsewhere.js";
 import { lostData } from "../../../src/audit/shared/faults.js";
 import { createGroup, type Group, type GroupEntry, machineOf } from "../../../src/audit/shared/group.js";
 import { createLog } from "../../../src/audit/shared/log.js";
-import type { Ended, Watcher } from "../../../src/audit/store.js";
+import type { Ended, Sent, Watcher } from "../../../src/audit/store.js";
 import { taken } from "../../../src/audit/trouble.js";
 import type { SeoError } from "../../../src/errors.js";
 import { createMemory, type Way } from "./memory.js";
@@ -69,7 +70,7 @@ function entryOf(replica: Replica, kind: Kind, number: number, names: string[]):
   if (kind === "again") return { row: ledger.held()[0] ?? 0, again: true };
   if (mine.length === 0) return undefined;
   if (kind === "sent") return { row, sent: "create", intent: {}, by };
-  if (kind === "ended") return { row, ended: "created", report: String(row), attempts: 1, by };
+  if (kind === "ended") return { row, ended: "created", report: String(row), attempts: number % 2, by };
   if (kind === "failed") return failed(row, by, codes[number % 3 && 1]);
   const [untold] = ledger.ended.has(row) ? ledger.untold(row) : [];
   return untold === undefined ? undefined : { row: untold, told: true, by };
@@ -135,6 +136,60 @@ describe("Machines that apply a shared log", () => {
       }),
       { numRuns: 1000 },
     );
+  });
+
+  it("follow the requests of others until their outcome is known, and say what others got", () => {
+    fc.assert(
+      fc.property(steps, fc.nat(60), (all, begins) => {
+        const names = ["a", "b", "c"];
+        const { group } = createReplica("a");
+        const replicas = names.map((name) => ({ ...createReplica(name), group }));
+        const isOwn = (by: string) => machineOf(by) === "a";
+        const elsewhere = createElsewhere(group, isOwn);
+        const followed = new Map<string, Sent>();
+        const told: string[] = [];
+        const expected: string[] = [];
+        const watcher = {
+          sent(url: string, sent: Sent) {
+            assert.ok(!followed.has(url));
+            followed.set(url, sent);
+            return () => followed.delete(url);
+          },
+          got: (report: string) => told.push(report),
+          ended: () => told.push("another's request"),
+        };
+        for (const [step, { machine, kind, number }] of all.entries()) {
+          if (step === begins) elsewhere.watch(watcher as unknown as Watcher);
+          const entry = entryOf(replicas[machine] as Replica, kind, number, names);
+          if (!entry) continue;
+          const result = group.apply(entry);
+          elsewhere.applied(entry, result);
+          if (step < begins) continue;
+          if ("ended" in entry && result === true) {
+            if (entry.report !== undefined) expected.push(entry.report);
+            if (machine > 0 && entry.attempts > 0) expected.push("another's request");
+          }
+          for (let page = 0; page < 6; page++) {
+            const url = `a.example/${page}`;
+            const by = group.owners.get(page);
+            const isSent = group.pages.state(page) === "sent";
+            if (isSent && by !== undefined && !isOwn(by)) assert.equal(followed.get(url), group.ledger.sent.get(page));
+            // Whoever sent it may be gone.
+            if (followed.has(url)) assert.ok(isSent && !(by !== undefined && isOwn(by)));
+          }
+        }
+        assert.deepEqual(told, expected);
+        elsewhere.end();
+        assert.equal(followed.size, 0);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("remember the reports that they got, in order", () => {
+    const { applied, reports } = createElsewhere(createGroup(), () => false);
+    for (const report of ["2", "1", "3"]) applied({ row: 0, ended: "created", report, attempts: 1, by: "b/1" }, true);
+    assert.deepEqual(reports(), ["2", "1", "3"]);
   });
 
   it("does not count what a machine writes that has lost its page", () => {

@@ -22,14 +22,18 @@ interface Options {
   deduplication?: { id: string };
 }
 
-/** What becomes of a command: it is carried out; it is lost; its response is; it is carried out after its sender gave up. */
-export type Way = "answered" | "lost" | "mute" | "late";
+/**
+ * What becomes of a command: it is carried out; it is lost; its response is; it is carried out after its sender gave up; it is
+ * rejected, as by PostgreSQL if another machine has added a row at the same time.
+ */
+export type Way = "answered" | "lost" | "mute" | "late" | "collides";
 
 /** Milliseconds after which a command has failed that is not answered. */
 const PATIENCE = 40;
 /** Milliseconds after that until a late command is carried out, at most. */
 const LATEST = 100;
 const MISSING = Object.assign(new Error("there is no such job"), { code: -1 });
+const COLLISION = Object.assign(new Error("duplicate key value"), { code: "23505" });
 const timedOut = () => Object.assign(new Error("timed out"), { code: "ETIMEDOUT" });
 
 const toError = (cause: unknown) => fromServer(cause, new URL("redis://memory"), []) as SeoError;
@@ -56,6 +60,7 @@ export function createMemory() {
       const how = way(line);
       await sleep(how === "answered" ? pause() : 0);
       if (how === "answered") return command();
+      if (how === "collides") throw COLLISION;
       if (how === "mute") command();
       await sleep(PATIENCE);
       // Nobody is left whom its error concerns.

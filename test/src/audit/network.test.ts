@@ -7,7 +7,7 @@ import { segmentOf } from "../../../src/audit/shared/log.js";
 import { SeoError } from "../../../src/errors.js";
 import type { Existing } from "../../../src/existing.js";
 import { deferred } from "../../../src/turns.js";
-import { type Bench, createBench, createFake, key, urls } from "./fake.js";
+import { type Bench, createBench, createFake, key, unreadable, urls } from "./fake.js";
 import { createMemory, type Way } from "./memory.js";
 
 const MACHINES = 3;
@@ -139,10 +139,7 @@ async function play({ faults, steps, existing, refused, revoked, share }: Story)
     ...service.connect(),
     // What another machine has sent may have had an effect.
     send: (_type, _input, { intent } = {}) => Promise.reject(unauthorized.with({ uncertain: intent !== undefined })),
-    // biome-ignore lint/correctness/useYield: it fails before the first page
-    async *pages() {
-      throw unauthorized;
-    },
+    pages: unreadable(unauthorized),
   });
   const all: Machine[] = [];
   const given: string[] = [];
@@ -289,6 +286,30 @@ describe("Machines whose connections to their queue fail", () => {
     while (results.length < 3) await sleep(5);
     assert.equal(results[2]?.batch, "two");
     await audit.close();
+  });
+
+  it("leave nothing of a list on the server once it was reset, replaced, or complete", async () => {
+    const memory = createMemory();
+    const fates = [rejected, rejected];
+    const service = createFake({ fate: () => fates.pop() ?? "answered" });
+    const benches = [0, 1].map(() => createBench("", service, { open: memory.opening(LEASE) }));
+    const [{ add, audit }] = benches as [Bench, Bench];
+    const { now } = performance;
+    try {
+      for (const end of [() => audit.reset(), () => add(urls(3))]) {
+        // A list with a failure is kept for msg.retry.
+        await add(urls(1));
+        while (kept(memory).length === 0) await sleep(5);
+        await end();
+        assert.deepEqual(kept(memory), []);
+      }
+      performance.now = () => now.call(performance) * FASTER;
+      while (memory.queues.get("node-log")?.size !== 0) await sleep(5);
+      assert.deepEqual([...(memory.queues.get("node")?.keys() ?? [])], ["mark"]);
+    } finally {
+      performance.now = now;
+      await Promise.all(benches.map((bench) => bench.audit.close()));
+    }
   });
 
   it("request no page twice, report every row, and finish", async () => {

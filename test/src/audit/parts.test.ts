@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
+import fsp, { mkdir, readFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
@@ -9,7 +10,7 @@ import { readAddress } from "../../../src/address.js";
 import { clock } from "../../../src/audit/clock.js";
 import { createDelivery } from "../../../src/audit/delivery.js";
 import { createDisk } from "../../../src/audit/disk.js";
-import { folderOf, moveFolder, removeFolder } from "../../../src/audit/folder.js";
+import { folderOf, mayHaveJobs, moveFolder, removeFolder } from "../../../src/audit/folder.js";
 import { readList, readName, readRow, writeList } from "../../../src/audit/list.js";
 import { openLog } from "../../../src/audit/log.js";
 import { createPages, outcomes } from "../../../src/audit/pages.js";
@@ -441,6 +442,35 @@ describe("The parts of an audit", () => {
         assert.deepEqual(readdirSync(folder), ["file"]);
       }
     } finally {
+      await remove();
+    }
+  });
+
+  it("say that a node has no jobs only if its folder does not exist", async () => {
+    const { folder, remove } = await createFolder();
+    const file = join(folder, "file");
+    writeFileSync(file, "");
+    assert.deepEqual([mayHaveJobs(folder, "a:b"), mayHaveJobs(file, "a:b")], [false, true]);
+    mkdirSync(folderOf(folder, "a:b"));
+    assert.equal(mayHaveJobs(folder, "a:b"), true);
+    await remove();
+  });
+
+  it("name a folder that cannot be removed", async () => {
+    const { folder, remove } = await createFolder();
+    const path = join(folder, "busy");
+    mkdirSync(path);
+    const { rm } = fsp;
+    fsp.rm = () => Promise.reject(Object.assign(new Error("EBUSY"), { code: "EBUSY", syscall: "rm" }));
+    syncBuiltinESMExports();
+    try {
+      await assert.rejects(removeFolder(path), {
+        kind: "disk",
+        message: `${path} could not be read or written: error (EBUSY).`,
+      });
+    } finally {
+      fsp.rm = rm;
+      syncBuiltinESMExports();
       await remove();
     }
   });

@@ -21,6 +21,7 @@ import {
   createFolder,
   createManualClock,
   type FakeService,
+  unreadable,
   urls,
 } from "./fake.js";
 import { createMemory } from "./memory.js";
@@ -311,11 +312,8 @@ for (const engine of [undefined, ...engines])
     it("leaves a list's plan to others if a machine cannot make it", async () => {
       const service = createFake();
       const { open } = await keep();
-      // biome-ignore lint/correctness/useYield: it fails before the first page
-      async function* pages(): AsyncGenerator<never> {
-        throw refused;
-      }
-      const bad = createBench("", service, { open: open(), connect: () => ({ ...service.connect(), pages }) });
+      const connect = () => ({ ...service.connect(), pages: unreadable(refused) });
+      const bad = createBench("", service, { open: open(), connect });
       await bad.add(urls(3), { existing: "regenerate" });
       while (bad.errors.length === 0) await sleep(5);
       const good = createBench("", service, { open: open() });
