@@ -117,8 +117,9 @@ export function registerAudit(RED: NodeAPI): void {
     }
 
     async function control(msg: Message, how: (typeof controls)[number]): Promise<void> {
-      const { audit } = await open();
-      const batch = String(msg.batch ?? msg.topic ?? "").trim() || undefined;
+      const { client, audit } = await open();
+      const source = msg.batch === undefined || msg.batch === null ? "topic" : "batch";
+      const { batch } = client.validate(settings, { batch: msg[source] }, { batch: `msg.${source}` });
       const count = await audit[how](batch);
       if (count === 0 && batch !== undefined) {
         const name = JSON.stringify(batch);

@@ -51,13 +51,18 @@ export const noService = new SeoError("SEO_CONFIG", "No SEO service is selected,
 
 /**
  * Reports how a message ended, by `how`. Node-RED clones the message for it, which fails if it is nested too deeply:
- * Catch nodes then get `rest`, without the payload.
+ * Catch nodes then get `rest`, without the payload, or only the error. An exception here would end Node-RED.
  */
 export function reportOn(node: Node, rest: Message, how: () => void): void {
   try {
     how();
   } catch (cause) {
-    node.error(`Complete or Catch nodes could not get the message: ${reasonOf(cause)}`, rest);
+    const sentence = `Complete or Catch nodes could not get the message: ${reasonOf(cause)}`;
+    try {
+      node.error(sentence, rest);
+    } catch {
+      node.error(sentence, {});
+    }
   }
 }
 

@@ -63,8 +63,8 @@ export interface SendOptions {
 
 /** Seconds that an attempt can take, unless the row or the settings say otherwise. */
 const USUAL_TIMEOUT = 30;
-/** The error of a request that another process was sending. It is not SEO_CANCELLED, which says that this client was closed. */
-const interrupted = new SeoError("SEO_NETWORK", "Node-RED stopped before the response was received.", {
+/** The error of a request that was sent before this call. It is not SEO_CANCELLED, which says that this client was closed. */
+const interrupted = new SeoError("SEO_NETWORK", "The response to an earlier request was not received.", {
   uncertain: true,
   transient: true,
 });

@@ -56,7 +56,10 @@ export const named = (value: string, label = value) =>
 const PROPERTY = /^(?!.*(?:__proto__|prototype|constructor))[\w$]+(?:\.[\w$]+|\[\d+\]|\["[^"]+"\]|\['[^']+'\])*$/;
 /** Properties that Node-RED or these nodes use themselves. */
 const reserved = ["_msgid", "parts", "req", "res", "seo"];
-const words: Record<string, string> = { true: "1", false: "0" };
+const words = new Map([
+  ["true", "1"],
+  ["false", "0"],
+]);
 const SERVER = /^(rediss?|postgres(ql)?):\/\//i;
 
 /** What each kind of value accepts. The schemas of the runtime and the validation in the editor both use it. */
@@ -105,7 +108,7 @@ const kinds = {
   },
   flag: {
     types: ["string", "number", "boolean"],
-    clean: (text, limits) => choose(words[text.trim().toLowerCase()] ?? text, limits),
+    clean: (text, limits) => choose(words.get(text.trim().toLowerCase()) ?? text, limits),
     fault: unknown,
     expected: () => "0 (no) or 1 (yes)",
   },

@@ -97,9 +97,9 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     return last && pageOf(run, last);
   }
 
-  /** The first page after a batch was stopped is the probe. */
+  /** The first page after a batch was stopped is the probe, unless the batch was stopped while the page was taken. */
   function pageOf(run: Run, claim: Claim): Job {
-    if (run.stopped()) run.probe = claim.page;
+    if (run.stopped() && run.due) run.probe = claim.page;
     run.begin();
     return (hold) => work.page(run, claim, hold);
   }

@@ -243,6 +243,26 @@ describe("The audit node", () => {
         { pages: "$x(", pagesType: "jsonata" },
       ],
       "an unknown batch": [{ pause: true, topic: "x" }, /^There is nothing to pause: no batch is named "x", or it has/],
+      "a batch whose name cannot become text": [
+        {
+          reset: true,
+          topic: "x",
+          batch: {
+            toString() {
+              throw new Error("text");
+            },
+          },
+        },
+        /^batch must be text or a number; msg\.batch is of type object\.$/,
+      ],
+      "a batch without a prototype": [
+        { retry: true, topic: Object.create(null) },
+        /^batch must be text or a number; msg\.topic is of type object\.$/,
+      ],
+      "a batch that is a symbol": [
+        { pause: true, topic: Symbol("x") },
+        /^batch must be text or a number; msg\.topic is Symbol\(x\)\.$/,
+      ],
       "a retry without a failed page": [
         { retry: true, batch: "x" },
         /no batch is named "x", or no page of it has failed\.$/,

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
+import type { Node } from "node-red";
 import { operations } from "../../src/operations.js";
 import { answer, type FaultyServer, listen } from "../support/faulty.js";
-import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { type Failure, type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { helper } from "../support/red.js";
 
 const types = Object.keys(operations);
+const others = ["seo-report-changes", "seo-report-audit"];
 const valid = { url: "https://example.com", id: 7, project: "p" };
 
 const nested = (levels: number) => {
@@ -43,12 +49,14 @@ const payload = fc.oneof(value, fc.dictionary(fc.constantFrom("id", "page", ...n
 describe("Any message", () => {
   let server: FaultyServer;
   let flow: Flow;
+  const folder = mkdtempSync(join(tmpdir(), "seo-messages-"));
 
   before(async () => {
     server = await listen((socket) => socket.write(answer(200, '{"data":[],"status":200}')));
     flow = await startFlow([
       service("service", server.url, { retries: "0" }),
       ...types.map((type) => node(type, type)),
+      ...others.map((type) => node(type, type, { folder, wires: [[], []] })),
       node("two", "seo-report-store", { wires: [["out", "out"]] }),
       node("two-list", "seo-report-list", { wires: [["out", "out"]] }),
     ]);
@@ -57,6 +65,7 @@ describe("Any message", () => {
   after(async () => {
     await flow.stop();
     await server.close();
+    rmSync(folder, { recursive: true });
   });
 
   async function handle(type: string, msg: Message): Promise<void> {
@@ -107,4 +116,20 @@ describe("Any message", () => {
     assert.match(error.message, /^Complete or Catch nodes could not get the message: ./);
     assert.deepEqual([seo.operation, payload, outcome.outputs.length], ["seo-report-list", undefined, 1]);
   });
+
+  for (const property of ["_msgid", "seo"])
+    for (const payload of [undefined, "https://example.com"])
+      for (const type of [...types, ...others])
+        it(`ends if its ${property} is nested too deeply: ${type}, payload ${payload}`, async () => {
+          flow.forget();
+          const target = helper.getNode(type) as Node;
+          target.receive({ payload, [property]: nested(20_000) } as never);
+          // Of some messages the node replaces msg.seo, and they can be cloned.
+          const { message = "" } = await flow.until(() =>
+            [...flow.of("caught"), ...flow.of("completed")]
+              .map(({ error, complete }) => (error ?? complete) as Failure["error"])
+              .find(({ source }) => source.id === type),
+          );
+          if (property === "_msgid") assert.match(message, /^Complete or Catch nodes could not get the message: ./);
+        });
 });

@@ -20,6 +20,7 @@ interface End {
   attempts: number;
   reconciled?: { looks: number; after: number } | undefined;
   code?: string;
+  message?: string;
   uncertain?: boolean;
   candidates?: unknown[] | undefined;
 }
@@ -138,6 +139,7 @@ describe("A lost response", () => {
     account.create("other.example/1");
     const end = await store(PAGE, EARLIER);
     isError("SEO_NETWORK", true, 0)(end);
+    assert.equal(end.message, "The response to an earlier request was not received.");
     assert.equal(end.candidates?.length, 1);
   });
 

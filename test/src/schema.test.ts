@@ -63,13 +63,16 @@ describe("Parameter validation", () => {
     it(`accepts, skips or rejects any value of ${name}, and fails in no other way`, () => {
       fc.assert(
         fc.property(
-          fc.anything({
-            withBigInt: true,
-            withDate: true,
-            withMap: true,
-            withNullPrototype: true,
-            withSparseArray: true,
-          }),
+          fc.oneof(
+            fc.constantFrom(...Object.getOwnPropertyNames(Object.prototype)),
+            fc.anything({
+              withBigInt: true,
+              withDate: true,
+              withMap: true,
+              withNullPrototype: true,
+              withSparseArray: true,
+            }),
+          ),
           (value) => {
             try {
               const sent = check(name, one, value);

@@ -32,6 +32,7 @@ const unreachable: Record<string, [reason: string, stage?: Stage]> = {
   "57P03": ["it is not ready"],
   ECONNREFUSED: ["connection refused"],
   ECONNRESET: ["connection reset"],
+  EPIPE: ["connection closed"],
   ENOTFOUND: ["unknown host", "name"],
   EAI_AGAIN: ["unknown host", "name"],
   ETIMEDOUT: timedOut,

@@ -662,6 +662,43 @@ describe("an audit", () => {
       assert.equal(service.carriedOut.length, 2);
     });
 
+    it("reports one error if a page had been taken, but not requested, when it paused", async () => {
+      let requests = 0;
+      const service = createFake();
+      const first = open(folder, service, {
+        result() {
+          throw new Error("The flow is broken.");
+        },
+      });
+      await first.add(urls(1));
+      await until(() => first.errors.length === 1);
+      await first.add(urls(9));
+      await first.audit.close();
+      service.fate = () => (++requests ? refused : "answered");
+      service.beforeShow = () => {
+        throw refused;
+      };
+      const second: ReturnType<typeof open> = open(folder, service, {
+        share: 2,
+        async open({ lost }) {
+          const store = await openFiles(folder, "node", lost);
+          for (const batch of store.batches) {
+            const { take } = batch;
+            batch.take = async (which) => {
+              const claim = await take(which);
+              if (claim && !claim.ended) await until(() => second.errors.length > 0);
+              return claim;
+            };
+          }
+          return store;
+        },
+      });
+      await until(() => requests > 0);
+      await sleep(50);
+      assert.deepEqual([second.errors.length, requests], [1, 1]);
+      assert.match(String((await second.audit.progress())[0]?.paused), /^The batch "default" is paused\. /);
+    });
+
     it("retries failed pages, and remembers them in the next process", async () => {
       // This character ends a line in some readers of lines, but not in JSON.
       const batch = "spring \u2028 summer";

@@ -79,6 +79,16 @@ describe("The queue that several machines share", () => {
     const sentence = `SEO_NETWORK: The queue's server 127.0.0.1:${closing.port} cannot be reached: connection reset.`;
     assert.equal(await said({ url: `rediss://127.0.0.1:${closing.port}` }), sentence);
     await closing.close();
+    // What a proxy leaves whose server is gone: nobody reads, and the connection is still open.
+    const deaf = spawn("sh", ["-c", "exec <&-; echo deaf; sleep 60"]);
+    await once(deaf.stdout, "data");
+    deaf.stdin.write("x");
+    const [cause] = await once(deaf.stdin, "error");
+    deaf.kill();
+    assert.equal(
+      fromServer(cause, new URL("redis://127.0.0.1:1")).message,
+      "The queue's server 127.0.0.1:1 cannot be reached: connection closed.",
+    );
   });
 
   it("says that a password is wrong, and does not repeat it", async () => {
