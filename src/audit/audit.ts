@@ -112,7 +112,8 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
   async function end(): Promise<void> {
     const { engine, store } = parts ?? {};
     parts = undefined;
-    await engine?.close();
+    // What a message saves is saved before the store closes, which would not know of it.
+    await Promise.all([engine?.close(), closed && engine && turn]);
     await store?.close();
   }
 
@@ -228,7 +229,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
       closed = true;
       cancel();
       const waiting = parts ? runsOf(parts).reduce((sum, run) => sum + run.progress().waiting, 0) : 0;
-      await Promise.all([parts && turn, end()]);
+      await end();
       return waiting;
     },
   };

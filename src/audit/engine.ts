@@ -169,9 +169,8 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     fill,
 
     /** Works on a batch. Of one that is worked on, this is the second call: another machine may have begun it, too. */
-    add(batch: Batch): Run {
-      const known = [...runs].find((run) => run.batch === batch);
-      if (known) return known;
+    add(batch: Batch): void {
+      if (closed || [...runs].some((run) => run.batch === batch)) return;
       const run = createRun(batch, { ...surroundings, clock, stalled: () => gone ?? disk.trouble(), due: fill });
       runs.add(run);
       surroundings.requests.claim(batch.reports);
@@ -192,7 +191,6 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
       });
       start(run, () => work.reject(run));
       run.changed();
-      return run;
     },
 
     /** Changes a batch, which is not finished before, and continues it. */
@@ -202,7 +200,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
         return await how();
       } finally {
         run.active--;
-        start(run, () => work.reject(run));
+        if (!closed) start(run, () => work.reject(run));
         run.changed();
       }
     },

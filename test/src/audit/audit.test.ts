@@ -1396,6 +1396,62 @@ describe("an audit", () => {
     assert.deepEqual([order, batchesIn(join(folder, "node"))], [["rejected", "closed"], []]);
   });
 
+  it("saves a list before its store closes, and begins nothing with it", async () => {
+    // A new batch, and one that is joined.
+    for (const from of [1, 3]) {
+      const [ends, closes] = [deferred(), deferred()];
+      const order: string[] = [];
+      const saving = <Value>(saved: Value) => closes.promise.then(() => saved);
+      const change = (batch: Batch): Batch => {
+        const { join, takeInvalid } = batch;
+        batch.join = async (...parameters) => saving(await join(...parameters).finally(() => order.push("saving")));
+        batch.takeInvalid = () => takeInvalid().finally(() => order.push("began"));
+        return batch;
+      };
+      const { add, audit, progress } = open(folder, createFake({ step: () => ends.promise }), {
+        async open({ lost }) {
+          const store = await openFiles(folder, "node", lost);
+          store.batches.forEach(change);
+          const create: Store["create"] = async (...parameters) => {
+            const batch = await store.create(...parameters);
+            order.push("saving");
+            return saving(change(batch));
+          };
+          const close = () => {
+            order.push("closed");
+            return store.close();
+          };
+          return { ...store, create, close };
+        },
+      });
+      await audit.progress();
+      const added = add([...urls(2, from), `no page: ${from}`]).then(() => order.push("saved"));
+      await until(() => order.includes("saving"));
+      order.length = 0;
+      progress.length = 0;
+      const closed = audit.close();
+      ends.resolve();
+      await sleep(20);
+      closes.resolve();
+      await Promise.all([added, closed]);
+      assert.deepEqual([order, progress], [["saved", "closed"], []]);
+    }
+    assert.equal((await open(folder, createFake()).finished()).total, 6);
+  });
+
+  it("closes while a message waits for a server that cannot be reached", async () => {
+    const { add, audit, errors } = open(folder, createFake(), {
+      async open({ lost }) {
+        const store = await openFiles(folder, "node", lost);
+        return { ...store, refresh: () => Promise.reject(new Trouble("server", "It cannot be reached.")) };
+      },
+    });
+    const added = assert.rejects(add(urls(1)), cancelled);
+    await until(() => errors.length === 1);
+    await audit.close();
+    await added;
+  });
+
   it("continues after a deploy, and is removed with its node", async () => {
     const service = createFake({ latency: 30 });
     const first = open(folder, service);
