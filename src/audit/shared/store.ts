@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SeoError } from "../../errors.js";
+import { cancelled, SeoError } from "../../errors.js";
 import type { Settings } from "../list.js";
 import type { Batch, Hooks, Store } from "../store.js";
 import { Trouble, taken } from "../trouble.js";
@@ -154,6 +154,8 @@ export async function openStore(
         await open.add(settings, rows);
         return open;
       }
+      // A batch that this machine has closed may be worked on by others.
+      if (closed) throw cancelled;
       const id = await registry.add(name, settings, rows, before);
       // Another machine was faster, and its batch is joined.
       if (!id) continue;

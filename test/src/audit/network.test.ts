@@ -3,8 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import type { Clock } from "../../../src/audit/clock.js";
 import type { Requests } from "../../../src/audit/requests.js";
+import { readRows } from "../../../src/audit/rows.js";
 import { segmentOf } from "../../../src/audit/shared/log.js";
-import { SeoError } from "../../../src/errors.js";
+import type { Store } from "../../../src/audit/store.js";
+import { cancelled, SeoError } from "../../../src/errors.js";
 import type { Existing } from "../../../src/existing.js";
 import { deferred } from "../../../src/turns.js";
 import { type Bench, createBench, createFake, key, unreadable, urls } from "./fake.js";
@@ -227,6 +229,20 @@ describe("Machines whose connections to their queue fail", () => {
     const first = await open();
     const [, second] = await Promise.all([first.probe(), open()]);
     await Promise.all([first.close(), second.close()]);
+  });
+
+  it("do not begin a list again that another one works on if they are closed meanwhile", async () => {
+    const memory = createMemory();
+    const hooks = { lost: assert.fail, stalled: assert.fail, found() {} };
+    const open = () => memory.opening(LONG)(hooks);
+    const [first, second] = [await open(), await open()];
+    const begin = (store: Store) => store.create("weekly", { existing: "create" }, readRows(urls(2)));
+    await begin(first);
+    await second.refresh?.();
+    await Promise.all([assert.rejects(begin(second), cancelled), second.close()]);
+    await first.refresh?.();
+    assert.equal(first.batches.length, 1);
+    await first.close();
   });
 
   it("begin a list once, although it ends before the others have been read", async () => {
