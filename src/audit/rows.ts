@@ -66,7 +66,11 @@ const invalid = (input: string, error: string): Row => ({
   text: `{"input":${input},"error":${JSON.stringify(error)}}`,
 });
 
+const unsaved = invalid("null", "The row cannot be saved: it is not plain data.");
+
 function readRow(given: unknown): Row {
+  // A Buffer has as many names as bytes.
+  if (ArrayBuffer.isView(given)) return unsaved;
   try {
     const input = isObject(given) ? toInput(given) : given;
     const error = problemOf(input);
@@ -74,7 +78,7 @@ function readRow(given: unknown): Row {
     const text = JSON.stringify(input) ?? "null";
     return invalid(text.length > LONGEST_INVALID ? JSON.stringify(`${text.slice(0, LONGEST_INVALID)}…`) : text, error);
   } catch {
-    return invalid("null", "The row cannot be saved: it is not plain data.");
+    return unsaved;
   }
 }
 

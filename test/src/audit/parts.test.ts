@@ -208,6 +208,7 @@ describe("The parts of an audit", () => {
       ["https:///path", '"https:///path"'],
       ["https://a b/", '"https://a b/"'],
       [loop, "it is not plain data"],
+      [Buffer.from("a.example"), "it is not plain data"],
       [[1], "an array"],
       [undefined, "undefined"],
       [{ url: { a: 1 } }, "an object"],
