@@ -105,7 +105,7 @@ function given(value: unknown, from: string): Iterable<unknown> {
   if (typeof value === "string") return linesOf(value);
   if (Array.isArray(value)) return value;
   if (isObject(value) && Array.isArray(value.data)) return value.data;
-  if (isObject(value) && (value.url ?? value[`${BYTE_ORDER_MARK}url`]) !== undefined) return [value];
+  if (isObject(value) && (value.url !== undefined || value[`${BYTE_ORDER_MARK}url`] !== undefined)) return [value];
   const allowed = "a URL, text with one URL per line, an array of URLs or of objects with url, or an object with url";
   throw new SeoError("SEO_INPUT", `pages must be ${allowed}; ${from} is ${shapeOf(value)}.`);
 }

@@ -183,7 +183,8 @@ describe("The parts of an audit", () => {
         assert.deepEqual([...readRows([...blanks, ...lines].join("\n"))], rows);
         assert.deepEqual([...readRows({ data: urls, url: "z.example" })], rows);
         const objects = urls.map((url) => ({ url }));
-        for (const object of objects) assert.deepEqual([...readRows(object)], [...readRows([object])]);
+        for (const object of [...objects, { url: null, owner: "Kim" }])
+          assert.deepEqual([...readRows(object)], [...readRows([object])]);
         assert.deepEqual(
           [...readRows(objects)].map(({ key }) => key),
           rows.map(({ key }) => key),
