@@ -66,7 +66,8 @@ const invalid = (input: string, error: string): Row => ({
   text: `{"input":${input},"error":${JSON.stringify(error)}}`,
 });
 
-const unsaved = invalid("null", "The row cannot be saved: it is not plain data.");
+/** Its input is not null, which is another row. */
+const unsaved = invalid('"…"', "The row cannot be saved: it is not plain data.");
 
 function readRow(given: unknown): Row {
   // A Buffer has as many names as bytes.

@@ -145,12 +145,14 @@ describe("an audit", () => {
 
   it("continues with the same list, although it has rows that cannot be saved", async () => {
     const added = deferred();
-    const { add, finished } = open(folder, createFake({ step: () => added.promise }));
-    const rows = [...urls(2), { url: 5n }, null, "no page", "no page ".repeat(500)];
+    const { add, finished, results } = open(folder, createFake({ step: () => added.promise }));
+    const rows = [...urls(2), null, { url: 5n }, "no page", "no page ".repeat(500)];
     await add(rows);
     assert.equal(await add(rows), 0);
     added.resolve();
     assert.equal((await finished()).failed, 4);
+    const errorOf = (row: number) => results.find(({ index }) => index === row)?.error?.message;
+    assert.match(`${errorOf(2)} ${errorOf(3)}`, /^url is required; .* is blank\. The row cannot be saved: .*\.$/);
   });
 
   it("reads text line by line", async () => {
