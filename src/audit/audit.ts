@@ -18,7 +18,7 @@ import type { Requests } from "./requests.js";
 import { type Row, readRows } from "./rows.js";
 import type { Run } from "./run.js";
 import type { Batch, Hooks, Store } from "./store.js";
-import { Trouble } from "./trouble.js";
+import { Trouble, taken } from "./trouble.js";
 
 export interface AuditOptions extends Omit<EngineOptions, "store" | "clock" | "requests"> {
   /** Makes the requests of one engine, which cancels them at its end. */
@@ -151,13 +151,22 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     }
   }
 
-  /** Changes each batch of a name, or all. Returns how many there are. */
-  const changeAll = (name: string | undefined, how: (run: Run, parts: Parts) => Promise<unknown>) =>
-    inTurn(async (parts) => {
-      const runs = runsOf(parts, name);
-      for (const run of runs) await parts.engine.change(run, () => how(run, parts));
-      return runs.length;
-    });
+  /** Changes each batch of a name, or all. Returns how many, without those that another machine has replaced meanwhile. */
+  async function changeRuns(parts: Parts, name: string | undefined, how: (run: Run) => Promise<unknown>) {
+    let count = 0;
+    for (const run of runsOf(parts, name)) {
+      try {
+        await parts.engine.change(run, () => how(run));
+        count++;
+      } catch (cause) {
+        if (cause !== taken) throw cause;
+      }
+    }
+    return count;
+  }
+
+  const changeAll = (name: string | undefined, how: (run: Run) => Promise<unknown>) =>
+    inTurn((parts) => changeRuns(parts, name, how));
 
   return {
     /**
@@ -201,10 +210,8 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     /** Has failed and uncertain pages requested again. */
     retry: (name?: string) =>
       inTurn(async (parts) => {
-        const runs = runsOf(parts, name);
-        for (const run of runs) await parts.engine.change(run, run.batch.retry);
+        let count = await changeRuns(parts, name, ({ batch }) => batch.retry());
         await Promise.allSettled(parts.engine.endings);
-        let count = runs.length;
         for await (const batch of parts.store.reopen(name)) {
           count++;
           add(parts, batch);
@@ -215,10 +222,9 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     /** Drops waiting pages. The result of a page in flight is still sent. */
     reset: (name?: string) =>
       inTurn(async (parts) => {
-        const runs = runsOf(parts, name);
-        for (const run of runs) await parts.engine.change(run, run.batch.reset);
+        const count = await changeRuns(parts, name, ({ batch }) => batch.reset());
         await Promise.allSettled(parts.engine.endings);
-        return runs.length + (await parts.store.forget(name));
+        return count + (await parts.store.forget(name));
       }),
 
     /** How far each batch is that is not finished. */

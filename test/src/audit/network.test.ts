@@ -328,6 +328,29 @@ describe("Machines whose connections to their queue fail", () => {
     }
   });
 
+  for (const what of ["pause", "retry", "reset"] as const)
+    it(`${what} the other batches if one that is worked on was replaced meanwhile`, async () => {
+      const memory = createMemory();
+      const ends = deferred();
+      const changed: string[] = [];
+      function way(line: string): Way {
+        if (!/"(paused|retry|reset)":true/.test(line)) return "answered";
+        const [id = ""] = [...(memory.queues.get("node")?.keys() ?? [])].filter((name) => name !== "mark");
+        if (changed.push(line) > 1) return "answered";
+        memory.queues.get("node")?.delete(id);
+        memory.queues.get("node-log")?.delete(segmentOf(id, 0));
+        return "answered";
+      }
+      const { add, audit } = createBench("", createFake({ step: () => ends.promise }), {
+        open: memory.opening(LONG, way),
+      });
+      for (const batch of ["one", "two"]) await add(urls(2), { batch });
+      assert.equal(await audit[what](), 1);
+      assert.equal(changed.length, 2);
+      ends.resolve();
+      await audit.close();
+    });
+
   it("request no page twice, report every row, and finish", async () => {
     const seed = Number(process.env.SEED ?? Date.now() % 1e9);
     const told = fc.sample(stories, { numRuns: Number(process.env.RUNS ?? 100), seed });
