@@ -96,7 +96,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     input: Record<string, string>,
     options: SendOptions = {},
   ): Promise<Answer> {
-    const { intent, generatedAt, permit, sending, lost } = options;
+    const { intent, generatedAt = intent?.generatedAt, permit, sending, lost } = options;
     if (type === "seo-report-show") {
       await pause();
       fake.beforeShow();
