@@ -73,8 +73,13 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
           .catch(() => {})
           .finally(() => later());
       },
-      stalled: (error) => parts?.engine.disk.stall(error),
-      found: (batch) => parts?.engine.add(batch),
+      // The engine of the next store is not concerned.
+      stalled(error) {
+        if (!gone) parts?.engine.disk.stall(error);
+      },
+      found(batch) {
+        if (!gone) parts?.engine.add(batch);
+      },
     });
     if (closed || gone) {
       await store.close();

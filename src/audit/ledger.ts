@@ -110,11 +110,12 @@ export function createLedger(pages: Pages) {
     },
 
     /** What was sent for a page, or what is to be sent. */
-    requestOf: (page: number, plan: Plan | undefined): Sent => ({
-      sent: plan ? "regenerate" : "create",
-      ...plan,
-      ...sent.get(page),
-    }),
+    requestOf(page: number, plan: Plan | undefined): Sent {
+      const before = sent.get(page);
+      // A later plan can have found another report.
+      if (before && before.report !== plan?.report) return before;
+      return { sent: plan ? "regenerate" : "create", ...plan, ...before };
+    },
 
     /** The row that is added next cannot be audited. */
     reject(): void {

@@ -142,7 +142,7 @@ export async function lookInList(
   );
   if (doubted.length === 0) return { was: "not carried out" };
   entry.doubted ??= new Set(doubted.map(({ url }) => String(url)));
-  return { was: "put off", until: Math.max(...doubted.map(doubtedUntil)) };
+  return { was: "put off", until: doubted.reduce((last, record) => Math.max(last, doubtedUntil(record)), 0) };
 }
 
 /** Milliseconds; NaN for what is no date, such as "3 days ago", which `Date.parse` accepts. */

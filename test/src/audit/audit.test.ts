@@ -1169,6 +1169,8 @@ describe("an audit", () => {
     await finished();
     // The store that was lost first has no say any more.
     stores[0]?.lost(taken);
+    stores[0]?.stalled(taken);
+    stores[0]?.found({} as Batch);
     assert.deepEqual([errors, recovered], [[taken], 2]);
     stores[2]?.lost(taken);
     assert.equal(errors.length, 2);

@@ -17,7 +17,7 @@ const REQUESTS = ["create a.example/1", "create a.example/2", "create a.example/
 /** Runs the process until it ends; it kills itself at the n-th side effect. Returns whether it did. */
 async function run(folder: string, n: number, cut = ""): Promise<boolean> {
   const parameters = [VICTIM, folder, String(n), JSON.stringify(PAGES), cut];
-  const child = spawn(process.execPath, parameters, { stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(process.execPath, parameters, { stdio: ["ignore", "ignore", "inherit"], timeout: 60_000 });
   const [code, signal] = await once(child, "exit");
   assert.ok(code === 0 || signal === "SIGKILL", `${code} ${signal}`);
   return signal === "SIGKILL";

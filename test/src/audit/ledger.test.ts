@@ -325,7 +325,8 @@ function createBatch() {
       );
       assert.deepEqual(ledger.requestOf(page, undefined), sent ?? { sent: "create" });
       const plan = { report: "7", generatedAt: "2026-01-01" };
-      assert.deepEqual(ledger.requestOf(page, plan), { ...plan, sent: "regenerate", ...sent });
+      const isOther = sent !== undefined && sent.report !== plan.report;
+      assert.deepEqual(ledger.requestOf(page, plan), isOther ? sent : { ...plan, sent: "regenerate", ...sent });
     }
   }
 
