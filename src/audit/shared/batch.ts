@@ -265,7 +265,8 @@ export function createSharedBatch(settings: Settings, rows: string, around: Batc
     async planned(list) {
       const by = mine.get(PLAN);
       const planned = group.lists.indexOf(list as (typeof group.lists)[number]);
-      if (by === undefined || !(await append({ planned, plans: plans.splice(0), by }))) throw taken;
+      const made = plans.splice(0);
+      if (by === undefined || !(await append({ planned, plans: made, by }))) throw taken;
       mine.delete(PLAN);
     },
 
