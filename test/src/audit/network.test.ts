@@ -119,6 +119,12 @@ const clock: Clock = {
 const kept = ({ queues }: ReturnType<typeof createMemory>) =>
   [...(queues.get("node")?.values() ?? [])].filter(({ state }) => state === "prioritized").map(({ id }) => id);
 
+/** Another machine has removed a batch, and its log. */
+function removeFrom({ queues }: ReturnType<typeof createMemory>, id: string): void {
+  queues.get("node")?.delete(id);
+  queues.get("node-log")?.delete(segmentOf(id, 0));
+}
+
 interface Machine extends Bench {
   /** From now on, it neither reaches the queue, nor anybody its results. */
   kill(): void;
@@ -307,8 +313,7 @@ describe("Machines whose connections to their queue fail", () => {
     function way(line: string): Way {
       if (line.includes('"retry":true') && !replaced) {
         [replaced = ""] = kept(memory);
-        memory.queues.get("node")?.delete(replaced);
-        memory.queues.get("node-log")?.delete(segmentOf(replaced, 0));
+        removeFrom(memory, replaced);
       }
       return "answered";
     }
@@ -355,9 +360,7 @@ describe("Machines whose connections to their queue fail", () => {
       function way(line: string): Way {
         if (!/"(paused|retry|reset)":true/.test(line)) return "answered";
         const [id = ""] = [...(memory.queues.get("node")?.keys() ?? [])].filter((name) => name !== "mark");
-        if (changed.push(line) > 1) return "answered";
-        memory.queues.get("node")?.delete(id);
-        memory.queues.get("node-log")?.delete(segmentOf(id, 0));
+        if (changed.push(line) === 1) removeFrom(memory, id);
         return "answered";
       }
       const { add, audit } = createBench("", createFake({ step: () => ends.promise }), {
