@@ -35,11 +35,12 @@ const tests: Record<ConfigType, (settings: Values) => Promise<Diagnosis>> = {
 async function suggest(client: Client, type: string, text: string) {
   const { list: id } = rowOf(type);
   if (!id) return [];
-  const { readShape, requireId } = await import("../src/pages.js");
+  const { idIn, readShape } = await import("../src/pages.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
-  return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).map((record) => {
+  return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).flatMap((record) => {
     const { url, generated_at: date } = Object(record) as Record<string, unknown>;
-    const value = requireId(record, id);
+    const value = idIn(record, id);
+    if (value === undefined) return [];
     return { value, label: typeof url === "string" ? url : value, date: typeof date === "string" ? date : undefined };
   });
 }

@@ -1,5 +1,6 @@
+import { SeoError } from "./errors.js";
 import { isObject, type Json } from "./json.js";
-import { requireId } from "./pages.js";
+import { idIn } from "./pages.js";
 
 /** A difference between a report, or one of its checks, and what was saved of it. */
 export interface Change {
@@ -96,6 +97,14 @@ function isWorse(before: Figures, now: Figures): boolean {
   return rank >= 0 && next > rank;
 }
 
+/** The ID by which a listed report is compared. Throws SEO_RESPONSE if it has none. */
+export function comparedId(record: unknown): string {
+  const id = idIn(record, "id");
+  if (id === undefined)
+    throw new SeoError("SEO_RESPONSE", "The list contains a record without id, which cannot be compared.");
+  return id;
+}
+
 /** What is saved of the listed reports, and of those that were not listed if the list was not whole. */
 export const merged = <T>(before: ById<T>, seen: ById<T>, whole: boolean) => (whole ? seen : { ...before, ...seen });
 
@@ -120,7 +129,7 @@ export const reports: Subject<ReportState> = {
       },
 
       compare(record) {
-        const id = requireId(record, "id");
+        const id = comparedId(record);
         const now = figures(record);
         const previous = Object.hasOwn(before, id) ? before[id] : undefined;
         seen[id] = now;

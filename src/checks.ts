@@ -1,7 +1,6 @@
-import { type ById, type Change, figures, merged, type Subject } from "./changes.js";
+import { type ById, type Change, comparedId, figures, merged, type Subject } from "./changes.js";
 import { findingsOf } from "./findings.js";
 import { isObject } from "./json.js";
-import { requireId } from "./pages.js";
 
 /** What is saved of reports to compare their checks. */
 export interface CheckState {
@@ -44,7 +43,7 @@ export const checks: Subject<CheckState> = {
       },
 
       compare(record) {
-        const id = requireId(record, "id");
+        const id = comparedId(record);
         const saved = Object.hasOwn(before.reports, id) ? (before.reports[id] as string) : "";
         const marks = [...saved];
         const changes: Change[] = [];

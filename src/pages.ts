@@ -1,5 +1,5 @@
 import { SeoError } from "./errors.js";
-import type { Json } from "./json.js";
+import { isObject, type Json } from "./json.js";
 import { unwrap } from "./records.js";
 
 /** What a response says about its place in a list, whichever paginator made it. */
@@ -22,8 +22,10 @@ export interface Page<A = unknown> {
   page: number;
   pages: number | undefined;
   total: number | undefined;
-  /** `limit` cut the list, or may have. */
+  /** The list has more records, or may have: `limit` cut it, or its next page brought nothing new. */
   truncated: boolean;
+  /** No page follows. */
+  isLast: boolean;
   answer: A;
 }
 
@@ -59,70 +61,86 @@ export function readShape(body: unknown): Shape | undefined {
 
 function shapeOf(answer: Answered): Shape {
   const shape = readShape(answer.body);
-  if (shape) return shape;
-  throw new SeoError(
-    "SEO_RESPONSE",
-    "The response is not a list: expected an array, or an object with an array in data.",
-    {
-      body: answer.body,
+  const reject = (why: string) =>
+    new SeoError("SEO_RESPONSE", `The response is not a list: ${why}.`, { body: answer.body });
+  if (!shape) throw reject("expected an array, or an object with an array in data");
+  if (!shape.records.every(isObject)) throw reject("it contains something that is not an object");
+  return shape;
+}
+
+/** What identifies a record: its `id`, or the name of a project. As text, because its type differs between responses. */
+export function idIn(record: unknown, id: string): string | undefined {
+  const { [id]: own, id: usual } = Object(record) as Json;
+  const value = own ?? usual;
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}
+
+/**
+ * Tells the records of a list that no earlier page had. Records without an ID cannot be told apart: they count as new, unless their
+ * whole page is the same as the one before.
+ */
+function createSieve(id: string) {
+  const seen = new Set<string>();
+  let before = "";
+  const isNew = (record: unknown) => !seen.has(idIn(record, id) ?? "");
+  return {
+    isNew,
+    /** The new records of a page. `brings`: they prove that the page is another one. `isOther`: the response says that it is. */
+    take(records: unknown[], isOther: boolean) {
+      const ids = records.map((record) => idIn(record, id));
+      const text = ids.includes(undefined) ? JSON.stringify(records) : "";
+      const again = text !== "" && text === before && !isOther;
+      before = text;
+      const fresh = again ? [] : records.filter(isNew);
+      const isNamed = ids.some((key) => key !== undefined);
+      const brings = isNamed ? ids.some((key) => key !== undefined && !seen.has(key)) : fresh.length > 0;
+      return { fresh, brings };
     },
-  );
+    add(records: unknown[]): void {
+      for (const record of records) seen.add(idIn(record, id) ?? "");
+      seen.delete("");
+    },
+  };
 }
 
 /**
  * Reads a list to its end, or to `limit` records (0: no limit). `get` sends the user's query with `extra` added.
  * Once the number of pages is known, up to `ahead` of them are requested before they are needed; they come out in order.
  * With `ahead` 0, a page is requested only when it is needed.
- * A record whose ID came before is dropped: rows shift while a list is read.
+ * A record whose ID came before is dropped: rows shift while a list is read. Records without an ID are all returned.
  */
 export async function* readPages<A extends Answered>(
   get: (extra: Record<string, string>) => Promise<A>,
   { id = "id", limit = 0, ahead = 0 }: { id?: string; limit?: number; ahead?: number } = {},
 ): AsyncGenerator<Page<A>> {
-  const seen = new Set<string>();
-  // Records without IDs cannot be distinguished: all of them are returned.
-  let identified = true;
-  const isNew = (record: unknown) => !identified || !seen.has(requireId(record, id));
+  const sieve = createSieve(id);
   const requested: Promise<A>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
   let count = 0;
-  let before = "";
   let answer = await get({});
   let last = 1;
   for (let page = 1; ; page++) {
     const shape = shapeOf(answer);
     const { records, pages, total, more, cursor } = shape;
-    const [record] = records;
-    if (count === 0) identified = typeof record !== "object" || record === null || keyOf(record, id) !== undefined;
     const known = pages !== undefined && cursor === undefined;
+    const { fresh, brings } = sieve.take(records, shape.page === page);
+    const taken = fresh.slice(0, most - count);
+    sieve.add(taken);
+    count += taken.length;
     // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come.
     const advances = known && records.length > 0 && (shape.page ?? page) === page;
-    // Without IDs, only the same page again shows that a service ignores the page number.
-    const text = identified ? "" : JSON.stringify(records);
-    const again = !identified && text === before && shape.page !== page;
-    before = text;
-    let cut = false;
-    const fresh = records.filter((record) => {
-      if (again || !isNew(record)) return false;
-      if (count >= most) {
-        cut = true;
-        return false;
-      }
-      if (identified) seen.add(requireId(record, id));
-      count++;
-      return true;
-    });
-    const follows = (fresh.length > 0 || advances) && (known ? page < pages : (more ?? true));
+    const follows = (brings || advances) && (known ? page < pages : (more ?? true));
     const full = count >= most;
     // If the response does not say whether more follows, only the next page does. If it fails, it may hold some.
     const beyond = async () => {
       if (!follows || known || more) return follows;
       return get({ page: String(page + 1) })
-        .then((next) => shapeOf(next).records.some(isNew))
+        .then((next) => shapeOf(next).records.some(sieve.isNew))
         .catch(() => true);
     };
-    const truncated = full && (cut || (await beyond()));
-    const ended = !follows || full;
+    const stalls = more === true && !follows && records.length > 0 && !(count >= Number(total));
+    const truncated = stalls || (full && (fresh.length > taken.length || (await beyond())));
+    const isLast = !follows || full;
     // Requested before this page is worked on, so that the service is not idle meanwhile.
     const wanted = known
       ? Math.min(pages, page + ahead, page + Math.ceil((most - count) / records.length))
@@ -133,24 +151,9 @@ export async function* readPages<A extends Answered>(
       next.catch(() => {});
       return next;
     };
-    while (!ended && last < wanted) requested.push(request());
-    yield { records: fresh, page, pages, total, truncated, answer };
-    if (ended) return;
+    while (!isLast && last < wanted) requested.push(request());
+    yield { records: taken, page, pages, total, truncated, isLast, answer };
+    if (isLast) return;
     answer = await (requested.shift() ?? request());
   }
-}
-
-/** What identifies a record: its `id`, or the name of a project. As text, because its type differs between responses. */
-function keyOf(record: unknown, id: string): string | undefined {
-  const { [id]: own, id: usual } = Object(record) as Json;
-  const value = own ?? usual;
-  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
-}
-
-/** The same where it cannot be done without. Throws SEO_RESPONSE. */
-export function requireId(record: unknown, id: string): string {
-  const key = keyOf(record, id);
-  if (key === undefined)
-    throw new SeoError("SEO_RESPONSE", `The list contains a record without ${id}, so its pages cannot be combined.`);
-  return key;
 }

@@ -38,6 +38,16 @@ async function readGiven(pages: Record<string, unknown>, limit = 0) {
     last: read.at(-1),
   };
 }
+/** Reads a list whose pages `get` returns. */
+async function readGot(get: (extra: Record<string, string>) => Promise<Answer>) {
+  const records: unknown[] = [];
+  let truncated = false;
+  for await (const page of readPages(get, { ahead: 2 })) {
+    records.push(...page.records);
+    ({ truncated } = page);
+  }
+  return { records, truncated };
+}
 const pagesAsked = ({ asked }: Lists) => asked.map(({ query }) => Number(query.get("page") ?? 1));
 
 describe("The position of a page", () => {
@@ -438,10 +448,31 @@ describe("A list that shifts while it is read", () => {
     for (const own of [true, false]) {
       const get = async ({ page = "1" }: Record<string, string>) =>
         answered({ data: pages[Number(page) - 1], meta: { ...(own && { current_page: page }), last_page: 5 } });
-      const records: unknown[] = [];
-      for await (const page of readPages(get, { id: "id", limit: 0, ahead: 2 })) records.push(...page.records);
-      assert.deepEqual(records, ids(1, 40));
+      assert.deepEqual((await readGot(get)).records, ids(1, 40));
     }
+  });
+
+  it("is read completely or truncated if only links tell of the next page", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 25 }), { maxLength: 6 }), async (created) => {
+        let all = ids(1, 35);
+        const shifts = [...created];
+        const get = async ({ page = "1" }: Record<string, string>) => {
+          const start = (Number(page) - 1) * 10;
+          const body = {
+            data: all.slice(start, start + 10),
+            links: { next: start + 10 < all.length ? "/?page=9" : null },
+          };
+          const first = 100 + all.length;
+          all = [...ids(first, first - 1 + (shifts.shift() ?? 0)), ...all];
+          return answered(body);
+        };
+        const { records, truncated } = await readGot(get);
+        const missing = ids(1, 35).filter(({ id }) => !records.some((record) => (record as { id: number }).id === id));
+        assert.ok(truncated || missing.length === 0, JSON.stringify(missing));
+        if (created.every((count) => count < 10)) assert.equal(truncated, false);
+      }),
+    );
   });
 
   it("ends if the service ignores the page number", async () => {
@@ -450,9 +481,7 @@ describe("A list that shifts while it is read", () => {
       asked++;
       return answered({ data: ids(1, 10), meta: { current_page: 1, last_page: 100 } });
     };
-    const records: unknown[] = [];
-    for await (const page of readPages(get, { id: "id", limit: 0, ahead: 2 })) records.push(...page.records);
-    assert.deepEqual(records, ids(1, 10));
+    assert.deepEqual((await readGot(get)).records, ids(1, 10));
     assert.ok(asked <= 4, `${asked} requests`);
   });
 });
@@ -472,15 +501,33 @@ describe("A list whose records have no ID", () => {
     });
 });
 
+describe("A list of which some records have no ID", () => {
+  const rows = Array.from({ length: 25 }, (_, i) => (i % 4 === 0 ? { url: "example.com" } : { id: i }));
+
+  for (const [name, shape] of Object.entries(shapes))
+    it(`is returned completely: ${name}`, async () => {
+      const lists = await startLists({ all: rows, shape });
+      const { records, truncated } = await readAll(lists.url, REPORTS, { input: { per_page: "10" } });
+      assert.deepEqual([records, truncated], [rows, false]);
+      await closeClients();
+      await lists.close();
+    });
+
+  it("ends if the service ignores the page number", async () => {
+    const all = rows.slice(0, 10);
+    const { records } = await readGot(async () => answered(all));
+    assert.deepEqual(records, all);
+  });
+});
+
 describe("A response that is not a usable list", () => {
   for (const [what, data] of [
-    ["without an ID", [{ id: 1 }, { url: "example.com" }]],
     ["that are null", [null]],
     ["that are text", ["one"]],
   ] as const) {
     it(`is rejected: records ${what}`, async () => {
       const lists = await startLists({ all: [], reply: () => ({ body: { data } }) });
-      await assert.rejects(readAll(lists.url, REPORTS), { code: "SEO_RESPONSE", message: /without id/ });
+      await assert.rejects(readAll(lists.url, REPORTS), { code: "SEO_RESPONSE", message: /not an object/ });
       await closeClients();
       await lists.close();
     });
