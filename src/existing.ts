@@ -1,3 +1,4 @@
+import { parseDate } from "./dates.js";
 import type { Json } from "./json.js";
 
 /** What to do if the account has a report of the page: a new one anyway, a new analysis of it, or that report. */
@@ -9,13 +10,13 @@ export const DAY = 86_400_000;
 
 /** When a report was generated, or else created, in milliseconds; -Infinity if it does not say. */
 export const dateOf = ({ generated_at, created_at }: Json): number => {
-  const date = Date.parse(String(generated_at ?? created_at));
+  const date = parseDate(generated_at ?? created_at);
   return Number.isNaN(date) ? Number.NEGATIVE_INFINITY : date;
 };
 
 /** Whether `id` was given later than `other`. */
 const isHigher = (id: string, other: string) =>
-  /^\d+$/.test(id) && /^\d+$/.test(other) ? Number(id) > Number(other) : id > other;
+  /^\d+$/.test(id) && /^\d+$/.test(other) ? BigInt(id) > BigInt(other) : id > other;
 
 /** Whether a report is the page's report rather than another of the same page. */
 export const isNewer = (record: Json, other: Json): boolean =>

@@ -1,4 +1,5 @@
 import { readAddress } from "../address.js";
+import { clockOf } from "../dates.js";
 import { DAY, dateOf, isNewer, needOf } from "../existing.js";
 import type { Json } from "../json.js";
 import { reportsIn } from "../records.js";
@@ -34,8 +35,7 @@ export async function makePlan(
   }
 
   for await (const { records, response } of requests.pages(LIST, NEWEST)) {
-    const clock = Date.parse(String(response.headers.date));
-    const now = Number.isNaN(clock) ? Date.now() : clock;
+    const now = clockOf(response.headers);
     for (const record of reportsIn(records)) {
       if (typeof record.generated_at === "string") {
         sorted &&= dateOf(record) <= last;

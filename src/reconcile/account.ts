@@ -1,4 +1,5 @@
 import { type Address, readAddress } from "../address.js";
+import { parseDate } from "../dates.js";
 import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
@@ -55,7 +56,7 @@ const FRESH = 300_000;
 const isNumber = (id: unknown) => typeof id === "number" || /^\d+$/.test(String(id));
 /** Where a report stands in the order of creation; NaN if that is not known. */
 function rankOf({ id, created_at }: Json, of: Watermark["of"] = isNumber(id) ? "id" : "created_at"): number {
-  if (of === "created_at") return typeof created_at === "string" ? Date.parse(created_at) : Number.NaN;
+  if (of === "created_at") return parseDate(created_at);
   return isNumber(id) ? Number(id) : Number.NaN;
 }
 const isBeyond = (own: number, id: string, { rank, ids }: Watermark) =>

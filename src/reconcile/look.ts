@@ -1,4 +1,5 @@
 import { type Address, readAddress } from "../address.js";
+import { hasZone, parseDate } from "../dates.js";
 import { type Details, SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
@@ -145,10 +146,7 @@ export async function lookInList(
   return { was: "put off", until: doubted.reduce((last, record) => Math.max(last, doubtedUntil(record)), 0) };
 }
 
-/** Milliseconds; NaN for what is no date, such as "3 days ago", which `Date.parse` accepts. */
-const parseDate = (date: unknown) => (typeof date === "string" && /\d{4}/.test(date) ? Date.parse(date) : Number.NaN);
 const hasTime = (date: unknown) => /\d:\d\d:\d\d/.test(String(date));
-const hasZone = (date: unknown) => /Z$|[+-]\d\d:?\d\d$/.test(String(date));
 /** Milliseconds between two dates, however they are written; NaN if only one has a time zone, or is a date. */
 const between = (one: unknown, other: unknown) =>
   hasZone(one) === hasZone(other) ? Math.abs(parseDate(one) - parseDate(other)) : Number.NaN;
@@ -167,7 +165,7 @@ export async function lookAtReport(
   const { response, record } = await getReport(requests, entry.lookup.show, { reportId });
   const { generated_at: at } = record;
   const date = parseDate(at);
-  const clock = Date.parse(String(response.headers.date));
+  const clock = parseDate(response.headers.date);
   const sent = clock - (now() - entry.sentAt) - SECOND;
   const isOld = date < sent - DAY;
   const isLater = hasZone(at) && date >= sent && date <= clock + MINUTE;

@@ -1,4 +1,5 @@
 import { readAddress } from "../address.js";
+import { parseDate } from "../dates.js";
 import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
@@ -70,7 +71,7 @@ const readTo = (search: Search) => (decides(search) ? undefined : search.seen) ?
 
 /** Of two dates of a report, the one that its latest response had. */
 const later = (one: string | undefined, other: string | undefined) =>
-  other === undefined || Date.parse(String(one)) > Date.parse(other) ? one : other;
+  other === undefined || parseDate(one) > parseDate(other) ? one : other;
 
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requests: Requests, { now, sleep }: Clock) {

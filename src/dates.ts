@@ -1,0 +1,19 @@
+const zone = /:\d\d(?:\.\d+)?\s*(?:Z|GMT|UTC|[+-]\d\d(?::?\d\d)?)$/i;
+
+/** Whether a date says in which time zone it is. */
+export const hasZone = (date: unknown): boolean => zone.test(String(date));
+
+/**
+ * A date of the service in milliseconds. Without a time zone it is UTC, wherever this computer is. NaN for what is no date,
+ * such as "3 days ago", which `Date.parse` accepts.
+ */
+export function parseDate(date: unknown): number {
+  if (typeof date !== "string" || !/\d{4}/.test(date)) return Number.NaN;
+  return Date.parse(hasZone(date) ? date : `${date}${/\dT\d/.test(date) ? "Z" : " UTC"}`);
+}
+
+/** The service's time when it sent a response; this computer's if the response does not say. */
+export function clockOf(headers: { date?: unknown }): number {
+  const date = parseDate(headers.date);
+  return Number.isNaN(date) ? Date.now() : date;
+}
