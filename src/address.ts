@@ -1,26 +1,34 @@
-/** A web page's address, as far as it distinguishes two pages. */
-export interface Address {
-  /** Equal for two texts that mean the same page. */
-  key: string;
-  host: string;
+/** A scheme and its slashes. A host can have a port: `localhost:8080` has no scheme. */
+const SCHEME = /^[a-z][a-z0-9+.-]*:(?!\d)[\\/]*/i;
+
+/** A page's URL as it was typed, without the parts that the service can leave out: the scheme, `www.` and a fragment. */
+export const bareUrl = (url: string): string =>
+  url
+    .trim()
+    .replace(SCHEME, "")
+    .replace(/^(?:www\.)+/i, "")
+    .replace(/#.*/s, "");
+
+/** Reads the URL as a browser does, with or without a scheme. */
+function parse(url: string): URL | undefined {
+  const whole = `http://${url.trim().replace(SCHEME, "")}`;
+  return URL.canParse(whole) ? new URL(whole) : undefined;
+}
+
+/** Whether a text can be the URL of a web page. A word without a scheme, a dot or a port is none. */
+export function isPage(text: string): boolean {
+  const start = SCHEME.test(text.trim()) ? /^https?:\/\/[^/\\]/i : /^[^/?#\\]+[.:]/;
+  return start.test(text.trim()) && parse(text) !== undefined;
 }
 
 /**
- * Reads a page's URL as the service writes it back: without the scheme, `www.`, a fragment and the slash of a bare host,
- * the host in lower case; path and query as they are.
+ * Equal for two texts that mean the same page: the URL as a WHATWG parser writes it, without the scheme, a port that is usual, `www.`,
+ * a fragment, a lone `?`, and the slash of a bare host. Services write URLs back in different ways, so both sides are normalized.
  */
-export function readAddress(url: string): Address {
-  const bare = url
-    .trim()
-    .replace(/^[a-z][a-z0-9+.-]*:\/\//i, "")
-    .replace(/#.*/s, "");
-  const end = bare.search(/[/?]|$/);
-  const typed = bare.slice(0, end).toLowerCase();
-  const whole = `http://${typed}`;
-  const isPlain = /^[a-z0-9.-]+\.[a-z-]+$/.test(typed);
-  const host = (!isPlain && URL.canParse(whole) ? new URL(whole).host : typed)
-    .replace(/^www\./, "")
-    .replace(/:443$/, "");
-  const rest = bare.slice(end).replace(/[^\0-\x7f]+/gu, (text) => encodeURIComponent(Buffer.from(text).toString()));
-  return { host, key: host + (rest === "/" ? "" : rest) };
+export function pageKey(url: string): string {
+  const parsed = parse(url);
+  if (!parsed) return bareUrl(url);
+  const { host, pathname, search } = parsed;
+  const path = pathname + search;
+  return host.replace(/^(?:www\.)+(?=.)/, "").replace(/:443$/, "") + (path === "/" ? "" : path);
 }

@@ -1,5 +1,6 @@
-import { readAddress } from "./address.js";
+import { bareUrl, pageKey } from "./address.js";
 import type { Answer, Client, SendOptions } from "./client.js";
+import { clockOf } from "./dates.js";
 import { SeoError } from "./errors.js";
 import { type Existing, isNewer, type Need, needOf } from "./existing.js";
 import type { Json } from "./json.js";
@@ -12,24 +13,81 @@ export type Outcome = "created" | "regenerated" | "fresh";
 type Send = Client["send"];
 
 const outcomes: Record<Need, Outcome> = { create: "created", regenerate: "regenerated", fresh: "fresh" };
-const NEWEST = { search_by: "url", sort_by: "generated_at", sort: "desc", per_page: "100" };
-/** A longer text is not searched for: the host alone finds more. */
+const PAGE = { search_by: "url", per_page: "100" };
+/** A longer text is cut: its beginning finds the page, too. */
 const LONGEST_SEARCH = 200;
+/** Pages of a list that are read for one text. */
+const MOST_PAGES = 10;
 
-/** Finds the page's report: the one that was generated last. Resolves with it, and the service's time in milliseconds. */
-async function find(send: Send, list: string, url: string): Promise<{ record: Json | undefined; now: number }> {
-  const { key, host } = readAddress(url);
-  const query = { ...NEWEST, search: key.length > LONGEST_SEARCH ? host : key };
-  let record: Json | undefined;
-  let now = Date.now();
-  for await (const { records, answer } of readPages((extra) => send(list, query, { extra }))) {
-    const date = Date.parse(String(answer.headers.date));
-    if (!Number.isNaN(date)) now = date;
-    for (const one of records as Json[])
-      if (readAddress(String(one.url)).key === key && (!record || isNewer(one, record))) record = one;
-    if (record) break;
+/** The orders in which databases sort texts. A list that is in none of them proves nothing by its order. */
+const { compare } = new Intl.Collator("en");
+const byCode = (a: string, b: string) => (a < b ? -1 : Number(a > b));
+const collations = [compare, byCode, (a: string, b: string) => byCode(a.toUpperCase(), b.toUpperCase())];
+
+/** The page's report, and the service's time in milliseconds. */
+interface Found {
+  record: Json | undefined;
+  now: number;
+}
+
+/**
+ * Finds the page's report, the one that was generated last, among those whose URL contains `search`: the newest 100, and
+ * then, because a short URL is a part of many others, all in the order of their URLs until those of the page have passed.
+ * Rejects if the list does not show in 1,000 reports whether there is one.
+ */
+async function find(send: Send, list: string, key: string, search: string): Promise<Found> {
+  const found: Found = { record: undefined, now: Date.now() };
+  const text = search.slice(0, LONGEST_SEARCH);
+  const read = (order: Record<string, string>) =>
+    readPages((extra) => send(list, { ...PAGE, ...order, search: text }, { extra }));
+  /** Whether the last record was the page's report. */
+  function take(records: Json[]): boolean {
+    let isLast = false;
+    for (const record of records) {
+      isLast = pageKey(String(record.url)) === key;
+      if (isLast && (!found.record || isNewer(record, found.record))) found.record = record;
+    }
+    return isLast;
   }
-  return { record, now };
+
+  const namesOf = (records: unknown[]) => (records as Json[]).map(({ url }) => bareUrl(String(url)));
+  let newest = "";
+  for await (const { records, answer, isLast } of read({ sort_by: "generated_at", sort: "desc" })) {
+    found.now = clockOf(answer.headers);
+    take(records as Json[]);
+    if (found.record || isLast) return found;
+    newest = namesOf(records).join(" ");
+    break;
+  }
+  let orders = collations;
+  let last = "";
+  for await (const { records, page, isLast } of read({ sort_by: "url", sort: "asc" })) {
+    const more = take(records as Json[]);
+    const names = namesOf(records);
+    // The same page again: the service ignores the order.
+    if (names.join(" ") === newest) orders = [];
+    for (const name of names) {
+      orders = orders.filter((order) => order(last, name) <= 0);
+      last = name;
+    }
+    const isPast = found.record ? !more : orders.some((order) => order(last, search) > 0);
+    if (isPast || isLast) return found;
+    if (page === MOST_PAGES) break;
+  }
+  if (found.record) return found;
+  throw new SeoError(
+    "SEO_RESPONSE",
+    `Whether the page has a report is unknown: more than ${MOST_PAGES * 100} reports match ${JSON.stringify(text)}, and their list is not in the order of their URLs.`,
+  );
+}
+
+/** Finds the page's report by its URL as most services write it, and else by the text that was given. */
+async function findReport(send: Send, list: string, url: string): Promise<Found> {
+  const key = pageKey(url);
+  const found = await find(send, list, key, key);
+  const typed = bareUrl(url);
+  const isPart = typed.toLowerCase().includes(key.toLowerCase());
+  return found.record || isPart ? found : find(send, list, key, typed);
 }
 
 /**
@@ -58,8 +116,8 @@ export async function submit(
   if (existing === "create" || !lookup?.list || !lookup.change)
     return { ...(await client.send(type, input, options)), outcome: "created" };
   const { list, show, change } = lookup;
-  return client.inTurn(readAddress(url).key, options.task, async () => {
-    const { record, now } = await find(send, list, url);
+  return client.inTurn(pageKey(url), options.task, async () => {
+    const { record, now } = await findReport(send, list, url);
     const need = needOf(existing as Existing, maxAge === undefined ? undefined : Number(maxAge), record, now);
     const reportId = String(record?.id);
     const { url: _, ...access } = input;

@@ -1,4 +1,4 @@
-import { readAddress } from "../address.js";
+import { pageKey } from "../address.js";
 import { clockOf } from "../dates.js";
 import { DAY, dateOf, isNewer, needOf } from "../existing.js";
 import type { Json } from "../json.js";
@@ -41,7 +41,7 @@ export async function makePlan(
         sorted &&= dateOf(record) <= last;
         last = dateOf(record);
       }
-      const page = batch.find(list, readAddress(String(record.url)).key);
+      const page = batch.find(list, pageKey(String(record.url)));
       if (page === undefined) continue;
       const known = found.get(page);
       if (known && !isNewer(record, known)) continue;

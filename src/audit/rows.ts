@@ -1,4 +1,4 @@
-import { readAddress } from "../address.js";
+import { pageKey } from "../address.js";
 import { SeoError } from "../errors.js";
 import { validateInput } from "../input.js";
 import { isObject, type Json } from "../json.js";
@@ -31,7 +31,7 @@ export const urlOf = (input: unknown): string => String(isObject(input) ? input.
 
 /** The key of a row that was read back. No page's key begins with a space. */
 export const keyOf = ({ input, error }: Json): string =>
-  error === undefined ? readAddress(urlOf(input)).key : ` ${JSON.stringify(input)}`;
+  error === undefined ? pageKey(urlOf(input)) : ` ${JSON.stringify(input)}`;
 
 function show(value: unknown): string {
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
@@ -52,12 +52,7 @@ function problemOf(row: unknown): string | undefined {
   } catch (error) {
     return (error as SeoError).message;
   }
-  const text = urlOf(row);
-  // A host can have a port.
-  const [, scheme = "http"] = /^\s*([a-z][a-z0-9+.-]*):(?!\d)/i.exec(text) ?? [];
-  const { host } = readAddress(text);
-  if (/^https?$/i.test(scheme) && host !== "" && URL.canParse(`http://${host}`)) return undefined;
-  return `The URL must be the address of a web page, such as https://example.org/page; it is ${show(url)}.`;
+  return undefined;
 }
 
 /** A row that is reported with an error. Its key is as `keyOf` reads it back. */
@@ -75,7 +70,7 @@ function readRow(given: unknown): Row {
   try {
     const input = isObject(given) ? toInput(given) : given;
     const error = problemOf(input);
-    if (error === undefined) return { key: readAddress(urlOf(input)).key, text: JSON.stringify({ input }) };
+    if (error === undefined) return { key: pageKey(urlOf(input)), text: JSON.stringify({ input }) };
     const text = JSON.stringify(input) ?? "null";
     return invalid(text.length > LONGEST_INVALID ? JSON.stringify(`${text.slice(0, LONGEST_INVALID)}…`) : text, error);
   } catch {

@@ -1,4 +1,4 @@
-import { type Address, readAddress } from "../address.js";
+import { pageKey } from "../address.js";
 import { parseDate } from "../dates.js";
 import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
@@ -53,7 +53,8 @@ const NEWEST = { sort_by: "id", sort: "desc" };
 /** Milliseconds for which the newest report counts as known. A report that others created since could be mistaken for ours. */
 const FRESH = 300_000;
 
-const isNumber = (id: unknown) => typeof id === "number" || /^\d+$/.test(String(id));
+/** An ID that is too long for a number orders nothing: two of them can be rounded to the same. */
+const isNumber = (id: unknown) => /^\d+$/.test(String(id)) && Number.isSafeInteger(Number(id));
 /** Where a report stands in the order of creation; NaN if that is not known. */
 function rankOf({ id, created_at }: Json, of: Watermark["of"] = isNumber(id) ? "id" : "created_at"): number {
   if (of === "created_at") return parseDate(created_at);
@@ -105,7 +106,7 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
   const claimed = createMemory<string, number>(MOST_CLAIMED);
   /** Whose each is: a restored request can have had its response in this process, if the audit could not save it. */
   const owners = createMemory<string, string>();
-  const ownerOf = (page: Address, watermark: Watermark | undefined) => `${watermark?.rank} ${page.key}`;
+  const ownerOf = (page: string, watermark: Watermark | undefined) => `${watermark?.rank} ${page}`;
   /** Where a page redirected the last time, or its own key. */
   const redirects = createMemory<string, string>();
   /** By ID as the service sends it: a number need not become a text for each record of each list. */
@@ -162,10 +163,10 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
     },
 
     /** A message got this report, which is new, for its page: from its response, or from a look, which can be wrong. */
-    claim(record: Json, page: Address, doubtedUntil = 0, watermark?: Watermark): void {
+    claim(record: Json, page: string, doubtedUntil = 0, watermark?: Watermark): void {
       claimed.set(idOf(record), doubtedUntil);
       owners.set(idOf(record), ownerOf(page, watermark));
-      if (typeof record.url === "string") redirects.set(page.key, readAddress(record.url).key);
+      if (typeof record.url === "string") redirects.set(page, pageKey(record.url));
       // Only a list has all reports of a second.
       if (highest && (of === "id" || knownAt !== undefined)) knownAt = now();
     },
@@ -180,11 +181,11 @@ export function createAccount({ request, pages }: Requests, now: () => number) {
     /** Until when a claim is in doubt; undefined if nobody got the report. */
     claimOf: (record: Json) => claimed.get(idOf(record)),
     /** This request got the report, before it was restored. */
-    has: (page: Address, watermark: Watermark | undefined, record: Json) =>
+    has: (page: string, watermark: Watermark | undefined, record: Json) =>
       owners.get(idOf(record)) === ownerOf(page, watermark),
 
     /** The names under which a page's report can be listed: its own, and where it redirected the last time. */
-    namesOf: ({ key }: Address) => [...new Set([key, redirects.get(key) ?? key])],
+    namesOf: (page: string) => [...new Set([page, redirects.get(page) ?? page])],
 
     /**
      * The listed reports after a watermark, and those of its rank, newest first. Rejects if the list is not sorted, or became

@@ -1,4 +1,4 @@
-import { type Address, readAddress } from "../address.js";
+import { pageKey } from "../address.js";
 import { hasZone, parseDate } from "../dates.js";
 import { type Details, SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
@@ -18,7 +18,8 @@ export interface Intent {
 export interface Entry extends Intent {
   lookup: Lookup;
   input: Record<string, string>;
-  address: Address;
+  /** The page, or the report of an update. */
+  page: string;
   /** When it was sent, in milliseconds that only rise. */
   sentAt: number;
   /** Resolves when the response of what is in flight arrived or was lost. */
@@ -83,7 +84,7 @@ async function present(requests: Requests, { lookup, input }: Entry, record: Jso
 /** Looks share their records, and each compares all of them with all open requests. */
 const keys = new WeakMap<Json, string>();
 function keyOf(record: Json): string {
-  const key = keys.get(record) ?? readAddress(String(record.url)).key;
+  const key = keys.get(record) ?? pageKey(String(record.url));
   keys.set(record, key);
   return key;
 }
@@ -103,9 +104,9 @@ export async function lookInList(
   const later = records.filter((record) => entry.watermark && isAfter(record, entry.watermark));
   const unclaimed = () => later.filter((record) => account.claimOf(record) === undefined);
   const mine = () => {
-    const names = account.namesOf(entry.address);
+    const names = account.namesOf(entry.page);
     return (
-      later.find((record) => account.has(entry.address, entry.watermark, record)) ??
+      later.find((record) => account.has(entry.page, entry.watermark, record)) ??
       unclaimed().findLast((record) => names.includes(keyOf(record)))
     );
   };
@@ -116,7 +117,7 @@ export async function lookInList(
   }
   const found = mine();
   if (found) {
-    account.claim(found, entry.address, entry.until, entry.watermark);
+    account.claim(found, entry.page, entry.until, entry.watermark);
     return present(requests, entry, found, response).then(
       (response) => ({ was: "carried out", response }),
       () => undecided([found]),
@@ -126,7 +127,7 @@ export async function lookInList(
   /** All open requests, by the names of their pages. */
   const others = new Map<string, Entry[]>();
   for (const other of open)
-    for (const name of account.namesOf(other.address)) {
+    for (const name of account.namesOf(other.page)) {
       const same = others.get(name);
       if (same) same.push(other);
       else others.set(name, [other]);

@@ -1,4 +1,4 @@
-import { readAddress } from "../address.js";
+import { pageKey } from "../address.js";
 import { parseDate } from "../dates.js";
 import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
@@ -152,8 +152,9 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
 
     /** Opens a request for a page or a report. `intent` is what is known; restored from it, the request counts as sent now. */
     open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {
-      const address = readAddress(String(lookup.list ? input.url : input.reportId));
-      const entry: Entry = { lookup, input, address, sentAt: now(), ...intent };
+      // No page's key begins with a space.
+      const page = lookup.list ? pageKey(String(input.url)) : ` ${input.reportId}`;
+      const entry: Entry = { lookup, input, page, sentAt: now(), ...intent };
       const ended = deferred();
       let answer = () => {};
       let search: Search | undefined;
@@ -161,7 +162,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
       return {
         turn() {
           // All at once, so that no two can wait for each other.
-          const before = account.namesOf(address).flatMap((name) => turns.take(name, ended.promise) ?? []);
+          const before = account.namesOf(page).flatMap((name) => turns.take(name, ended.promise) ?? []);
           return before.length > 0 ? Promise.all(before) : undefined;
         },
         newest: () => (lookup.list ? account.findNewest(lookup.list) : undefined),
@@ -177,7 +178,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
         },
         received(result) {
           const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
-          if (record && lookup.list) account.claim(record, address, 0, entry.watermark);
+          if (record && lookup.list) account.claim(record, page, 0, entry.watermark);
           answer();
         },
         lost({ details: { statusCode, body } }, horizon) {

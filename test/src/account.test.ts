@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readAddress } from "../../src/address.js";
+import { pageKey } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
 import { covers, createAccount } from "../../src/reconcile/account.js";
 
@@ -107,7 +107,7 @@ describe("The newest report of an account", () => {
     await findNewest(LIST);
     pass(FRESH - 1);
     observe({ id: 2 });
-    claim({ id: 2 }, readAddress("example.com"));
+    claim({ id: 2 }, pageKey("example.com"));
     pass(FRESH - 1);
     await findNewest(LIST);
     assert.equal(asked.length, 1);
@@ -131,8 +131,8 @@ describe("The newest report of an account", () => {
 describe("The reports of an account", () => {
   it("are claimed by a response, by a look, which can be in doubt, or by another process", () => {
     const { claim, claimAll, claimOf } = open();
-    claim({ id: 1 }, readAddress("example.com"));
-    claim({ id: 4 }, readAddress("example.com"), 7);
+    claim({ id: 1 }, pageKey("example.com"));
+    claim({ id: 4 }, pageKey("example.com"), 7);
     claimAll(["1", "2", "x", "4"], 9);
     assert.deepEqual(
       [1, "1", 2, "x", 4, 3].map((id) => claimOf({ id })),
@@ -151,7 +151,7 @@ describe("The reports of an account", () => {
 
   it("are listed under the page's address and where it redirected the last time", () => {
     const { claim, namesOf } = open();
-    const page = readAddress("example.com/old");
+    const page = pageKey("example.com/old");
     assert.deepEqual(namesOf(page), ["example.com/old"]);
     claim({ id: 1, url: "https://example.com/new" }, page);
     assert.deepEqual(namesOf(page), ["example.com/old", "example.com/new"]);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { readAddress } from "../../src/address.js";
+import { parseAddress } from "../../sandbox/request.js";
+import { isPage, pageKey } from "../../src/address.js";
 
 /** Texts that mean the same page, by the text that the service writes. */
 const same: Record<string, string[]> = {
@@ -10,11 +11,22 @@ const same: Record<string, string[]> = {
     "  http://www.example.com/#top  ",
     "example.com#top\nand more",
     "www.example.com:443/",
+    "https://www.www.example.com/?",
+    "https:example.com",
     "http://example.com:80",
     "svn+ssh.x-1://example.com",
   ],
   "example.com/A?b=C": ["https://WWW.Example.com/A?b=C#d", "http://example.com:443/A?b=C"],
-  "example.com?q=/": ["https://example.com?q=/"],
+  "example.com/?q=/": ["https://example.com?q=/"],
+  "example.com/p": [
+    "https://example.com/p?",
+    "https://example.com/p?#",
+    "example.com/a/../p",
+    "example.com/a/%2E%2e/p",
+    "example.com\\p",
+  ],
+  "example.com/%3Cb%3E%22%60%7Bid%7D?%3Cb%3E%22`{id}": ['https://example.com/<b>"`{id}?<b>"`{id}'],
+  "example.com/a%20b?a%20b": ["example.com/a b?a b"],
   "example.com/?q": ["https://example.com/?q"],
   "example.com/a/": ["https://example.com/a/"],
   "example.com/http://b.example": ["http://example.com/http://b.example"],
@@ -32,22 +44,59 @@ const same: Record<string, string[]> = {
 describe("The address of a page", () => {
   for (const [key, texts] of Object.entries(same))
     for (const text of [key, ...texts])
-      it(`of ${JSON.stringify(text)} is ${JSON.stringify(key)}`, () => {
-        const address = readAddress(text);
-        assert.deepEqual(address, { key, host: key.split(/[/?]/)[0] });
-      });
+      it(`of ${JSON.stringify(text)} is ${JSON.stringify(key)}`, () => assert.equal(pageKey(text), key));
 
-  it("is what it was if it is read again, for any text without a second scheme", () => {
-    const text = fc.oneof(
-      fc.string({ unit: "grapheme" }),
-      fc.webUrl({ withQueryParameters: true, withFragments: true }),
-    );
+  const url = fc.oneof(
+    fc.webUrl({ withQueryParameters: true, withFragments: true }),
+    fc
+      .tuple(fc.constantFrom("http://", "https://www.", ""), fc.string({ unit: "grapheme" }))
+      .map(([start, rest]) => `${start}example.com/${rest}`),
+  );
+
+  it("is the same for what a browser, the sandbox and the address itself make of it", () => {
     fc.assert(
-      fc.property(text, (url) => {
-        const { key, host } = readAddress(url);
-        if (/^[a-z][a-z0-9+.-]*:\/\/|^\s|\s$|^www\.|:443$/i.test(host) || /\s$/.test(key)) return;
-        assert.deepEqual(readAddress(key), { key, host });
+      fc.property(url, (text) => {
+        const key = pageKey(text);
+        assert.equal(pageKey(key), key);
+        assert.equal(pageKey(new URL(text.includes("://") ? text : `http://${text}`).href), key);
+        const stored = parseAddress(text);
+        if (stored) assert.equal(pageKey(stored.url), key);
       }),
     );
   });
+
+  it("is any text for what is no URL", () => {
+    fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => assert.equal(typeof pageKey(text), "string")));
+  });
+});
+
+describe("The URL of a page", () => {
+  const texts = {
+    true: [
+      "example.com",
+      "localhost:8080/a",
+      "http://intranet/",
+      "HTTPS://x",
+      "[::1]/",
+      "münchen.example",
+      "example.com/a:b",
+    ],
+    false: [
+      "com",
+      "localhost",
+      "com/a.b",
+      "mailto:a@example.com",
+      "ftp://example.com",
+      "https://",
+      "https:///path",
+      "https:example.com",
+      "http://a b",
+      "http://[",
+      "",
+    ],
+  };
+  for (const [expected, all] of Object.entries(texts))
+    for (const text of all)
+      it(`is ${expected === "true" ? "" : "not "}${JSON.stringify(text)}`, () =>
+        assert.equal(String(isPage(text)), expected));
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readAddress } from "../../src/address.js";
+import { pageKey } from "../../src/address.js";
 import { type Lookup, operations } from "../../src/operations.js";
 import { createAccount } from "../../src/reconcile/account.js";
 import { type Entry, lookAtReport, lookInList, undecided } from "../../src/reconcile/look.js";
@@ -27,7 +27,7 @@ async function look(
   const entry: Entry = {
     lookup: operations["seo-report-update"].lookup as Lookup,
     input: { reportId: "7" },
-    address: readAddress("7"),
+    page: pageKey("7"),
     sentAt: 10_000,
     generatedAt: known,
   };
@@ -139,7 +139,7 @@ describe("A create request whose response was lost", () => {
       const watermark = { of: "id", rank: 5, ids: ["5"] } as const;
       const entry = {
         lookup,
-        address: readAddress(url),
+        page: pageKey(url),
         sentAt: 0,
         watermark: { ...watermark, ids: ["5"] },
         input: {},
@@ -256,11 +256,11 @@ describe("A create request whose response was lost", () => {
     const { account, enter, look } = open();
     const entry = enter(PAGE);
     const [first, sameAddress, unrelated] = [report(6, "b.example"), report(7, "b.example"), report(8, "c.example")];
-    account.claim({ id: 6 }, readAddress("b.example"), 10);
+    account.claim({ id: 6 }, pageKey("b.example"), 10);
     assert.deepEqual(await look(entry, [first]), { was: "put off", until: 10 });
     account.claimAll(["7", "8"], 20);
     assert.deepEqual(await look(entry, [unrelated, sameAddress, first]), { was: "put off", until: 20 });
-    account.claim({ id: 6 }, readAddress("b.example"));
+    account.claim({ id: 6 }, pageKey("b.example"));
     assert.deepEqual(await look(entry, [unrelated, first]), { was: "not carried out" }, "it was created later");
   });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { parseAddress } from "../../sandbox/request.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { type Client, createClient } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
@@ -166,32 +167,38 @@ describe("The search for the report of a page", () => {
     return { sent, submit: (input: object) => submit(fake, STORE, { url, existing: "return", ...input }) };
   }
 
-  it("is for the page's address, or for its host if that is too long", async () => {
-    for (const [length, search] of [
-      [200, `example.com/${"x".repeat(188)}`],
-      [201, "example.com"],
-    ] as const) {
-      const { sent, submit } = open([[]]);
-      await submit({ url: `https://example.com/${"x".repeat(length - 12)}` });
-      assert.deepEqual(sent[0]?.[1], {
-        ...{ search, search_by: "url", sort_by: "generated_at", sort: "desc", per_page: "100" },
-      });
-    }
+  it("is for the page's address, or for its beginning if that is too long", async () => {
+    const { sent, submit } = open([[]]);
+    await submit({ url: `https://example.com/${"x".repeat(500)}` });
+    assert.deepEqual(sent[0]?.[1], {
+      ...{
+        search: `example.com/${"x".repeat(188)}`,
+        search_by: "url",
+        sort_by: "generated_at",
+        sort: "desc",
+        per_page: "100",
+      },
+    });
   });
 
-  it("ends with the first page of the list that has it, and takes the newest there", async () => {
+  it("ends with the newest reports that match if they have it, and takes the newest there", async () => {
     const { sent, submit } = open([
-      [report(9, 9, "example.com/a/b")],
-      [report(3, 5), report(4, 7), report(5, 6)],
-      [report(6, 8)],
+      [report(9, 9, "example.com/a/b"), report(3, 5), report(4, 7), report(5, 6)],
+      [report(2, 4)],
     ]);
     const { attempts, duration, waited, outcome } = await submit({});
     assert.deepEqual(
       sent.map(([type]) => type),
-      ["seo-report-list", "seo-report-list", "seo-report-show"],
+      ["seo-report-list", "seo-report-show"],
     );
-    assert.deepEqual(sent[2]?.[1], { reportId: "4" });
-    assert.deepEqual([attempts, duration, waited, outcome], [3, 30, 6, "fresh"]);
+    assert.deepEqual(sent[1]?.[1], { reportId: "4" });
+    assert.deepEqual([attempts, duration, waited, outcome], [2, 20, 4, "fresh"]);
+  });
+
+  it("reads on if the service ignores the order", async () => {
+    const other = report(9, 9, "example.com/a/b");
+    const { submit } = open([[other], [report(3, 5)], [other]]);
+    assert.equal((await submit({})).outcome, "fresh");
   });
 
   it("measures its age by the service's clock, or by its own if the service has none", async () => {
@@ -206,5 +213,116 @@ describe("The search for the report of a page", () => {
       .submit({})
       .catch((one) => one);
     assert.deepEqual([error.code, error.details.attempts], ["SEO_NETWORK", 4]);
+  });
+});
+
+describe("The report of a page, however the service writes its URL", () => {
+  type Stored = { id: number; url: string; generated_at: string };
+  type Order = (a: string, b: string) => number;
+  const byCode: Order = (a, b) => (a < b ? -1 : 1);
+
+  /** A client of a service that searches as SQL does, `writes` URLs and sorts them in `order`; without one, newest first. */
+  function open(reports: Stored[], { writes = (url: string) => url, order = byCode as Order | undefined } = {}) {
+    let lists = 0;
+    const send: Client["send"] = async (type, { search = "", sort_by, reportId, url = "" }, { extra } = {}) => {
+      const answer = (body: unknown) => ({ statusCode: 200, headers: {}, body, attempts: 1, duration: 0, waited: 0 });
+      if (type === STORE) {
+        const id = reports.length + 1;
+        reports.push({ id, url: writes(url), generated_at: new Date(id * 1000).toISOString() });
+        return answer({ data: reports.at(-1) });
+      }
+      if (reportId) return answer({ data: reports.find(({ id }) => String(id) === reportId) });
+      lists++;
+      const found = reports.filter((one) => one.url.toLowerCase().includes(search.toLowerCase())).reverse();
+      if (sort_by === "url" && order) found.sort((a, b) => order(a.url, b.url));
+      const page = Number(extra?.page ?? 1);
+      const meta = { current_page: page, last_page: Math.max(1, Math.ceil(found.length / 100)) };
+      return answer({ data: found.slice(page * 100 - 100, page * 100), meta });
+    };
+    const client = { send, inTurn: (_: string, __: unknown, work: () => unknown) => work() } as unknown as Client;
+    return {
+      reports,
+      lists: () => lists,
+      submit: (url: string) => submit(client, STORE, { url, existing: "return" }),
+    };
+  }
+
+  const services: Record<string, (url: string) => string> = {
+    normalizes: (url) => parseAddress(url)?.url ?? "",
+    "returns it as it was sent": (url) => url,
+    "writes it as a browser does": (url) => new URL(/^https?:/i.test(url) ? url : `http://${url}`).href,
+  };
+  for (const [name, writes] of Object.entries(services))
+    it(`is found again if the service ${name}`, async () => {
+      const url = fc
+        .tuple(
+          fc.constantFrom("https://", "http://www.", "HTTPS://www.www.", "www.", ""),
+          fc.constantFrom("example.com", "Example.COM", "bücher.example"),
+          fc.constantFrom(
+            "",
+            "/",
+            "?x=1",
+            "/p?",
+            "/?",
+            "/\"a\"?'b'",
+            "/<b>",
+            "/{id}?{id}",
+            "/`",
+            "/a/../b",
+            "/%2e%2e/b",
+            "\\b\\c",
+            "/ü#top",
+          ),
+        )
+        .map((parts) => parts.join(""));
+      await fc.assert(
+        fc.asyncProperty(fc.array(url, { minLength: 1, maxLength: 8 }), async (urls) => {
+          const { submit, reports } = open([], { writes });
+          for (const one of urls) await submit(one);
+          const count = reports.length;
+          for (const one of urls) assert.equal((await submit(one)).outcome, "fresh", one);
+          assert.equal(reports.length, count);
+        }),
+      );
+    });
+
+  /** The newest has the highest number; all match a search for their host. */
+  const site = (count: number, first?: string): Stored[] =>
+    Array.from({ length: count }, (_, i) => ({
+      id: i + 1,
+      url: i === 0 && first ? first : `example.com/${["a_b", "a-b", "a?b", "B/b", "a=b"][i % 5]}/${i}`,
+      generated_at: new Date(i * 1000).toISOString(),
+    }));
+  const collations: Record<string, Order> = {
+    "by code": byCode,
+    "by code, without regard to case": (a, b) => byCode(a.toUpperCase(), b.toUpperCase()),
+    "as Unicode collates": new Intl.Collator("en").compare,
+  };
+  for (const [name, order] of Object.entries(collations))
+    it(`takes three requests for the home page among 8,500 reports of its host, in the order ${name}`, async () => {
+      const none = open(site(8500), { order });
+      assert.equal((await none.submit("https://example.com")).outcome, "created");
+      assert.ok(none.lists() <= 3, `${none.lists()} requests`);
+      const old = open(site(8500, "example.com"), { order });
+      assert.equal((await old.submit("https://example.com")).outcome, "fresh");
+      assert.ok(old.lists() <= 3, `${old.lists()} requests`);
+    });
+
+  it("is the newest of 1,500, also if their list shows it last", async () => {
+    const { reports, submit, lists } = open(site(1500).map((one) => ({ ...one, url: "example.com" })));
+    const { body } = await submit("example.com");
+    assert.deepEqual([(body as { data: unknown }).data, lists()], [reports.at(-1), 1]);
+  });
+
+  it("is unknown if 1,000 reports that match are in no order, and nothing is created", async () => {
+    const { submit, lists, reports } = open(site(2000, "example.com"), {
+      order: (a, b) => byCode(a.slice(-1), b.slice(-1)),
+    });
+    await assert.rejects(submit("https://example.com"), {
+      code: "SEO_RESPONSE",
+      message:
+        'Whether the page has a report is unknown: more than 1000 reports match "example.com", and their list is not in the order of their URLs.',
+    });
+    assert.deepEqual([lists(), reports.length], [11, 2000]);
   });
 });

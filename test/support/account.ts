@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
-import { readAddress } from "../../src/address.js";
+import { pageKey } from "../../src/address.js";
 import { pageOf, type Row, type Shape } from "./lists.js";
 
 export interface Report extends Row {
@@ -66,7 +66,7 @@ export async function startAccount(options: AccountOptions = {}) {
     const { id = (n: number) => n } = account.options;
     const report = {
       id: id(reports.length + 1),
-      url: readAddress(url).key,
+      url: pageKey(url),
       privacy,
       created_at: date(),
       generated_at: date(),

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startSandbox } from "../../sandbox/server.js";
-import { readAddress } from "../../src/address.js";
+import { pageKey } from "../../src/address.js";
 import { deferred } from "../../src/turns.js";
 import type { Orders, Said } from "./machine.js";
 
@@ -32,7 +32,7 @@ export async function startFleet(
       if (method !== "POST" || url === null) return 5;
       // What is rejected has no effect.
       if (sandbox.requests.at(-1)?.status === 401) return 5;
-      const { key } = readAddress(url);
+      const key = pageKey(url);
       begun.set(key, (begun.get(key) ?? 0) + 1);
       times.push(performance.now());
       waiting++;

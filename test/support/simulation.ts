@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readAddress } from "../../src/address.js";
+import { pageKey } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
 import type { Response } from "../../src/http/transport.js";
 import { type Lookup, operations } from "../../src/operations.js";
@@ -97,7 +97,7 @@ interface Report {
 }
 
 /** What the service writes as the URL of a page's report. */
-export const written = ({ redirects }: World, page: string) => readAddress(redirects[page] ?? page).key;
+export const written = ({ redirects }: World, page: string) => pageKey(redirects[page] ?? page);
 
 function createService(clock: Clock, world: World) {
   const { skew, ids, latency, failing, outage, unsorted, unpaged, empty, existing } = world;

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readAddress } from "../../../src/address.js";
+import { pageKey } from "../../../src/address.js";
 import { type Audit, type AuditOptions, createAudit } from "../../../src/audit/audit.js";
 import type { Clock } from "../../../src/audit/clock.js";
 import { openFiles } from "../../../src/audit/files.js";
@@ -49,7 +49,7 @@ export interface Fake {
   claimed: string[];
 }
 
-export const key = (url: string) => readAddress(url).key;
+export const key = (url: string) => pageKey(url);
 
 /** A stand-in for the service and the client in front of it: it counts what is carried out. */
 export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) {
