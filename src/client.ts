@@ -188,8 +188,10 @@ export function createClient(options: ClientOptions) {
           if (reconciled) answer.reconciled = reconciled;
           return answer;
         }
-        if (row.deletes && uncertain && result.code === "SEO_NOT_FOUND")
-          return { ...toAnswer({ statusCode: 404, headers: {}, body: null }), alreadyDeleted: true };
+        if (row.deletes && uncertain && result.details.missing) {
+          const body = { ...row.deletes(input), deleted: true, status: 200 };
+          return { ...toAnswer({ statusCode: 404, headers: {}, body }), alreadyDeleted: true };
+        }
         uncertain ||= row.method !== "GET" && result.details.uncertain === true;
         const { retryIn } = decide(result, { attempts, retries, once });
         if (retryIn === undefined) throw result;

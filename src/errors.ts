@@ -90,6 +90,8 @@ interface Facts {
   uncertain?: boolean | undefined;
   /** The reports that may be the one that was requested, if that is uncertain. */
   candidates?: { id: unknown; url: unknown; created_at: unknown }[] | undefined;
+  /** The service itself, and not a server in front of it, says that the record does not exist. */
+  missing?: boolean | undefined;
   /** Another attempt can succeed. */
   transient?: boolean | undefined;
   stage?: Stage | undefined;

@@ -84,8 +84,8 @@ export interface Operation<P extends string = string> extends NodeType<P> {
   timeout?: number;
   /** Set if the response is a page of records: the property that identifies a record. */
   list?: string;
-  /** The response can be empty, and a record that is already gone is a success. */
-  deletes?: true;
+  /** The response can be empty, and a record that is already gone is a success: what its response says of the record. */
+  deletes?: (input: Partial<Record<P, string>>) => object;
   /** The status after a success, if the response is not a list. */
   done?: string;
   /** The parameters that change something. If all are blank or have their defaults, there is nothing to change. */
@@ -357,7 +357,7 @@ export const operations = {
     color: REPORT,
     method: "DELETE",
     path: "/api/v1/reports/{id}",
-    deletes: true,
+    deletes: ({ reportId: id = "" }) => ({ id: /^[1-9]\d{0,14}$/.test(id) ? Number(id) : id, object: "report" }),
     main: "reportId",
     done: "deleted",
     options: single,
@@ -387,7 +387,7 @@ export const operations = {
     color: PROJECT,
     method: "DELETE",
     path: "/api/v1/projects/{project}",
-    deletes: true,
+    deletes: ({ project }) => ({ project, object: "project" }),
     main: "project",
     done: "deleted",
     options: single,

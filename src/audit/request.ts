@@ -52,7 +52,7 @@ export async function sendRequest(requests: Requests, claim: Claim, hooks: Reque
     if (refused !== undefined) throw refused;
     if (!(cause instanceof SeoError) || cause instanceof Trouble) throw cause;
     // The report was deleted since the plan was made.
-    if (!creates && cause.code === "SEO_NOT_FOUND")
+    if (!creates && cause.details.missing)
       return sendRequest(requests, { ...claim, request: { sent: "create" } }, hooks);
     const { attempts = 0, uncertain = false } = cause.details;
     return { ended: { ended: uncertain ? "uncertain" : "failed", attempts, error: toJSON(cause) }, record: null };
@@ -65,7 +65,7 @@ export async function showReport(requests: Requests, { report, error }: Ended): 
   try {
     return reportOf((await requests.send(SHOW, { reportId: report })).body);
   } catch (cause) {
-    if (cause instanceof SeoError && cause.code === "SEO_NOT_FOUND") return null;
+    if (cause instanceof SeoError && cause.details.missing) return null;
     throw cause;
   }
 }

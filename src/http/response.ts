@@ -1,6 +1,7 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { parse } from "secure-json-parse";
 import { type Code, ended, SeoError, type Stage } from "../errors.js";
+import { isObject } from "../json.js";
 import type { Operation } from "../operations.js";
 import { LONGEST_WAIT } from "../retry.js";
 import type { Redact } from "./redact.js";
@@ -181,6 +182,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     retryAfter: wait,
     body,
     stage: whose && "json" in parsed ? "service" : stage,
+    ...(whose && isObject(body) && { missing: true }),
     transient: transient.has(status),
     uncertain: status === 408 || (status >= 500 && wait === undefined),
   });

@@ -157,28 +157,38 @@ describe("The client", () => {
     });
   });
 
-  for (const [first, found] of [
-    ["was lost", true],
-    ["was rate limited", false],
+  const html = answer(404, "<h1>404 Not Found</h1>");
+  for (const [what, first, second, found] of [
+    ["was lost", undefined, failed(404), true],
+    ["was lost, and the 404 is a web page", undefined, html, false],
+    ["was rate limited", failed(429, { "Retry-After": "0" }), failed(404), false],
   ] as const)
-    it(`treats 404 as success only if an earlier attempt may have deleted the report: the first ${first}`, async () => {
-      const goOn = stopBackOff();
-      behave = (socket, _request, nth) => {
-        if (nth > 1) socket.write(failed(404));
-        else if (found) socket.destroy();
-        else socket.write(failed(429, { "Retry-After": "0" }));
-      };
-      open();
-      const sent = client.call("seo-report-delete", { reportId: "7" });
-      if (found) {
-        const { duration, waited, ...rest } = await sent;
-        assert.deepEqual(rest, { body: null, statusCode: 404, headers: {}, attempts: 2, alreadyDeleted: true });
-        assert.ok(duration >= waited);
-      } else {
-        const { code, attempts } = await failure(sent);
-        assert.deepEqual([code, attempts], ["SEO_NOT_FOUND", 2]);
+    it(`treats the service's 404 as success only if an earlier attempt may have deleted the record: the first ${what}`, async () => {
+      for (const [type, input, record] of [
+        ["seo-report-delete", { reportId: "7" }, { id: 7, object: "report" }],
+        ["seo-report-delete", { reportId: "a7" }, { id: "a7", object: "report" }],
+        ["seo-project-delete", { project: "7" }, { project: "7", object: "project" }],
+      ] as const) {
+        const goOn = stopBackOff();
+        let nth = 0;
+        behave = (socket) => {
+          if (++nth > 1) socket.write(second);
+          else if (first) socket.write(first);
+          else socket.destroy();
+        };
+        open();
+        const sent = client.call(type, input);
+        if (found) {
+          const { duration, waited, ...rest } = await sent;
+          const body = { ...record, deleted: true, status: 200 };
+          assert.deepEqual(rest, { body, statusCode: 404, headers: {}, attempts: 2, alreadyDeleted: true });
+          assert.ok(duration >= waited);
+        } else {
+          const { code, attempts, uncertain } = await failure(sent);
+          assert.deepEqual([code, attempts, uncertain], ["SEO_NOT_FOUND", 2, first === undefined]);
+        }
+        goOn();
       }
-      goOn();
     });
 
   describe("given messages", () => {

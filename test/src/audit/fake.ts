@@ -101,11 +101,12 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       await pause();
       fake.beforeShow();
       const report = reports.find(({ id }) => String(id) === input.reportId);
-      if (!report) throw new SeoError("SEO_NOT_FOUND", "There is no such report.");
+      if (!report) throw new SeoError("SEO_NOT_FOUND", "There is no such report.", { missing: true });
       return answer(report);
     }
     const known = reports.find(({ id }) => String(id) === input.reportId);
-    if (input.reportId !== undefined && !known) throw new SeoError("SEO_NOT_FOUND", "There is no such report.");
+    if (input.reportId !== undefined && !known)
+      throw new SeoError("SEO_NOT_FOUND", "There is no such report.", { missing: true });
     const page = known?.url ?? key(String(input.url));
     const reconciled = { looks: 1, after: 1 };
     if (intent) {

@@ -700,15 +700,25 @@ describe("The parts of an audit", () => {
     );
   });
 
-  it("send what a page needs, and create its report only if the one to be regenerated was deleted", async () => {
+  it("send what a page needs, and create its report only if the service says that the one to be regenerated was deleted", async () => {
     const privacy = fc.constantFrom(undefined, "", "1");
-    const outcome = fc.constantFrom("report", "no id", "SEO_NOT_FOUND", "SEO_SERVER", "uncertain", "defect", "full");
+    const outcome = fc.constantFrom(
+      "report",
+      "no id",
+      "gone",
+      "SEO_NOT_FOUND",
+      "SEO_SERVER",
+      "uncertain",
+      "defect",
+      "full",
+    );
     await fc.assert(
       fc.asyncProperty(fc.boolean(), privacy, outcome, fc.nat(3), async (creates, privacy, outcome, attempts) => {
         const calls: unknown[] = [];
         const error = new SeoError(outcome.startsWith("SEO_") ? (outcome as "SEO_SERVER") : "SEO_NETWORK", "No.", {
           attempts,
           ...(outcome === "uncertain" && { uncertain: true }),
+          ...(outcome === "gone" && { missing: true }),
         });
         const defect = outcome === "full" ? new Trouble("disk", "The disk is full.") : new Error("A defect.");
         const requests = {
@@ -718,7 +728,7 @@ describe("The parts of an audit", () => {
             if (
               outcome === "report" ||
               outcome === "no id" ||
-              (outcome === "SEO_NOT_FOUND" && type.endsWith("-store") && !creates)
+              (outcome === "gone" && type.endsWith("-store") && !creates)
             )
               return { body: { data: outcome === "no id" ? {} : { id: 5 } }, attempts };
             throw error;
@@ -744,7 +754,7 @@ describe("The parts of an audit", () => {
         const store = ["seo-report-store", { url: "a.example", ...more }];
         const update = ["seo-report-update", { reportId: "7", update: "1", ...more }];
         const { ended, record } = await sent;
-        const again = !creates && outcome === "SEO_NOT_FOUND";
+        const again = !creates && outcome === "gone";
         assert.deepEqual(calls, again ? [update, store] : [creates ? store : update]);
         if (outcome === "report" || outcome === "no id" || again) {
           const report = outcome === "no id" ? request.report : "5";
@@ -764,7 +774,7 @@ describe("The parts of an audit", () => {
         }
         calls.length = 0;
         if (outcome === "report") assert.deepEqual(await shown(), { id: 5 });
-        else if (outcome === "SEO_NOT_FOUND") assert.equal(await shown(), null);
+        else if (outcome === "gone") assert.equal(await shown(), null);
         else if (outcome !== "no id") await assert.rejects(shown(), error);
         if (outcome !== "no id") assert.deepEqual(calls, [["seo-report-show", { reportId: "7" }]]);
         calls.length = 0;
