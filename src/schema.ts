@@ -5,6 +5,10 @@ import type { Field } from "./operations.js";
 
 const scalars = { string: z.string, number: z.number, boolean: z.boolean };
 
+/** Whether a number may be another one than was meant: as an ID, it names another record. */
+const isRounded = (value: unknown) =>
+  typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
+
 /** The schema of one field. Its output is the text that is sent. */
 function schemaOf(name: string, field: Field) {
   const kind = kindOf(field.kind);
@@ -16,6 +20,7 @@ function schemaOf(name: string, field: Field) {
       kind.types.map((type) => scalars[type]({ error })),
       { error },
     )
+    .refine((value) => !isRounded(value), { error: `${name} must be text: JavaScript rounds a number of this size` })
     .transform((value) => kind.clean(String(value), field))
     .refine((text) => kind.fault(text, field) === undefined, {
       error: ({ input }) => sentence(kind.fault(String(input), field)),

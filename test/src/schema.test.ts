@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { SeoError } from "../../src/errors.js";
+import { kindOf } from "../../src/kinds.js";
 import { changes, type Field, operations, rowOf, service } from "../../src/operations.js";
 import { createValidator, readSettings } from "../../src/schema.js";
 import { mustBe, required, wholeNumber } from "../support/sentences.js";
@@ -87,6 +88,15 @@ describe("Parameter validation", () => {
         ),
       );
     });
+
+    if (kindOf(one.kind).types.some((type) => type === "number"))
+      it(`rejects a number as ${name} that JavaScript may have rounded`, () => {
+        for (const value of [Number.MAX_SAFE_INTEGER + 1, -(2 ** 60), 1e21])
+          assert.match(
+            refusal(name, one, value),
+            / must be text: JavaScript rounds a number of this size; .* is .+\.$/,
+          );
+      });
 
     it(`${one.required ? "rejects" : "skips"} a blank ${name}`, () => {
       for (const blank of [undefined, null, "", ...(one.kind === "secret" ? [true, false] : ["  "])]) {
