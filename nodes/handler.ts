@@ -2,6 +2,7 @@ import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
+import { subjectOf } from "../src/input.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { type Message as Admitted, createLane, type Task } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
@@ -45,6 +46,9 @@ export type Config = NodeDef & Record<string, unknown>;
  */
 export const forNodeRed = ({ code, message }: SeoError) =>
   ({ code, toString: () => message, __enc__: true, type: "regexp", data: message }) as unknown as Error;
+
+/** Requests that a warning names. */
+const MOST_NAMED = 10;
 
 /** A node has no service. */
 export const noService = new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
@@ -93,6 +97,8 @@ export function handleInput(
   /** Messages whose values take time to read are admitted in the order in which they were received. */
   let earlier = Promise.resolve();
   let unanswered = 0;
+  /** What the canceled requests were about that may have taken effect. */
+  const uncertain: string[] = [];
   let closed = false;
 
   async function load(from: ServiceNode): Promise<Tools> {
@@ -146,6 +152,8 @@ export function handleInput(
           done();
         });
       } catch (cause) {
+        if (lane.closed && cause instanceof SeoError && cause.details.uncertain)
+          uncertain.push(subjectOf(row, this.input));
         fail(msg, done, cause);
       } finally {
         client.end(this);
@@ -211,7 +219,14 @@ export function handleInput(
     tools?.client.cancel(lane);
     // What was in flight is reported before this runs; the rest was never sent.
     setImmediate(() => {
-      if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
+      const { length: count } = uncertain;
+      const names = [...uncertain.slice(0, MOST_NAMED), ...(count > MOST_NAMED ? [`… (+${count - MOST_NAMED})`] : [])];
+      const warnings = [
+        ...(unanswered > 0 ? [RED._("seo-reports.status.dropped", { count: unanswered })] : []),
+        // A Catch node may be closed as well, whatever its scope: only the log is certain.
+        ...(count > 0 ? [RED._("seo-reports.status.uncertain", { count, names: names.join(", ") })] : []),
+      ];
+      if (warnings.length > 0) node.warn(warnings.join(" · "));
       closed = true;
       status.close();
       done();

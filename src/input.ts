@@ -1,3 +1,4 @@
+import { pageKey } from "./address.js";
 import { kindOf } from "./kinds.js";
 import type { NodeType, Operation } from "./operations.js";
 import { createValidator } from "./schema.js";
@@ -34,6 +35,12 @@ export function validateInput(
   return validate(value === whole ? input : { ...input, [main]: value }, (name) =>
     name === main ? (from[name] ?? name) + inside : (from[name] ?? name),
   );
+}
+
+/** The page or the record that an input is about, for a sentence: `example.com/a`, `report ID 7`. */
+export function subjectOf({ main = "", params }: NodeType, { [main]: value = "" }: Record<string, string>): string {
+  const { kind, label = "" } = params[main] ?? {};
+  return kind === "url" ? pageKey(value) : `${label.charAt(0).toLowerCase()}${label.slice(1)} ${value}`;
 }
 
 /** The secrets in an input. */

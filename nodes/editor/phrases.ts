@@ -100,6 +100,7 @@ export const phrases = {
     checks: "__failed__ failed, __fixed__ fixed",
     overwritten: "The saved state could not be read. This run is treated as the first one.",
     dropped: "Waiting messages dropped: __count__",
+    uncertain: "Canceled requests that may have taken effect: __count__ (__names__)",
     audit: "__done__ of __total__ · __left__ left",
     auditing: "__done__ of __total__",
     auditPaused: "paused at __done__ of __total__",

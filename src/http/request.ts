@@ -1,4 +1,5 @@
 import type { Base } from "../config.js";
+import { subjectOf } from "../input.js";
 import type { Operation, Param } from "../operations.js";
 
 /** What is sent, beside the headers. */
@@ -27,15 +28,12 @@ export function buildRequest(
   let path = row.path;
   let query = "";
   let form = "";
-  let subject: string | undefined;
   for (const name in input) {
     const value = input[name];
-    const { place, label = "", wire = name }: Partial<Param> = row.params[name] ?? {};
+    const { place, wire = name }: Partial<Param> = row.params[name] ?? {};
     if (value === undefined || place === undefined) continue;
-    if (place === "path") {
-      path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
-      subject = `${label.charAt(0).toLowerCase()}${label.slice(1)} ${value}`;
-    } else if (place === "query") query += `&${wire}=${encodeForm(value)}`;
+    if (place === "path") path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
+    else if (place === "query") query += `&${wire}=${encodeForm(value)}`;
     else form += `&${wire}=${encodeForm(value)}`;
   }
   for (const name in extra) query += `&${name}=${encodeForm(extra[name])}`;
@@ -43,6 +41,6 @@ export function buildRequest(
     method,
     path: `${prefix}${path}${query.replace("&", "?")}`,
     body: form ? form.slice(1) : undefined,
-    subject,
+    subject: row.path.includes("{") ? subjectOf(row, input) : undefined,
   };
 }

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createInterface } from "node:readline";
+import { setTimeout as late } from "node:timers/promises";
 import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
 import { helper } from "../support/red.js";
@@ -62,7 +63,12 @@ describe("A redeploy", () => {
       await closed;
       assert.deepEqual(
         dropped().map(({ id, msg }) => [id, msg]),
-        [["a", 'seo-reports.status.dropped {"count":2}']],
+        [
+          [
+            "a",
+            'seo-reports.status.dropped {"count":2} · seo-reports.status.uncertain {"count":3,"names":"example.com, example.com, example.com"}',
+          ],
+        ],
       );
       const cancelled = flow.of("caught").map((caught) => failure({ caught }));
       assert.deepEqual(
@@ -88,6 +94,52 @@ describe("A redeploy", () => {
       assert.deepEqual(warnings, []);
     });
   }
+
+  for (const type of ["nodes", "flows", "full"] as const)
+    for (const changes of ["the node", "its service"])
+      it(`of type ${type} names in one warning what may have taken effect, if ${changes} was modified`, async () => {
+        server = await listen((socket, request) => {
+          const { method, path, body } = request;
+          // Half of the creations are in flight, and of the other half the response is looked for.
+          if (method === "POST" && /[02468]%3F/.test(body)) socket.destroy();
+          else if (method === "GET" && path.includes("?")) socket.write(answer(200, JSON.stringify({ data: [] })));
+        });
+        const nodes = (settings: object, name: string) => [
+          service("service", server.url, { concurrency: "20", reconcile: "300", apiKey: "secret", ...settings }),
+          node("store", "seo-report-store", { name }),
+          node("update", "seo-report-update", { name }),
+          node("delete", "seo-report-delete", { name }),
+          node("show", "seo-report-show", { name }),
+        ];
+        flow = await startFlow(nodes({}, "before"));
+        const pages = Array.from({ length: 12 }, (_, i) => `https://user:word@www.example.com/${i + 1}?a=b#c`);
+        for (const url of pages) void flow.send("store", { payload: { url, privacy: 2, password: "hidden-word" } });
+        void flow.send("update", { payload: { id: 7, update: 1 } });
+        void flow.send("delete", { payload: 8 });
+        void flow.send("show", { payload: 9 });
+        await late(300);
+        await flow.deploy(
+          nodes(changes === "the node" ? {} : { timeout: "99" }, changes === "the node" ? "after" : "before"),
+          type,
+        );
+        const warned = flow
+          .warnings()
+          .map(({ msg }) => JSON.parse(String(msg).replace("seo-reports.status.uncertain ", "")));
+        assert.deepEqual(warned.map(({ count }) => count).sort(), [1, 1, 12]);
+        assert.deepEqual(
+          warned
+            .map(({ names }) => names)
+            .filter((names) => /^report/.test(names))
+            .sort(),
+          ["report ID 7", "report ID 8"],
+        );
+        const named = String(warned.find(({ count }) => count > 1).names).split(", ");
+        assert.equal(named.pop(), "… (+2)");
+        assert.equal(new Set(named).size, 10);
+        for (const name of named) assert.match(name, /^example\.com\/\d+\?a=b$/);
+        const all = flow.log.map(({ msg }) => String(msg)).join("\n");
+        assert.doesNotMatch(all, /hidden-word|user:word|secret/);
+      });
 
   it("of one node does not affect the requests of others", async () => {
     const { server: listening, asked, requests } = await silent();
