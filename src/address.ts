@@ -21,6 +21,9 @@ export function isPage(text: string): boolean {
   return start.test(text.trim()) && parse(text) !== undefined;
 }
 
+/** What `isPage` accepts, as the end of a sentence. */
+export const allowedPage = "must be the address of a web page, such as https://example.org/page";
+
 /**
  * Equal for two texts that mean the same page: the URL as a WHATWG parser writes it, without the scheme, a port that is usual, `www.`,
  * a fragment, a lone `?`, and the slash of a bare host. Services write URLs back in different ways, so both sides are normalized.

@@ -1,7 +1,5 @@
-import { isPage } from "./address.js";
-
 /** Why a text is not allowed; the editor has a sentence for each. */
-type Fault = "long" | "control" | "pattern" | "segment" | "choice" | "count" | "property" | "server";
+type Fault = "long" | "control" | "segment" | "choice" | "count" | "property" | "server";
 
 /** The limits of a field. */
 interface Limits {
@@ -78,7 +76,7 @@ const kinds = {
     types: ["string"],
     longest: LONGEST,
     clean: trim,
-    fault: (text) => unsendable(text, LONGEST) ?? (isPage(text) ? undefined : "pattern"),
+    fault: (text) => unsendable(text, LONGEST),
     expected: (_, fault) => `text${sendable(LONGEST, fault) || " such as https://example.com/pricing"}`,
   },
   secret: {

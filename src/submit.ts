@@ -1,4 +1,4 @@
-import { bareUrl, pageKey } from "./address.js";
+import { allowedPage, bareUrl, isPage, pageKey } from "./address.js";
 import type { Answer, Client, SendOptions } from "./client.js";
 import { clockOf } from "./dates.js";
 import { SeoError } from "./errors.js";
@@ -115,6 +115,7 @@ export async function submit(
   };
   if (existing === "create" || !lookup?.list || !lookup.change)
     return { ...(await client.send(type, input, options)), outcome: "created" };
+  if (!isPage(url)) throw new SeoError("SEO_INPUT", `url ${allowedPage}; it is ${JSON.stringify(url.slice(0, 60))}.`);
   const { list, show, change } = lookup;
   return client.inTurn(pageKey(url), options.task, async () => {
     const { record, now } = await findReport(send, list, url);

@@ -1,4 +1,4 @@
-import { pageKey } from "../address.js";
+import { allowedPage, isPage, pageKey } from "../address.js";
 import { SeoError } from "../errors.js";
 import { validateInput } from "../input.js";
 import { isObject, type Json } from "../json.js";
@@ -52,7 +52,7 @@ function problemOf(row: unknown): string | undefined {
   } catch (error) {
     return (error as SeoError).message;
   }
-  return undefined;
+  return isPage(urlOf(row)) ? undefined : `The URL ${allowedPage}; it is ${show(url)}.`;
 }
 
 /** A row that is reported with an error. Its key is as `keyOf` reads it back. */

@@ -172,7 +172,7 @@ describe("The audit node", () => {
     const { error, ...other } = bad.seo;
     assert.deepEqual(other, { ...seo, index: 1, input: "no url", outcome: "failed", attempts: 0 });
     assert.deepEqual([error.code, error.attempts, error.uncertain], ["SEO_INPUT", 0, false]);
-    assert.match(error.message, /^url must be text such as .*; the row's url is "no url"\.$/);
+    assert.match(error.message, /^The URL must be the address of a web page, .*; it is "no url"\.$/);
     assert.deepEqual([stored(), flow.of("caught").length, flow.of("completed").length], [1, 0, 1]);
 
     const documented = row.outputs?.[1]?.payload?.toSorted();

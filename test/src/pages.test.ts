@@ -452,7 +452,7 @@ describe("A list that shifts while it is read", () => {
     }
   });
 
-  it("is read completely or truncated if only links tell of the next page", async () => {
+  it("is read completely or truncated if only links say that a page follows", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 25 }), { maxLength: 6 }), async (created) => {
         let all = ids(1, 35);

@@ -130,6 +130,14 @@ describe("Submitting a page", () => {
     assert.equal(all.filter(({ outcome }) => outcome === "created").length, 1);
   });
 
+  it("rejects what is no URL before it searches", async () => {
+    await assert.rejects(submit(client, STORE, { url: "com", existing: "return" }), {
+      code: "SEO_INPUT",
+      message: 'url must be the address of a web page, such as https://example.org/page; it is "com".',
+    });
+    assert.equal(sent(), "");
+  });
+
   it("creates nothing if the search fails, and counts its attempts", async () => {
     await client.close();
     client = createClient({ baseUrl: sandbox.url, apiKey: "wrong", retries: "0" });
