@@ -47,10 +47,10 @@ function section([type, form]: [string, Form]): string {
     .map(([name, row]) => {
       const values = Object.entries(row.values ?? {}).map(([value, label]) => choice(value, label));
       const described = [row.help, ...(values.length ? [`One of: ${values.join(", ")}.`] : [])].join(" ");
+      const usual = row.initial || row.default;
       const unset = row.required
         ? "required"
-        : code(row.initial || row.default) &&
-          `${row.source === "msg" ? "service: " : ""}${code(row.initial || row.default)}`;
+        : code(usual) && `${row.value === usual ? "" : "service: "}${code(usual)}`;
       return [
         code(name),
         row.label,

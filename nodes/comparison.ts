@@ -1,5 +1,5 @@
 import type { Node, NodeAPI } from "node-red";
-import { type Change, conditions, reports, type Subject } from "../src/changes.js";
+import { type ById, type Change, conditions, reports, type Subject } from "../src/changes.js";
 import { checks } from "../src/checks.js";
 import type { SeoError } from "../src/errors.js";
 import { isObject } from "../src/json.js";
@@ -11,29 +11,77 @@ import type { State } from "./state.js";
 const LIST = "seo-report-list";
 const CHECKS = "checks";
 
-/** What is saved beside a state: the service and filters that it is of, and when, in milliseconds. */
-export interface Saved {
+/** How many reports the states can have together, unless the last run alone has more. They take about 30 MB. */
+const MOST_REPORTS = 100_000;
+/** Even a state without reports takes memory: each counts as so many more. */
+const LEAST_REPORTS = 100;
+
+/** The state of a run, and what it is of: the service and the filters. */
+interface Run {
   of: string;
+  /** When it was saved, in milliseconds. */
   at?: number;
+  reports: ById<unknown>;
 }
 
-const isSaved = (value: unknown): value is Saved =>
+/** What is saved: the last run, and the last ones with other filters, of which the newest is first. */
+export interface Saved extends Run {
+  others?: Run[];
+}
+
+const isRun = (value: unknown): value is Run =>
   isObject(value) && typeof value.of === "string" && (reports.isState(value) || checks.isState(value));
 
+const isSaved = (value: unknown): value is Saved =>
+  isRun(value) && ("others" in value ? Array.isArray(value.others) && value.others.every(isRun) : true);
+
+const sizeOf = (run: Run) => LEAST_REPORTS + Object.keys(run.reports).length;
+
+/** The saved runs of a node, the newest first: one for each combination of filters. */
+function createRuns(RED: NodeAPI, node: Node, store: State) {
+  let warned = false;
+  return {
+    /** Those of the same service, by what `subject` compares; the others are out of date once they are of use again. */
+    async read<S extends object>({ isState }: Subject<S>, account: string): Promise<(Run & S)[]> {
+      const kept = await store.read();
+      if (!isSaved(kept)) {
+        if (kept !== undefined) node.warn(RED._("seo-reports.status.overwritten"));
+        return [];
+      }
+      const { others = [], ...last } = kept;
+      return [last, ...others].filter((run) => run.of.startsWith(account)).filter((run) => isState(run));
+    },
+
+    /** Saves a run, and as many of the others as fit beside it. */
+    write(run: Run, others: Run[]): Promise<unknown> {
+      let size = sizeOf(run);
+      const kept = others.filter((other) => {
+        size += sizeOf(other);
+        return size <= MOST_REPORTS;
+      });
+      if (kept.length < others.length && !warned) {
+        warned = true;
+        node.warn(RED._("seo-reports.status.runsDropped", { most: MOST_REPORTS.toLocaleString("en-US") }));
+      }
+      return store.write({ ...run, at: Date.now(), others: kept });
+    },
+  };
+}
+
 /** Lists the reports and sends a message for each change. The new state is saved only after all of them were sent. */
-async function sendChanges<S extends object>(
+async function sendChanges<S extends Pick<Run, "reports">>(
   RED: NodeAPI,
   node: Node,
-  state: State,
+  runs: ReturnType<typeof createRuns>,
   subject: Subject<S>,
-  of: string,
+  { account, of }: { account: string; of: string },
   job: Job,
 ): Promise<StatusText> {
   const { settings, msg } = job;
   const { changes: kinds = "", only = "", below } = settings;
-  const kept = await state.read();
-  if (kept !== undefined && !isSaved(kept)) node.warn(RED._("seo-reports.status.overwritten"));
-  const known = isSaved(kept) && kept.of === of && subject.isState(kept) ? kept : undefined;
+  const saved = await runs.read(subject, account);
+  const known = saved.find((run) => run.of === of);
+  const others = saved.filter((run) => run.of !== of);
   const comparison = subject.compare(known, Number(settings.threshold ?? 0));
   const found: Change[] = [];
   // The text of the status is kept until the next run, and with it all that is used here in a function.
@@ -62,7 +110,7 @@ async function sendChanges<S extends object>(
       payload,
     });
   }
-  await state.write({ ...comparison.state(whole), of, at: Date.now() }).catch((error: SeoError) => {
+  await runs.write({ ...comparison.state(whole), of }, others).catch((error: SeoError) => {
     throw error.with({ attempts: seo.attempts });
   });
   if (kinds === CHECKS && comparison.found === 0) return () => "seo-reports.status.noChecks";
@@ -71,11 +119,13 @@ async function sendChanges<S extends object>(
 }
 
 /** What the node does with a message: a run. */
-export function createWork(RED: NodeAPI, node: Node, state: State, service: unknown): Work {
+export function createWork(RED: NodeAPI, node: Node, store: State, service: unknown): Work {
+  const runs = createRuns(RED, node, store);
   return (job) => {
-    const of = [service, job.client.base, Object.entries(job.input)];
+    const account = JSON.stringify([service, job.client.base]).replace(/]$/, ",");
+    const filters = JSON.stringify(Object.entries(job.input));
     return job.settings.changes === CHECKS
-      ? sendChanges(RED, node, state, checks, JSON.stringify([...of, CHECKS]), job)
-      : sendChanges(RED, node, state, reports, JSON.stringify(of), job);
+      ? sendChanges(RED, node, runs, checks, { account, of: `${account}${filters},"${CHECKS}"]` }, job)
+      : sendChanges(RED, node, runs, reports, { account, of: `${account}${filters}]` }, job);
   };
 }

@@ -1,6 +1,6 @@
 import type { Node, NodeAPI } from "node-red";
 import { SeoError } from "../src/errors.js";
-import type { NodeType } from "../src/operations.js";
+import { type NodeType, presetOf } from "../src/operations.js";
 
 export type Message = Record<string, unknown>;
 
@@ -29,15 +29,6 @@ const names: Record<string, (value: string) => string> = {
   env: (value) => `the environment variable ${value}`,
   jsonata: () => "the JSONata expression",
 };
-
-/**
- * Where a node reads a parameter that its flow does not mention: the main one from the payload, the others from its property of
- * that name. One that is not sent came with a later version: it is blank.
- */
-function preset({ main, params }: NodeType, param: string): string {
-  const { place, wire = param, reads = "" } = params[param] ?? {};
-  return place === undefined ? reads : param === main ? "payload" : `payload.${wire}`;
-}
 
 /** Reads `msg.a.b`, undefined where `a` is missing. The methods of a text or an array (`"x".search`) are no values. */
 function readMessage(RED: NodeAPI, expression: string): Read {
@@ -69,7 +60,7 @@ function reader(RED: NodeAPI, node: Node, type: string, value: string): Read {
 export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: Record<string, unknown>) {
   const from: Record<string, string> = {};
   const reads = Object.keys(row.params).map((param) => {
-    const value = String(config[param] ?? preset(row, param));
+    const value = String(config[param] ?? presetOf(row, param));
     const type = String(config[`${param}Type`] ?? (config[param] === undefined ? "msg" : "str"));
     from[param] = names[type]?.(value) ?? `the node's ${param}`;
     // The reason can quote the value.

@@ -9,7 +9,7 @@ export interface Field extends Omit<Dependent, "when"> {
   required?: true;
   /** For a parameter, the default of the service (shown, never sent). For an option or setting, the value in a new node. */
   default?: string;
-  /** The value in a new node; a node that lacks the property has none. */
+  /** The fixed value in a new node; a node that lacks the property does not have it. */
   initial?: string;
   /** Blank means no limit, not the default. */
   unlimited?: true;
@@ -34,7 +34,7 @@ export interface Field extends Omit<Dependent, "when"> {
 export interface Param extends Field, Pick<Dependent, "when"> {
   /** Where it is sent. Absent: the node itself uses it. */
   place?: "path" | "query" | "form";
-  /** The property of msg that a new node reads it from, if it is not sent. Absent: it has a fixed value at first. */
+  /** The property of msg that a new node reads it from, if it is not sent. */
   reads?: string;
   /** The service's name for it, if the node's property has another name. */
   wire?: string;
@@ -395,11 +395,23 @@ export const operations = {
   }),
 };
 
+/**
+ * The property of msg from which a node reads a parameter that its flow does not mention: the main one from the payload, the
+ * others from its property of that name. One that is not sent came with a later version: it is blank.
+ */
+export function presetOf({ main, params }: NodeType, param: string): string {
+  const { place, wire = param, reads = "" } = params[param] ?? {};
+  return place === undefined ? reads : param === main ? "payload" : `payload.${wire}`;
+}
+
 /** The row of an operation. Throws SEO_INPUT if there is none. */
 export function rowOf(type: string): Operation {
   if (Object.hasOwn(operations, type)) return (operations as Record<string, Operation>)[type] as Operation;
   throw new SeoError("SEO_INPUT", `Unknown operation: ${type}.`);
 }
+
+/** A filter that a new node does not read from the message: a report in it would filter by its own values. */
+const fixed = (param: Param): Param => ({ ...param, initial: "" });
 
 const ofReports = ["all", "created", "changed", "deleted"];
 
@@ -410,7 +422,12 @@ export const changes: NodeType = {
   returns: "The new or changed report. For a deleted report, its last known values. For a check, the issue.",
   record: "report",
   color: REPORT,
-  params: { search, search_by: searchBy({ url: "URL" }), project, result },
+  params: {
+    search: fixed(search),
+    search_by: fixed(searchBy({ url: "URL" })),
+    project: fixed(project),
+    result: fixed(result),
+  },
   options: {
     changes: {
       kind: "choice",

@@ -7,6 +7,7 @@ import {
   type NodeType,
   nodeTypes,
   type Operation,
+  presetOf,
 } from "../../src/operations.js";
 import type { Row } from "./browser/state.js";
 import { phrases, stages } from "./phrases.js";
@@ -86,11 +87,12 @@ export function build(table: Record<string, NodeType> = nodeTypes) {
         type,
         row,
         { name, service: account },
-        mark(row.params, ({ place, reads, initial, wire }, name) =>
-          place === undefined && reads === undefined
-            ? { source: "str", value: initial ?? "" }
-            : { source: "msg", value: reads ?? (name === row.main ? "payload" : `payload.${wire ?? name}`) },
-        ),
+        mark(row.params, ({ initial }, name) => {
+          const reads = presetOf(row, name);
+          return initial === undefined
+            ? { source: "msg", value: reads, reads }
+            : { source: "str", value: initial, reads };
+        }),
         row.options,
       ),
     ),

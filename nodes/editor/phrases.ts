@@ -99,6 +99,8 @@ export const phrases = {
     changes: "__created__ created, __changed__ changed, __deleted__ deleted",
     checks: "__failed__ failed, __fixed__ fixed",
     overwritten: "The saved state could not be read. This run is treated as the first one.",
+    runsDropped:
+      "More than __most__ reports were saved. The saved state of the filters used least recently was dropped. The next run with these filters is treated as the first one.",
     dropped: "Waiting messages dropped: __count__",
     uncertain: "Canceled requests that may have taken effect: __count__ (__names__)",
     audit: "__done__ of __total__ · __left__ left",

@@ -3,7 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as late } from "node:timers/promises";
+import { startSandbox } from "../../sandbox/server.js";
 import { deferred } from "../../src/turns.js";
+import { fromPalette } from "../support/editor.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { type Lists, type Row, reports, type Shape, shapes, startLists } from "../support/lists.js";
 import { helper } from "../support/red.js";
@@ -497,6 +499,22 @@ describe("The changes node", () => {
     });
   });
 
+  it("sends a message for each new report if it is new from the palette and wired to store report", async () => {
+    const sandbox = await startSandbox({ apiKey: "key-of-tests" });
+    const store = { ...fromPalette("seo-report-store"), output: "data", wires: [["changes"]] };
+    flow = await startFlow([
+      service("service", sandbox.url),
+      node("store", "seo-report-store", { ...store, service: "service" }),
+      node("changes", "seo-report-changes", { ...fromPalette("seo-report-changes"), service: "service" }),
+    ]);
+    await flow.send("changes");
+    for (const host of ["a", "b", "c"]) await flow.send("store", { payload: `https://${host}.example/` });
+    await flow.take("completed", 7);
+    const urls = flow.of("out").map(({ payload }) => (payload as Row).url);
+    await sandbox.close();
+    assert.deepEqual(urls, ["a.example", "b.example", "c.example"]);
+  });
+
   it("sends each change once if messages arrive together", async () => {
     flow = await startFlow(nodes());
     await look();
@@ -584,6 +602,51 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), ["created 6", "deleted 2"]);
       await closeStores();
       await rm(dir, { recursive: true });
+    });
+
+    it("for each combination of filters, and so loses no change if these differ from run to run", async () => {
+      flow = await startFlow(nodes());
+      const filters = [{ result: "good" }, { result: "bad" }, { search: "x" }];
+      for (const payload of filters) assert.deepEqual(await look({ payload }), []);
+      list(reports(6));
+      for (const payload of filters) assert.deepEqual(await look({ payload }), ["created 6"]);
+      list(reports(7));
+      for (const payload of filters) assert.deepEqual(await look({ payload }), ["created 7"]);
+      assert.deepEqual(flow.warnings(), []);
+    });
+
+    it("beside one that an earlier version saved", async () => {
+      flow = await startFlow(nodes());
+      await look({ payload: { result: "good" } });
+      const { of, reports: all } = Object(context()?.get("reports")) as Row;
+      context()?.set("reports", { of, reports: all });
+      list(reports(6));
+      assert.deepEqual(await look({ payload: { result: "bad" } }), []);
+      assert.deepEqual(await look({ payload: { result: "good" } }), ["created 6"]);
+      assert.deepEqual(flow.warnings(), []);
+    });
+
+    it("of at most 100,000 reports: the filters used least recently start again, with one warning", async () => {
+      flow = await startFlow(nodes({ changes: "created" }));
+      const good = { payload: { result: "good" } };
+      await look({ ...good });
+      const { of, reports: all } = Object(context()?.get("reports")) as { of: string; reports: Row };
+      /** Runs with other filters after one with many reports, and once more with the first filters. */
+      const turn = async (count: number) => {
+        const many = Array.from({ length: count }, (_, id) => [id, all[1]]);
+        context()?.set("reports", { of, reports: Object.fromEntries(many) });
+        list(reports(5));
+        await look({ payload: { result: "bad" } });
+        list(reports(1, 200_000));
+        return look({ ...good });
+      };
+      assert.deepEqual([await turn(99_000), flow.warnings()], [["created 200000"], []]);
+      for (let i = 0; i < 2; i++) assert.deepEqual(await turn(100_000), []);
+      const warning = 'seo-reports.status.runsDropped {"most":"100,000"}';
+      assert.deepEqual(
+        flow.warnings().map(({ id, msg }) => [id, msg]),
+        [["changes", warning]],
+      );
     });
 
     it("only in a store of Node-RED's settings: otherwise the error names the node and the stores", async () => {

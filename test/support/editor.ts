@@ -1,7 +1,8 @@
 import { Script } from "node:vm";
 import { load } from "cheerio";
 import { register } from "../../nodes/editor/browser/register.js";
-import type { Texts } from "../../nodes/editor/forms.js";
+import { build, type Texts } from "../../nodes/editor/forms.js";
+import { page as makePage } from "../../nodes/editor/page.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: stands in for the editor's untyped globals
 export type Any = any;
@@ -129,4 +130,11 @@ export function createEditor(page: string, catalogue: Texts) {
       $(selector).val(value).trigger("change");
     },
   };
+}
+
+/** The properties of a node that was dragged from the palette. */
+export function fromPalette(type: string): Record<string, unknown> {
+  const { types, english } = build();
+  const { id: _, _def, ...properties } = createEditor(makePage(types, new Set(), MODULES), english).add(type);
+  return properties;
 }

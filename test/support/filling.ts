@@ -54,8 +54,9 @@ export function shownAs({ values, source }: Row, held: Held): Held {
   return { ...held, value: label.toLowerCase() === held.value.toLowerCase() ? label : `${label} (${held.value})` };
 }
 
-/** The default of a property, also for a node of an older version that lacks it. */
-export const preset = ({ value, source }: Row): Held => (source ? { value, source } : { value });
+/** What applies to a node of an older version that lacks a property. */
+export const preset = ({ value, source, reads }: Row): Held =>
+  reads ? { value: reads, source: "msg" } : source ? { value, source } : { value };
 
 /** A fixed value that is invalid for its kind; a choice allows no such value. */
 export const bad: Partial<Record<Row["kind"], string>> = {

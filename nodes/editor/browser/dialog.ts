@@ -77,7 +77,7 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
     const types = [fixed, "msg", "flow", "global", "env", "jsonata"];
     input.typedInput({ default: "str", typeField: `${id(node, name)}Type`, types });
     const { box, inner } = namedWidget(line, row);
-    if (row.source === "msg") separate(input, $(`${id(node, name)}Type`), row.value);
+    if (row.reads) separate(input, $(`${id(node, name)}Type`), row.reads);
     // The widget handles key events, but not text that is pasted or dropped.
     inner.on("input", () => inner.trigger("change"));
     line
@@ -102,11 +102,11 @@ export function createDialog(RED: Any, $: Any, text: Text, state: State, { label
 
   return function prepare(node: Any) {
     const form = $(id(node, "name")).closest("form");
-    // A node of an older version lacks the newer properties: show their defaults.
-    for (const [key, { value }] of Object.entries<Any>(node._def.defaults)) {
-      const row = rows(node)[key];
-      const shown = row?.initial === undefined ? value : row.default;
-      if (node[key] === undefined && shown) $(id(node, key)).val(shown);
+    // A node of an older version lacks the newer properties: show what applies.
+    for (const [name, row] of Object.entries(rows(node))) {
+      if (row.source) $(id(node, `${name}Type`)).val(source(node, name));
+      const shown = row.reads || (row.initial === undefined ? row.value : row.default);
+      if (node[name] === undefined && shown) $(id(node, name)).val(shown);
     }
     for (const [name, row] of Object.entries(rows(node))) {
       if (row.kind === "store") choices(node, name, row);

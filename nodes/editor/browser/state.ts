@@ -24,6 +24,8 @@ export interface Row extends Partial<Pick<Param, Facts>> {
   value: string;
   /** The user chooses the source of the value (TypedInput); the source in a new node. */
   source?: "msg" | "str";
+  /** The property of msg that a node without this one reads; blank for none. */
+  reads?: string;
   credential?: true;
 }
 
@@ -52,11 +54,12 @@ export function createState($: Any, forms: Record<string, Form>) {
     (opened.get(node)?.isConnected ? $(id(node, name)).val() : undefined) ?? node[name];
   /** A field's value, without the editor's placeholder for no config node. */
   const chosen = (node: Any, name: string) => String(current(node, name) ?? "").replace("_ADD_", "");
-  /** The source of a value. A node of an older version without the property reads it from the message. */
-  const source = (node: Any, name: string): string =>
-    rows(node)[name]?.source
-      ? current(node, `${name}Type`) || (current(node, name) === undefined ? "msg" : "str")
-      : "str";
+  /** The source of a value. A node without the property, because it is of an older version, can read it from the message. */
+  const source = (node: Any, name: string): string => {
+    const row = rows(node)[name];
+    if (!row?.source) return "str";
+    return current(node, `${name}Type`) || (current(node, name) === undefined && row.reads ? "msg" : "str");
+  };
   /** A fixed value as it is sent. */
   const fixed = (node: Any, name: string): string | undefined => {
     const row = rows(node)[name];

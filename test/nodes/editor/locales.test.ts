@@ -50,7 +50,8 @@ const filled = (text: string) => text.replace(FIELD, (field) => LONG[field] ?? "
 /** True for a text below a node. The other texts under "status" are logged. */
 const isStatus = (key: string) =>
   /\.status$/.test(key) ||
-  (key.startsWith(`${SET}.status.`) && !/\.(overwritten|dropped|uncertain|pagesDropped|pagesLeft)$/.test(key));
+  (key.startsWith(`${SET}.status.`) &&
+    !/\.(overwritten|dropped|uncertain|runsDropped|pagesDropped|pagesLeft)$/.test(key));
 
 /** Node-RED treats a status with a period or a colon as a catalog key. */
 const fits = (text: string) => width(filled(text)) <= LONGEST && !/[.:]/.test(text.replace("msg.seo.error", ""));

@@ -33,8 +33,8 @@ const at = (path: string) => path.split(".").reduce<Any>((texts, key) => texts?.
 const helpOf = (all: string, type: string) =>
   all.match(new RegExp(`data-help-name="${type}">([^]*?)</script>`))?.[1] ?? "";
 /** The property of msg that a new node reads a parameter from, unless it has a fixed value. */
-const readFrom = (name: string, { place, reads, wire = name }: Param, main?: string) =>
-  reads ?? (place && (name === main ? "payload" : `payload.${wire}`));
+const readFrom = (name: string, { place, reads, initial, wire = name }: Param, main?: string) =>
+  initial === undefined ? (reads ?? (place && (name === main ? "payload" : `payload.${wire}`))) : undefined;
 /** The properties of every operation node, beside its parameters and options. */
 const COMMON = ["name", "service"];
 /** Names reserved by the editor or the runtime. */
@@ -112,8 +112,9 @@ describe("The editor page", () => {
         for (const name of [...Object.keys(row.options), "payload", "seo"])
           assert.match(text, new RegExp(`<dt[^>]*>${name} <span`));
         const parts = [...text.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, part]) => part);
-        const needed = ["Inputs", "Outputs", "Settings", "Errors", "Details", "References"];
-        assert.deepEqual(parts, needed);
+        const reads = Object.entries(row.params).some(([name, param]) => readFrom(name, param, row.main));
+        const needed = ["Outputs", "Settings", "Errors", "Details", "References"];
+        assert.deepEqual(parts, [...(reads ? ["Inputs"] : []), ...needed]);
         for (const code of Object.keys(codes)) assert.ok(!text.includes(code), "the README explains the codes");
       });
 
@@ -551,15 +552,23 @@ describe("The editor page", () => {
       assert.ok(open(add("seo-service", "s", { retries: "0" }))("details").prop("open"));
     });
 
-    it("shows valid defaults for properties that a node of an older version lacks", () => {
+    it("shows what applies in place of properties that a node of an older version lacks", () => {
       const { add, open } = editor();
-      const node = add("seo-report-list", "n", { search: undefined, searchType: undefined, output: undefined });
-      const $ = open(node);
-      assert.deepEqual(
-        [$("#node-input-search").val(), $("#node-input-searchType").val(), $("#node-input-output").val()],
-        ["payload.search", "msg", "body"],
-      );
-      assert.equal(node._def.defaults.search.validate.call(node, undefined, {}), true);
+      const shown = (type: string, more: object, ...names: string[]) => {
+        const node = add(type, "n", { ...more });
+        const [first] = names as [string];
+        assert.equal(node._def.defaults[first].validate.call(node, node[first], {}), true);
+        const $ = open(node);
+        return names.map((name) => $(`#node-input-${name}`).val());
+      };
+      const lacking = { search: undefined, searchType: undefined, limit: undefined };
+      for (const type of ["seo-report-list", "seo-report-changes"]) {
+        assert.deepEqual(shown(type, lacking, "search", "searchType"), ["payload.search", "msg"], type);
+        assert.deepEqual(shown(type, { ...lacking, search: "x" }, "search", "searchType"), ["x", "str"], type);
+      }
+      assert.deepEqual(shown("seo-report-list", lacking, "limit"), ["1000"]);
+      const earlier = { existing: undefined, existingType: undefined };
+      assert.deepEqual(shown("seo-report-store", earlier, "existing", "existingType"), ["create", "str"]);
     });
 
     it("hides the folder of an audit that has a queue", () => {
