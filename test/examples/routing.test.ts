@@ -57,6 +57,15 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quie
     quiet();
   });
 
+  it("gives up at once if the service returned a wait of 30 days, for which no timer can be set", async () => {
+    const month = { ...tooMany(), headers: { "content-type": "application/json", "retry-after": "2592000" } };
+    const service = await standIn(() => month);
+    const outputs = await start(service.url);
+    assert.deepEqual([Object.keys(outputs), codes(outputs["gave up"])], [["gave up"], ["SEO_RATE_LIMITED"]]);
+    assert.equal(service.asked.length, 1);
+    quiet();
+  });
+
   it("waits for the time that the service returned", async () => {
     await deploy((await standIn(tooMany)).url);
     await red().inject("store a page");
