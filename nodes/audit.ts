@@ -4,7 +4,7 @@ import type { Audit } from "../src/audit/audit.js";
 import { mayHaveJobs } from "../src/audit/folder.js";
 import type { Result } from "../src/audit/work.js";
 import type { Client } from "../src/client.js";
-import { SeoError } from "../src/errors.js";
+import { invalidParams, SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
 import { chosen, resolved } from "./config.js";
@@ -124,7 +124,7 @@ export function registerAudit(RED: NodeAPI): void {
       if (count === 0 && batch !== undefined) {
         const name = JSON.stringify(batch);
         const or = how === "retry" ? "no page of it has failed" : "it has finished";
-        throw new SeoError("SEO_INPUT", `There is nothing to ${how}: no batch is named ${name}, or ${or}.`);
+        throw invalidParams({ batch: `There is nothing to ${how}: no batch is named ${name}, or ${or}.` });
       }
       status.succeeded({ reset: how === "reset", batch });
       for (const progress of await audit.progress()) status.update(progress);

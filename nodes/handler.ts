@@ -189,7 +189,7 @@ export function handleInput(
     if (lane.closed && error.details.attempts === 0) return;
     const seo = { operation: type, error: error.toJSON() };
     report({ _msgid: msg._msgid, seo }, () => {
-      status.failed(error.code);
+      status.failed(error);
       // Of a frozen message it is not set; an assignment would throw.
       Reflect.set(msg, "seo", seo);
       done(forNodeRed(error));

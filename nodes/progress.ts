@@ -2,7 +2,7 @@ import type { Node, NodeAPI, NodeStatus } from "node-red";
 import type { Progress } from "../src/audit/progress.js";
 import { Trouble } from "../src/audit/trouble.js";
 import type { SeoError } from "../src/errors.js";
-import { span } from "./status.js";
+import { conditionOf, span } from "./status.js";
 
 const figure = (value: number) => value.toLocaleString("en-US");
 const sum = (all: Progress[], of: (progress: Progress) => number) => all.reduce((total, one) => total + of(one), 0);
@@ -29,7 +29,7 @@ export function createProgress(RED: NodeAPI, node: Node) {
 
   /** Why a batch, or the node, cannot go on; of a batch also how far it is. */
   function stopped(name: string, error: SeoError): NodeStatus {
-    const reason = `seo-reports.${error instanceof Trouble ? `status.${error.kind}` : `error.${error.code}.status`}`;
+    const reason = error instanceof Trouble ? `seo-reports.status.${error.kind}` : conditionOf(RED, error);
     const batch = batches.get(name);
     if (!batch?.paused) return { fill: "red", shape: "ring", text: reason };
     const figures = { done: figure(batch.done), total: figure(batch.total) };

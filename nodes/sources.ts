@@ -1,5 +1,5 @@
 import type { Node, NodeAPI } from "node-red";
-import { SeoError } from "../src/errors.js";
+import { invalidParams } from "../src/errors.js";
 import { type NodeType, presetOf } from "../src/operations.js";
 
 export type Message = Record<string, unknown>;
@@ -76,18 +76,18 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     }
   });
 
-  function check(input: Record<string, unknown>, unreadable: string[]): Input {
-    if (unreadable.length > 0) throw new SeoError("SEO_INPUT", unreadable.join(" "));
+  function check(input: Record<string, unknown>, unreadable: Record<string, string>): Input {
+    if (Object.keys(unreadable).length > 0) throw invalidParams(unreadable);
     return { input, from };
   }
 
   /** Awaits the values that are promises. */
-  async function settle(input: Record<string, unknown>, unreadable: string[]): Promise<Input> {
+  async function settle(input: Record<string, unknown>, unreadable: Record<string, string>): Promise<Input> {
     const pending = reads.filter(({ param }) => input[param] instanceof Promise);
     const settled = await Promise.allSettled(pending.map(({ param }) => input[param]));
     for (const [i, { param, refuse }] of pending.entries()) {
       const result = settled[i] as PromiseSettledResult<unknown>;
-      if (result.status === "rejected") unreadable.push(refuse(result.reason));
+      if (result.status === "rejected") unreadable[param] = refuse(result.reason);
       else if (result.value === undefined) delete input[param];
       else input[param] = result.value;
     }
@@ -96,7 +96,7 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
 
   return (msg: Message): Input | Promise<Input> => {
     const input: Record<string, unknown> = {};
-    const unreadable: string[] = [];
+    const unreadable: Record<string, string> = {};
     let pending = false;
     for (const { param, read, refuse } of reads) {
       try {
@@ -104,7 +104,7 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
         if (value !== undefined) input[param] = value;
         pending ||= value instanceof Promise;
       } catch (cause) {
-        unreadable.push(refuse(cause));
+        unreadable[param] = refuse(cause);
       }
     }
     return pending ? settle(input, unreadable) : check(input, unreadable);

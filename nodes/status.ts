@@ -1,12 +1,14 @@
 import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import type { Client } from "../src/client.js";
-import type { Code } from "../src/errors.js";
+import type { SeoError } from "../src/errors.js";
 import type { Lane } from "../src/queue.js";
 
 /** Milliseconds between two statuses of one node, so that thousands of messages do not become thousands of statuses. */
 const INTERVAL = 200;
 const SECOND = 1000;
+/** The maximum number of characters of a text. */
+const LONGEST = 40;
 /** The texts of a success by which nothing has happened. */
 const NOTHING = ["seo-reports.status.unchanged", "seo-reports.status.noChecks"];
 
@@ -18,6 +20,15 @@ export function span(ms: number): string {
   if (minutes < 120) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
   return hours < 10 ? `${hours} h ${minutes % 60} min` : `${Math.round(minutes / 60)} h`;
+}
+
+/** An error as a status shows it: the condition, and the parameters that are invalid. */
+export function conditionOf(RED: { _(key: string): string }, { code, details: { params = [] } }: SeoError): string {
+  const key = `seo-reports.error.${code}.status`;
+  // The remedy of a configuration is to open the node, whose edit dialog shows what is invalid.
+  if (code !== "SEO_INPUT" || params.length === 0) return key;
+  const text = `${RED._(key)} · ${params.join(", ")}`;
+  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
 }
 
 /** Shows what a node is doing: its figures while it does anything, and then how its messages ended. */
@@ -117,10 +128,11 @@ export function createStatus(RED: NodeAPI, node: Node) {
       };
       show();
     },
-    failed(code: Code): void {
+    failed(error: SeoError): void {
       progress = undefined;
       run.failed++;
-      last = () => ({ fill: "red", shape: "ring", text: `seo-reports.error.${code}.status` });
+      const text = conditionOf(RED, error);
+      last = () => ({ fill: "red", shape: "ring", text });
       show();
     },
     close(): void {

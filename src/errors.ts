@@ -94,6 +94,8 @@ interface Facts {
   missing?: boolean | undefined;
   /** Another attempt can succeed. */
   transient?: boolean | undefined;
+  /** The names of the invalid parameters, in the order of the message. */
+  params?: string[] | undefined;
   stage?: Stage | undefined;
   /** The placeholders of the editor's sentence about the stage: a variable's name, the target of a redirect. */
   values?: Record<string, string> | undefined;
@@ -137,6 +139,10 @@ export class SeoError extends Error {
     return { code, message, statusCode, fields, retryAfter, attempts, uncertain, candidates, body };
   }
 }
+
+/** The error of invalid parameters: a sentence for each. */
+export const invalidParams = (sentences: Record<string, string>, code: Code = "SEO_INPUT") =>
+  new SeoError(code, Object.values(sentences).join(" "), { params: Object.keys(sentences) });
 
 export const cancelled = new SeoError("SEO_CANCELLED", "The request was canceled: its node or client was closed.");
 

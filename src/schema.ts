@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SeoError } from "./errors.js";
+import { invalidParams } from "./errors.js";
 import { conflictOf, type Dependent, isBlank, type Kind, kindOf, named } from "./kinds.js";
 import type { Field } from "./operations.js";
 
@@ -79,9 +79,8 @@ export function createValidator(
       if (other && !problems[other])
         refuse(other, `${other} must be ${named(needed, fields[other]?.values?.[needed])} if ${name} is set`);
     }
-    const sentences = Object.values(problems);
-    if (sentences.length === 0) return texts;
-    throw new SeoError(code, sentences.join(" "));
+    if (Object.keys(problems).length > 0) throw invalidParams(problems, code);
+    return texts;
   };
 }
 

@@ -1,5 +1,5 @@
 import { allowedPage, isPage, pageKey } from "../address.js";
-import { SeoError } from "../errors.js";
+import { invalidParams, type SeoError } from "../errors.js";
 import { validateInput } from "../input.js";
 import { isObject, type Json } from "../json.js";
 import { type Operation, operations } from "../operations.js";
@@ -103,7 +103,7 @@ function given(value: unknown, from: string): Iterable<unknown> {
   if (isObject(value) && Array.isArray(value.data)) return value.data;
   if (isObject(value) && (value.url !== undefined || value[`${BYTE_ORDER_MARK}url`] !== undefined)) return [value];
   const allowed = "a URL, text with one URL per line, an array of URLs or of objects with url, or an object with url";
-  throw new SeoError("SEO_INPUT", `pages must be ${allowed}; ${from} is ${shapeOf(value)}.`);
+  throw invalidParams({ pages: `pages must be ${allowed}; ${from} is ${shapeOf(value)}.` });
 }
 
 /** Reads a list of pages, a row at a time. Throws SEO_INPUT if it is none, or empty; `from` says where it came from. */
@@ -113,5 +113,5 @@ export function* readRows(value: unknown, from = "pages"): Generator<Row> {
     empty = false;
     yield readRow(row);
   }
-  if (empty) throw new SeoError("SEO_INPUT", `The list of pages is empty: ${from} has no URL.`);
+  if (empty) throw invalidParams({ pages: `The list of pages is empty: ${from} has no URL.` });
 }

@@ -122,6 +122,9 @@ describe("The status of an audit", () => {
     is(error("SEO_INPUT"));
     succeeded();
     is({});
+    failed(new SeoError("SEO_INPUT", "No.", { params: ["pages", "batch"] }));
+    is(red("not allowed · pages, batch"));
+    succeeded();
     failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
     failed(new SeoError("SEO_SERVER", "No."), "b");
     succeeded({ reset: false, batch: undefined });

@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
+import { root } from "../../dev/nodered.js";
 import { createStatus, span } from "../../nodes/status.js";
 import type { Client } from "../../src/client.js";
+import { SeoError } from "../../src/errors.js";
 import { createLane } from "../../src/queue.js";
 import { stopTime } from "../support/time.js";
 
+const broken = new SeoError("SEO_SERVER", "Broken.");
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -42,8 +47,7 @@ describe("The status that a node shows", () => {
   afterEach(() => time.goOn());
 
   /** A node's status, its lane, and what it shows once its interval is over. */
-  function open() {
-    const translate = (key: string, values: object) => `${key.split(".").at(-1)} ${JSON.stringify(values)}`;
+  function open(translate = (key: string, values: object) => `${key.split(".").at(-1)} ${JSON.stringify(values)}`) {
     const status = createStatus(
       { _: translate } as unknown as NodeAPI,
       { status: (one: NodeStatus) => shown.push(one) } as unknown as Node,
@@ -116,7 +120,7 @@ describe("The status that a node shows", () => {
     await at({ waiting: 6 });
     await time.pass(10 * SECOND - 400);
     succeeded(() => "done");
-    failed("SEO_SERVER");
+    failed(broken);
     blocked = 10 * SECOND;
     // Two took 20 s with the wait, so four take 40 s after it.
     assert.deepEqual(await at({ waiting: 4 }), yellow('paused {"wait":"10 s","queued":4,"left":"40 s"}'));
@@ -133,7 +137,7 @@ describe("The status that a node shows", () => {
     await time.pass(200);
     assert.deepEqual(shown.at(-1), green("fine"));
     received();
-    failed("SEO_SERVER");
+    failed(broken);
     await time.pass(200);
     assert.deepEqual(shown.at(-1), red("seo-reports.error.SEO_SERVER.status"));
     received();
@@ -147,17 +151,33 @@ describe("The status that a node shows", () => {
     received();
     received();
     succeeded(() => "fine");
-    failed("SEO_SERVER");
+    failed(broken);
     assert.deepEqual(await at(), red('summary {"done":1,"failed":1}'));
     received();
     succeeded(() => "seo-reports.status.unchanged");
     assert.deepEqual(await at(), { fill: "grey", shape: "ring", text: "seo-reports.status.unchanged" });
   });
 
+  for (const file of readdirSync(join(root, "nodes/locales")))
+    it(`names as many invalid parameters as fit behind the condition, as ${file} has it`, async () => {
+      const { error } = JSON.parse(readFileSync(join(root, "nodes/locales", file), "utf8"))["seo-reports"];
+      const condition = String(error.SEO_INPUT.status);
+      const { at, received, failed } = open(() => condition);
+      const text = async (...params: string[]) => {
+        received();
+        failed(new SeoError("SEO_INPUT", "No.", { params }));
+        return (await at())?.text ?? "";
+      };
+      assert.equal(await text("url", "id"), `${condition} · url, id`);
+      const long = await text("search", "search_by", "project", "result");
+      assert.ok(long.startsWith(`${condition} · search`) && long.endsWith("…") && long.length === 40, long);
+      assert.equal(await text(), "seo-reports.error.SEO_INPUT.status", "each editor translates it");
+    });
+
   it("counts the pages of a list until its message ends", async () => {
     const { at, progress, succeeded, failed } = open();
     await at({ running: 3 });
-    for (const end of [() => succeeded(() => "fine"), () => failed("SEO_SERVER")]) {
+    for (const end of [() => succeeded(() => "fine"), () => failed(broken)]) {
       progress(2, 5, 200);
       await time.pass(200);
       assert.deepEqual(shown.at(-1), blue('page {"page":2,"pages":5,"records":200}'));

@@ -89,6 +89,25 @@ describe("The status of a node", () => {
     assert.deepEqual(seconds(), [3, 2, 1]);
   });
 
+  it("names the invalid parameters of an input, and its other errors as each editor translates them", async () => {
+    flow = await startFlow([
+      ...nodes({}),
+      node("unreadable", "seo-report-list", { search: "payload[", searchType: "msg" }),
+      node("option", "seo-report-list", { output: "all", limit: "x" }),
+      node("frozen", "seo-report-list", { target: "topic.report" }),
+    ]);
+    const input = "seo-reports.error.SEO_INPUT.status";
+    for (const [id, shown] of [
+      ["show", `${input} · re…`],
+      ["unreadable", `${input} · se…`],
+      ["option", `${input} · li…`],
+      ["frozen", input],
+    ] as const) {
+      await flow.send(id, { topic: "text" });
+      assert.equal((await last(id))?.text, shown);
+    }
+  });
+
   it("is cleared when its node is redeployed", async () => {
     await run();
     await show(1);
