@@ -165,6 +165,8 @@ export interface Dependent extends Limits {
   default?: string;
   /** The value that another field must have if this one is set. */
   when?: Record<string, string>;
+  /** The values of other fields that together require this one. */
+  requiredIf?: Record<string, string>;
 }
 
 /** The first field whose value conflicts with `name`. `read` returns the values that are set. */
@@ -178,6 +180,17 @@ export function conflictOf(
     if (actual !== undefined && actual !== needed) return { other, needed };
   }
   return undefined;
+}
+
+/** The field that requires `name`, and by which value: of several, the first whose value is not its default. */
+export function requirementOf(
+  fields: Record<string, Dependent>,
+  name: string,
+  read: (name: string) => string | undefined,
+): { other: string; needed: string } | undefined {
+  const conditions = Object.entries(fields[name]?.requiredIf ?? {}).map(([other, needed]) => ({ other, needed }));
+  if (!conditions.every(({ other, needed }) => (read(other) ?? fields[other]?.default) === needed)) return undefined;
+  return conditions.find(({ other, needed }) => fields[other]?.default !== needed);
 }
 
 /** True if none of the fields in `effects` is set to anything but its default. */

@@ -2,7 +2,7 @@ import { SeoError } from "./errors.js";
 import type { Dependent, Kind } from "./kinds.js";
 
 /** One field of an edit dialog. The texts are English; the translations are in nodes/locales. */
-export interface Field extends Omit<Dependent, "when"> {
+export interface Field extends Omit<Dependent, "when" | "requiredIf"> {
   kind: Kind;
   label: string;
   help: string;
@@ -31,7 +31,7 @@ export interface Field extends Omit<Dependent, "when"> {
 }
 
 /** A parameter of an operation: a field that a message can set. */
-export interface Param extends Field, Pick<Dependent, "when"> {
+export interface Param extends Field, Pick<Dependent, "when" | "requiredIf"> {
   /** Where it is sent. Absent: the node itself uses it. */
   place?: "path" | "query" | "form";
   /** The property of msg that a new node reads it from, if it is not sent. */
@@ -179,7 +179,7 @@ const password: Param = {
   place: "form",
   label: "Password",
   when: { privacy: "2" },
-  help: "Password for the report page. Rejected if Privacy is Public or Private.",
+  help: "Password for the report page. If Privacy is Password, a new report needs one. Rejected if Privacy is Public or Private.",
 };
 const update: Param = {
   kind: "flag",
@@ -323,7 +323,8 @@ export const operations = {
     params: {
       url,
       privacy: { ...privacy, default: "0" },
-      password,
+      // A report that exists can have one.
+      password: { ...password, requiredIf: { privacy: "2", existing: "create" } },
       existing,
       maxAge,
     },

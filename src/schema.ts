@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { invalidParams } from "./errors.js";
-import { conflictOf, type Dependent, isBlank, type Kind, kindOf, named } from "./kinds.js";
+import { conflictOf, type Dependent, isBlank, type Kind, kindOf, named, requirementOf } from "./kinds.js";
 import type { Field } from "./operations.js";
 
 const scalars = { string: z.string, number: z.number, boolean: z.boolean };
@@ -51,7 +51,7 @@ export function createValidator(
     /** The last valid value, and its text: most are the same in each message. No secret is kept. */
     last: { value: undefined as unknown, text: "" },
   }));
-  const dependent = rows.filter(({ field }) => field.when);
+  const dependent = rows.filter(({ field }) => field.when ?? field.requiredIf);
   return (given: Record<string, unknown>, source = (name: string) => name): Record<string, string> => {
     const texts: Record<string, string> = {};
     const problems: Record<string, string> = {};
@@ -73,11 +73,14 @@ export function createValidator(
         }
       }
     }
+    const read = (name: string) => texts[name];
     for (const { name } of dependent) {
-      if (!texts[name]) continue;
-      const { other = "", needed = "" } = conflictOf(fields, name, (one) => texts[one]) ?? {};
-      if (other && !problems[other])
-        refuse(other, `${other} must be ${named(needed, fields[other]?.values?.[needed])} if ${name} is set`);
+      const isSet = Boolean(texts[name]);
+      const { other = "", needed = "" } = (isSet ? conflictOf : requirementOf)(fields, name, read) ?? {};
+      if (!other || problems[isSet ? other : name]) continue;
+      const value = named(needed, fields[other]?.values?.[needed]);
+      if (isSet) refuse(other, `${other} must be ${value} if ${name} is set`);
+      else refuse(name, `${name} is required if ${other} is ${value}`);
     }
     if (Object.keys(problems).length > 0) throw invalidParams(problems, code);
     return texts;

@@ -3,6 +3,7 @@ import type { Answer, Client, SendOptions } from "./client.js";
 import { clockOf } from "./dates.js";
 import { SeoError } from "./errors.js";
 import { type Existing, isNewer, type Need, needOf } from "./existing.js";
+import { validateInput } from "./input.js";
 import type { Json } from "./json.js";
 import { rowOf } from "./operations.js";
 import { readPages } from "./pages.js";
@@ -104,7 +105,10 @@ export async function submit(
   const { url = "" } = input;
   const spent = { attempts: 0, duration: 0, waited: 0 };
   const send: Send = async (operation, values, more) => {
-    const answer = await client.send(operation, values, { ...options, ...more }).catch((cause: unknown) => {
+    // An input that is valid if the page has a report can lack what a new report needs.
+    const request = async () =>
+      client.send(operation, validateInput(rowOf(operation), values), { ...options, ...more });
+    const answer = await request().catch((cause: unknown) => {
       if (!(cause instanceof SeoError)) throw cause;
       throw cause.with({ attempts: spent.attempts + (cause.details.attempts ?? 0) });
     });

@@ -68,6 +68,7 @@ export const phrases = {
   },
   invalid: {
     required: "__label__ is required.",
+    requiredIf: "__label__ is required if __other__ is __value__.",
     long: "__label__ must be at most __max__ characters long.",
     control: "__label__ must not contain control characters.",
     segment: "__label__ must not be “.” or “..”, and must not contain a slash or backslash.",

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { conflictOf, isIdle, kindOf, variableIn } from "../../src/kinds.js";
+import { conflictOf, isIdle, kindOf, requirementOf, variableIn } from "../../src/kinds.js";
 
 describe("An environment variable", () => {
   for (const [value, name] of [
@@ -89,6 +89,23 @@ describe("A value", () => {
     );
     assert.equal(
       conflictOf(fields, "unknown", () => "1"),
+      undefined,
+    );
+  });
+
+  it("is required if all other fields have certain values, of which the first that is no default is named", () => {
+    const fields = {
+      existing: { default: "create" },
+      privacy: { default: "0" },
+      password: { requiredIf: { existing: "create", privacy: "2" } },
+    };
+    const requirement = (values: Record<string, string>) => requirementOf(fields, "password", (name) => values[name]);
+    assert.deepEqual(requirement({ privacy: "2" }), { other: "privacy", needed: "2" });
+    assert.deepEqual(requirement({ privacy: "2", existing: "create" }), { other: "privacy", needed: "2" });
+    for (const values of [{}, { privacy: "1" }, { privacy: "2", existing: "return" }])
+      assert.equal(requirement(values), undefined);
+    assert.equal(
+      requirementOf(fields, "privacy", () => "2"),
       undefined,
     );
   });

@@ -12,6 +12,7 @@ type Facts =
   | "shown"
   | "example"
   | "when"
+  | "requiredIf"
   | "suggest"
   | "fold";
 

@@ -1,4 +1,4 @@
-import { conflictOf, isBlank, isIdle, kindOf, named as nameOf, variableIn } from "../../../src/kinds.js";
+import { conflictOf, isBlank, isIdle, kindOf, named as nameOf, requirementOf, variableIn } from "../../../src/kinds.js";
 import { type Any, type Row, STORED, type State, type Text } from "./state.js";
 
 /** Validates the fields of a node, with sentences in the editor's language. */
@@ -30,15 +30,18 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
     const names = Object.keys(values).map((one) => named(row, one));
     return text(`invalid.${fault}`, { label: label(row), min, max: longest, example, values: names.join(", ") });
   };
-  /** Why a fixed value is invalid together with other fields. */
+  /** Why a fixed value, or a blank one, is invalid together with other fields. */
   const conflict = (node: Any, name: string, row: Row): string => {
-    if (fixed(node, name) === undefined) return "";
+    if (source(node, name) !== "str") return "";
+    const isSet = fixed(node, name) !== undefined;
     // A value from another source is assumed to fit.
-    const read = (other: string) => (source(node, other) === "str" ? fixed(node, other) : row.when?.[other]);
-    const { other, needed } = conflictOf(rows(node), name, read) ?? {};
+    const read = (other: string) =>
+      source(node, other) === "str" ? fixed(node, other) : isSet ? row.when?.[other] : "";
+    const { other, needed } = (isSet ? conflictOf : requirementOf)(rows(node), name, read) ?? {};
     const beside = other === undefined ? undefined : rows(node)[other];
     if (!beside || needed === undefined) return "";
-    return text("invalid.when", { label: label(row), other: label(beside), value: named(beside, needed) });
+    const values = { label: label(row), other: label(beside), value: named(beside, needed) };
+    return isSet ? text("invalid.when", values) : text("invalid.requiredIf", values);
   };
 
   /** A warning if the node would change nothing. */

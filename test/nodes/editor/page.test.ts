@@ -437,6 +437,34 @@ describe("The editor page", () => {
       );
     });
 
+    it("requires a password for a report that it creates with Privacy set to Password", () => {
+      const { add, open, type } = editor();
+      const fixed = { privacy: "2", privacyType: "str", password: "", passwordType: "str" };
+      const node = add("seo-report-store", "n", fixed);
+      const $ = open(node);
+      const said = () => $("#node-input-password").closest(".form-row").find(".seo-reason").text();
+      const sentence = fillIn(phrases.invalid.requiredIf, {
+        label: "Password",
+        other: "Privacy",
+        value: "Password (2)",
+      });
+      assert.deepEqual([said(), node._def.defaults.password.validate.call(node, "", {})], [sentence, sentence]);
+      for (const [field, value, before] of [
+        ["existing", "return", "create"],
+        ["privacy", "", "2"],
+        ["privacyType", "msg", "str"],
+        ["passwordType", "msg", "str"],
+        ["password", "s", ""],
+      ] as const) {
+        type(`#node-input-${field}`, value);
+        assert.equal(said(), "", field);
+        type(`#node-input-${field}`, before);
+        assert.equal(said(), sentence, field);
+      }
+      const update = open(add("seo-report-update", "u", fixed));
+      assert.equal(update("#node-input-password").closest(".form-row").find(".seo-reason").text(), "");
+    });
+
     it("warns that an update with nothing to change has no effect", () => {
       const { add, open, type } = editor();
       const blank = ["privacy", "password", "update"].flatMap((name) => [
