@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { build } from "../nodes/editor/forms.js";
 import { startSandbox } from "../sandbox/server.js";
 import { nodeTypes } from "../src/operations.js";
 import { needChromium } from "../test/support/chromium.js";
@@ -19,6 +20,7 @@ const BUSY = "pictured-busy-service";
 const QUEUE = "pictured-queue";
 const out = join(root, "docs/pictures");
 const table = nodeTypes;
+const { types } = build();
 const themes = ["light", "dark"] as const;
 const file = (name: string, theme: (typeof themes)[number]) => `${name}${theme === "dark" ? "-dark" : ""}.png`;
 
@@ -52,6 +54,15 @@ const workspace = [
     ];
   }),
 ];
+
+/** A node as it is dragged from the palette. */
+function fresh(type: string): Record<string, string> {
+  const fields = Object.entries(types[type]?.rows ?? {}).flatMap(([name, { value, source }]) => [
+    [name, value],
+    ...(source ? [[`${name}Type`, source]] : []),
+  ]);
+  return { id: type, type, ...Object.fromEntries(fields) };
+}
 
 const cells = (name: string, alt: string) =>
   themes.map((theme) => `![${alt}${theme === "dark" ? ", dark" : ""}](pictures/${file(name, theme)})`).join(" | ");
@@ -133,10 +144,10 @@ try {
   await page.evaluate(
     ([service, all]) => {
       const z = RED.workspaces.active();
-      RED.nodes.import(all.map((type, i) => ({ id: type, type, service, z, x: 500, y: 60 * i + 60, wires: [[]] })));
+      RED.nodes.import(all.map((node, i) => ({ ...node, service, z, x: 500, y: 60 * i + 60, wires: [[]] })));
       RED.editor.editConfig("", "seo-service", service);
     },
-    [SERVICE, Object.keys(table)] as const,
+    [SERVICE, Object.keys(table).map(fresh)] as const,
   );
   await page.locator("#node-config-input-apiKey").fill("${SEO_API_KEY}");
   await page.locator("#node-config-input-baseUrl").fill(sandbox.url);
