@@ -1,7 +1,7 @@
 import { allowedPage, bareUrl, isPage, pageKey } from "./address.js";
 import type { Answer, Client, SendOptions } from "./client.js";
 import { clockOf } from "./dates.js";
-import { SeoError } from "./errors.js";
+import { invalidParams, SeoError } from "./errors.js";
 import { type Existing, isNewer, type Need, needOf } from "./existing.js";
 import { validateInput } from "./input.js";
 import type { Json } from "./json.js";
@@ -119,7 +119,7 @@ export async function submit(
   };
   if (existing === "create" || !lookup?.list || !lookup.change)
     return { ...(await client.send(type, input, options)), outcome: "created" };
-  if (!isPage(url)) throw new SeoError("SEO_INPUT", `url ${allowedPage}; it is ${JSON.stringify(url.slice(0, 60))}.`);
+  if (!isPage(url)) throw invalidParams({ url: `url ${allowedPage}; it is ${JSON.stringify(url.slice(0, 60))}.` });
   const { list, show, change } = lookup;
   return client.inTurn(pageKey(url), options.task, async () => {
     const { record, now } = await findReport(send, list, url);
