@@ -22,7 +22,7 @@ export function createDispatcher(origin: string, { connections, tls = {}, proxy:
   const proxy = proxyFor(origin, chosen);
   const create = (pipelining: number): Connections => {
     const options = { connections, pipelining, connect, ...limits };
-    return proxy ? throughProxy(proxy, options, chosen?.except) : new Pool(origin, options);
+    return proxy ? throughProxy(proxy, options) : new Pool(origin, options);
   };
   const keepAlive = create(1);
   const oneShot = create(0);

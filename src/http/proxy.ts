@@ -1,4 +1,4 @@
-import { type buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from "undici";
+import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
 import { type ProxyOptions, parseProxy } from "../config.js";
 
 export type Connections = Pick<Dispatcher, "dispatch" | "destroy">;
@@ -10,17 +10,33 @@ const VARIABLES = {
   "https:": ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"],
 };
 
-/** The proxy of the environment for an origin, in the order of undici's EnvHttpProxyAgent. Throws SEO_CONFIG where it is not usable. */
-function environmentProxy(origin: string): URL | undefined {
-  const names = VARIABLES[origin.startsWith("https:") ? "https:" : "http:"];
-  const name = names.find((one) => process.env[one] !== undefined);
-  const text = name && process.env[name];
-  return text ? parseProxy(text, name) : undefined;
+/** The rules of undici's EnvHttpProxyAgent: hosts with their subdomains, with a port if one is given, or `*` alone. */
+function isExcepted(origin: string, except: string): boolean {
+  const { protocol, hostname, port } = new URL(origin);
+  const ports = [0, Number(port) || (protocol === "https:" ? 443 : 80)];
+  return (
+    except === "*" ||
+    except
+      .split(/[,\s]/)
+      .filter(Boolean)
+      .some((entry) => {
+        const [, host = entry, only = 0] = /^(.+):(\d+)$/.exec(entry) ?? [];
+        const name = host.replace(/^\*?\./, "").toLowerCase();
+        return ports.includes(Number(only)) && `.${hostname}`.endsWith(`.${name}`);
+      })
+  );
 }
 
-/** The proxy for an origin: the chosen one, else that of the environment. Throws SEO_CONFIG where it is not usable. */
-export const proxyFor = (origin: string, chosen?: ProxyOptions) =>
-  chosen ? parseProxy(chosen.url) : environmentProxy(origin);
+/** The proxy for an origin: the chosen one, else that of the environment. Throws SEO_CONFIG if it is needed and not usable. */
+export function proxyFor(origin: string, chosen?: ProxyOptions): URL | undefined {
+  const { env } = process;
+  if (isExcepted(origin, chosen ? chosen.except.join(",") : (env.no_proxy ?? env.NO_PROXY ?? ""))) return undefined;
+  if (chosen) return parseProxy(chosen.url);
+  const names = VARIABLES[origin.startsWith("https:") ? "https:" : "http:"];
+  const name = names.find((one) => env[one] !== undefined);
+  const text = name && env[name];
+  return text ? parseProxy(text, name) : undefined;
+}
 
 const unreachable = () => Object.assign(new Error(), { code: "UND_ERR_PRX_CONN" });
 
@@ -35,7 +51,6 @@ function credentialsIn({ username, password }: URL): { token: string } | undefin
 export function throughProxy(
   proxy: URL,
   { connect, ...limits }: Pool.Options & { connect: buildConnector.BuildOptions & { timeout: number } },
-  except?: string[],
 ): Connections {
   const { timeout } = connect;
 
@@ -63,22 +78,19 @@ export function throughProxy(
 
   /** undici gives a pool that forwards only its `connect`, and one through a tunnel everything. */
   function factory(url: string | URL, options: Pool.Options): Dispatcher {
-    const forwards = String(url) === proxy.href;
     const reach = options.connect as buildConnector.connector;
-    return new Pool(url as URL, { ...limits, ...options, ...(forwards && { connect: reaching(reach) }) });
+    const connect = String(url) === proxy.href ? reaching(reach) : reach;
+    return new Pool(url as URL, { ...limits, ...options, connect });
   }
 
-  return new EnvHttpProxyAgent({
+  return new ProxyAgent({
+    uri: proxy.href,
     ...limits,
-    connect,
     requestTls: connect,
     proxyTls: { timeout },
     proxyTunnel: false,
     clientFactory,
     factory,
-    httpProxy: proxy.href,
-    httpsProxy: proxy.href,
     ...credentialsIn(proxy),
-    ...(except && { noProxy: except.join(",") }),
   });
 }

@@ -1,12 +1,38 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../../src/client.js";
+import { proxyFor } from "../../../src/http/proxy.js";
 import { allClosed, answer, deadUrl, type FaultyServer, listen, tlsFile } from "../../support/faulty.js";
 import { type ProxyServer, startProxy } from "../../support/proxy.js";
 
 const ok = answer(200, '{"data":{"id":7},"status":200}');
 const PASSWORD = "pass word@7";
 const VARIABLES = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY"];
+
+describe("The exceptions of a proxy", () => {
+  for (const [except, origin, excepted] of [
+    ["example.com", "http://example.com", true],
+    ["example.com", "https://www.example.com:8443", true],
+    ["example.com", "http://notexample.com", false],
+    [".example.com", "http://example.com", true],
+    ["*.Example.com", "http://a.example.com", true],
+    ["www.example.com", "http://example.com", false],
+    ["example.com:8080", "http://example.com:8080", true],
+    ["example.com:8080", "http://example.com", false],
+    ["example.com:80", "http://example.com", true],
+    ["example.com:443", "https://example.com", true],
+    ["example.com:80", "https://example.com", false],
+    ["[::1]", "http://[::1]:3000", true],
+    ["a.example, b.example\texample.com", "http://example.com", true],
+    ["*", "http://example.com", true],
+    ["*,a.example", "http://example.com", false],
+    [",", "http://example.com", false],
+    ["", "http://example.com", false],
+  ] as const)
+    it(`${excepted ? "cover" : "do not cover"} ${origin}: ${JSON.stringify(except)}`, () => {
+      assert.equal(proxyFor(origin, { url: "http://proxy.example", except: [except] }) === undefined, excepted);
+    });
+});
 
 describe("A proxy", () => {
   let server: FaultyServer;
@@ -157,6 +183,13 @@ describe("A proxy", () => {
     assert.deepEqual([proxy.asked, server.requests.length], [[], 1]);
   });
 
+  it("is not read for an excepted host", async () => {
+    proxy = await startProxy();
+    open("socks5://127.0.0.1:1", ["127.0.0.1"]);
+    await show();
+    assert.equal(server.requests.length, 1);
+  });
+
   it("is not quoted if its URL is not valid", async () => {
     proxy = await startProxy();
     assert.throws(() => open(`http://me:${PASSWORD}@[bad`), {
@@ -181,6 +214,8 @@ describe("A proxy", () => {
       [(url) => ({ HTTP_PROXY: url, no_proxy: "*" }), "http", false],
       [(url) => ({ HTTP_PROXY: url, NO_PROXY: "example.com, 10.0.0.1" }), "http", true],
       [() => ({ HTTP_PROXY: "" }), "http", false],
+      [() => ({ HTTP_PROXY: "socks5://127.0.0.1:1", NO_PROXY: "127.0.0.1" }), "http", false],
+      [() => ({ HTTPS_PROXY: "proxy:3128", no_proxy: "*" }), "https", false],
     ];
     for (const [set, scheme, through] of rows)
       it(`is ${through ? "used" : "not used"} for ${scheme}: ${Object.entries(set("its URL")).map((pair) => pair.join("="))}`, async () => {
