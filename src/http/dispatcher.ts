@@ -1,5 +1,6 @@
-import { Pool } from "undici";
+import { buildConnector, Pool } from "undici";
 import type { ProxyOptions, TlsOptions } from "../config.js";
+import { skippingContinue } from "./interim.js";
 import { type Connections, proxyFor, throughProxy } from "./proxy.js";
 
 const MAX_WIRE = 16 << 20;
@@ -20,9 +21,10 @@ export function createDispatcher(origin: string, { connections, tls = {}, proxy:
   const connect = { timeout: CONNECT_TIMEOUT, ...tls };
   const limits = { maxResponseSize: MAX_WIRE, headersTimeout: 0, bodyTimeout: 0, allowH2: false };
   const proxy = proxyFor(origin, chosen);
+  const direct = skippingContinue(buildConnector(connect));
   const create = (pipelining: number): Connections => {
-    const options = { connections, pipelining, connect, ...limits };
-    return proxy ? throughProxy(proxy, options) : new Pool(origin, options);
+    const options = { connections, pipelining, ...limits };
+    return proxy ? throughProxy(proxy, { ...options, connect }) : new Pool(origin, { ...options, connect: direct });
   };
   const keepAlive = create(1);
   const oneShot = create(0);

@@ -1,5 +1,6 @@
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
 import { type ProxyOptions, parseProxy } from "../config.js";
+import { skippingContinue } from "./interim.js";
 
 export type Connections = Pick<Dispatcher, "dispatch" | "destroy">;
 
@@ -78,7 +79,7 @@ export function throughProxy(
 
   /** undici gives a pool that forwards only its `connect`, and one through a tunnel everything. */
   function factory(url: string | URL, options: Pool.Options): Dispatcher {
-    const reach = options.connect as buildConnector.connector;
+    const reach = skippingContinue(options.connect as buildConnector.connector);
     const connect = String(url) === proxy.href ? reaching(reach) : reach;
     return new Pool(url as URL, { ...limits, ...options, connect });
   }

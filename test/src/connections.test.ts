@@ -47,6 +47,34 @@ describe("The client's connections", () => {
     );
   });
 
+  it("receive the same response however it is split, and whatever interim responses come before it", async () => {
+    const interim = [
+      "HTTP/1.1 100 Continue\r\n\r\n",
+      "HTTP/1.1 100\r\nA: b\r\n\r\n",
+      "HTTP/1.1 103 Hints\r\nB: c\r\n\r\n",
+    ];
+    // A chunk of the body can begin with what looks like an interim response.
+    const said = { text: "HTTP/1.1 100 Continue\r\n\r\n" };
+    const plans = ["", ...interim, [...interim, ...interim].join("")].flatMap((before) => {
+      const whole = Buffer.concat([Buffer.from(before), answer(200, JSON.stringify(said))]);
+      return [...whole.keys()].map((at) =>
+        at === 0 ? [...whole].map((byte) => Buffer.of(byte)) : [whole.subarray(0, at), whole.subarray(at)],
+      );
+    });
+    server = await listen(async (socket, { path }) => {
+      socket.setNoDelay(true);
+      for (const part of plans[Number(idOf(path)) - 1] ?? []) {
+        socket.write(part);
+        await late(1);
+      }
+    });
+    open({ concurrency: "20", retries: "0" });
+    const bodies = await Promise.all(
+      plans.map((_, i) => client.call("seo-report-show", { reportId: i + 1 }).then(({ body }) => body)),
+    );
+    for (const [i, body] of bodies.entries()) assert.deepEqual(body, said, plans[i]?.join("|"));
+  });
+
   it("can be canceled during the TLS handshake, which leaves nothing uncertain", async () => {
     let connected = () => {};
     const reached = new Promise<void>((resolve) => {

@@ -148,6 +148,7 @@ const protocol: Record<string, Scenario> = {
   },
   "unrequested 100 Continue": { behave: end(head(100)), ...lost },
   "unrequested 101 Switching Protocols": { behave: end(head(101, "Upgrade: x", "Connection: upgrade")), ...lost },
+  "several 100 Continue before the response": { behave: say(head(100) + head(103) + head(100, "X-A: b") + ok) },
   "102 and 103 before the response": { behave: say(head(102) + head(103, "Link: </x>; rel=preload") + ok) },
   "HTTP/1.0 response that ends with the connection": {
     behave: end(`HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n${body}`),
@@ -299,6 +300,7 @@ const trusting = { tls: "trusting" };
 
 const tls: Record<string, Scenario> = {
   "TLS, unknown certificate authority": { behave: say(ok), server: { certificate: "cert" }, ...refused },
+  "TLS, 100 Continue": { behave: say(head(100) + ok), server: { certificate: "cert" }, settings: trusting },
   "TLS, trusted certificate authority": { behave: say(ok), server: { certificate: "cert" }, settings: trusting },
   "TLS, handshake never completes": {
     behave: () => {},
@@ -346,6 +348,7 @@ const secure = { server: { certificate: "cert" }, settings: trusting };
 const proxies: Record<string, Scenario> = {
   "http through a proxy": { behave: say(ok), proxy: "works" },
   "https through a proxy": { behave: say(ok), proxy: "works", ...secure },
+  "https through a proxy, 100 Continue": { behave: say(head(100) + ok), proxy: "works", ...secure },
   "https through a proxy, unknown certificate authority": {
     behave: say(ok),
     proxy: "works",

@@ -183,6 +183,14 @@ describe("A proxy", () => {
     assert.deepEqual([proxy.asked, server.requests.length], [[], 1]);
   });
 
+  it("can send 100 Continue before a response that it forwards", async () => {
+    proxy = await startProxy();
+    const forwarder = await listen((socket) => socket.write(Buffer.concat([answer(100), ok])));
+    open(forwarder.url);
+    await show();
+    await forwarder.close();
+  });
+
   it("is not read for an excepted host", async () => {
     proxy = await startProxy();
     open("socks5://127.0.0.1:1", ["127.0.0.1"]);
