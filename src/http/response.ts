@@ -27,28 +27,32 @@ const MAX_QUOTED = 1000;
 const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };
 
 const decoders = new Map<string, (bytes: Buffer, limits: typeof options) => Buffer>([
-  ["identity", (bytes) => bytes],
   ["gzip", gunzipSync],
   ["x-gzip", gunzipSync],
   ["deflate", inflateSync],
   ["br", brotliDecompressSync],
 ]);
+/** Values of Content-Encoding that say that the body is plain. */
+const plain = ["", "identity", "none"];
 const utf8 = new TextDecoder();
 
 /** The codings that a request offers. */
 export const acceptEncoding = "gzip, br";
 
-/** Undoes the content coding, and reads UTF-8: a byte order mark is dropped, invalid bytes become U+FFFD. */
+/** The content codings of a body, in lower case. */
+const codingsOf = ({ "content-encoding": coding = "" }: Headers) =>
+  String(coding)
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => !plain.includes(name));
+
+/**
+ * Undoes the content coding, and reads UTF-8: a byte order mark is dropped, invalid bytes become U+FFFD. Servers also put a
+ * charset or a word of their own into the header, so a body in an unknown coding stays as it is.
+ */
 export function decode({ bytes, headers }: Pick<Received, "bytes" | "headers">): string {
-  const { "content-encoding": coding } = headers;
-  if (coding === undefined || bytes.length === 0) return utf8.decode(bytes);
-  const decoder = decoders.get(String(coding).trim().toLowerCase());
-  if (!decoder)
-    throw new SeoError("SEO_RESPONSE", "The response uses a content encoding that was not requested.", {
-      stage: "answer",
-      uncertain: true,
-    });
-  return utf8.decode(decoder(bytes, options));
+  const [decoder, ...more] = codingsOf(headers).flatMap((name) => decoders.get(name) ?? []);
+  return utf8.decode(decoder && more.length === 0 && bytes.length > 0 ? decoder(bytes, options) : bytes);
 }
 
 /** Whether a text has more than `most` of a character. */
@@ -82,16 +86,16 @@ const remove = { protoAction: "remove", constructorAction: "remove" } as const;
 /** `__proto__` and `constructor.prototype`, plain or escaped, contain one of these. Few other texts do. */
 const dangerous = ["__", "ype", "\\u"];
 
-type Parsed = { json: unknown } | { problem: "not JSON" | "nested too deeply" };
+type Parsed = { json: unknown } | { problem: "is not JSON" | "is nested too deeply" };
 
 function parseJson(text: string): Parsed {
   // Counting takes a tenth of the time of following the nesting, and most responses have fewer brackets.
   const brackets = hasMore(text, MAX_DEPTH / 2, "[") || hasMore(text, MAX_DEPTH / 2, "{");
-  if (brackets && depth(text) > MAX_DEPTH) return { problem: "nested too deeply" };
+  if (brackets && depth(text) > MAX_DEPTH) return { problem: "is nested too deeply" };
   try {
     return { json: dangerous.some((part) => text.includes(part)) ? parse(text, remove) : JSON.parse(text) };
   } catch {
-    return { problem: "not JSON" };
+    return { problem: "is not JSON" };
   }
 }
 
@@ -210,7 +214,10 @@ export function readResponse(
   if (row.deletes && text.trim() === "") return { body: null, text };
   const parsed = parseJson(text);
   if ("json" in parsed) return { body: parsed.json, text };
-  throw new SeoError("SEO_RESPONSE", `The service returned ${statusCode}, but the response is ${parsed.problem}.`, {
+  const codings = codingsOf(headers);
+  const unknown = codings.length > 1 || codings.some((name) => !decoders.has(name));
+  const problem = unknown ? "uses a content encoding that was not requested" : parsed.problem;
+  throw new SeoError("SEO_RESPONSE", `The service returned ${statusCode}, but the response ${problem}.`, {
     statusCode,
     body: quote(text, redactor()),
     stage: "answer",
