@@ -185,7 +185,7 @@ const faults = new Map<unknown, Fault>(
     UND_ERR_HEADERS_OVERFLOW: malformed("the response headers are too large"),
     UND_ERR_RES_EXCEEDED_MAX_SIZE: malformed("the response is larger than 16 MiB"),
     UND_ERR_RES_CONTENT_LENGTH_MISMATCH: malformed("the length of the response does not match its Content-Length"),
-    ERR_BUFFER_TOO_LARGE: malformed("the decompressed response is larger than 64 MiB"),
+    ERR_BUFFER_TOO_LARGE: malformed("the decompressed response is larger than 16 MiB"),
   } satisfies Record<string, Fault>),
 );
 

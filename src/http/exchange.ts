@@ -12,7 +12,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly received: Promise<Received>;
   /** When it has taken too long, in the clock of `performance.now()`. */
   readonly due: number;
-  readonly #chunks: Buffer[] = [];
+  /** The body so far, and room for more of it. */
+  #body: Buffer = Buffer.alloc(0);
+  #length = 0;
   #controller: Dispatcher.DispatchController | undefined;
   #reason: SeoError | undefined;
   #statusCode = 0;
@@ -55,13 +57,23 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#headers = headers;
   }
 
+  /** Chunks can be as small as a byte, and each that is kept takes hundreds. The usual single one is not copied. */
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#chunks.push(chunk);
+    const length = this.#length + chunk.length;
+    if (this.#length === 0) this.#body = chunk;
+    else {
+      if (length > this.#body.length) {
+        const larger = Buffer.allocUnsafe(2 * length);
+        this.#body.copy(larger);
+        this.#body = larger;
+      }
+      chunk.copy(this.#body, this.#length);
+    }
+    this.#length = length;
   }
 
   onResponseEnd(): void {
-    const [chunk, ...more] = this.#chunks;
-    const bytes = chunk && more.length === 0 ? chunk : Buffer.concat(this.#chunks);
+    const bytes = this.#body.subarray(0, this.#length);
     this.#resolve({ statusCode: this.#statusCode, headers: this.#headers, bytes });
   }
 

@@ -1,9 +1,9 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
-import { parse } from "secure-json-parse";
 import { type Code, ended, SeoError, type Stage } from "../errors.js";
 import { isObject } from "../json.js";
 import type { Operation } from "../operations.js";
 import { LONGEST_WAIT } from "../retry.js";
+import { parseJson } from "./json.js";
 import type { Redact } from "./redact.js";
 
 export type Headers = Record<string, string | string[] | undefined>;
@@ -15,9 +15,7 @@ export interface Received {
   bytes: Buffer;
 }
 
-const MAX_DECODED = 64 << 20;
-/** Node-RED crashes when it clones a message that is nested about 1,900 levels deep; a report has five levels. */
-const MAX_DEPTH = 64;
+const MAX_DECODED = 16 << 20;
 /** How much of a text that is not JSON is searched for secrets. */
 const MAX_SEARCHED = 1 << 16;
 /** How much of a text, or of the messages by field, an error quotes: enough to recognize its server. */
@@ -53,50 +51,6 @@ const codingsOf = ({ "content-encoding": coding = "" }: Headers) =>
 export function decode({ bytes, headers }: Pick<Received, "bytes" | "headers">): string {
   const [decoder, ...more] = codingsOf(headers).flatMap((name) => decoders.get(name) ?? []);
   return utf8.decode(decoder && more.length === 0 && bytes.length > 0 ? decoder(bytes, options) : bytes);
-}
-
-/** Whether a text has more than `most` of a character. */
-function hasMore(text: string, most: number, character: string): boolean {
-  let at = -1;
-  for (let count = 0; count <= most; count++) {
-    at = text.indexOf(character, at + 1);
-    if (at < 0) return false;
-  }
-  return true;
-}
-
-/** How many levels deep a JSON text is nested, without parsing it. */
-function depth(text: string): number {
-  let level = 0;
-  let deepest = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (inString) {
-      if (code === 92 /* \ */) i++;
-      else if (code === 34 /* " */) inString = false;
-    } else if (code === 34) inString = true;
-    else if (code === 91 /* [ */ || code === 123 /* { */) deepest = Math.max(deepest, ++level);
-    else if (code === 93 || code === 125) level--;
-  }
-  return deepest;
-}
-
-const remove = { protoAction: "remove", constructorAction: "remove" } as const;
-/** `__proto__` and `constructor.prototype`, plain or escaped, contain one of these. Few other texts do. */
-const dangerous = ["__", "ype", "\\u"];
-
-type Parsed = { json: unknown } | { problem: "is not JSON" | "is nested too deeply" };
-
-function parseJson(text: string): Parsed {
-  // Counting takes a tenth of the time of following the nesting, and most responses have fewer brackets.
-  const brackets = hasMore(text, MAX_DEPTH / 2, "[") || hasMore(text, MAX_DEPTH / 2, "{");
-  if (brackets && depth(text) > MAX_DEPTH) return { problem: "is nested too deeply" };
-  try {
-    return { json: dangerous.some((part) => text.includes(part)) ? parse(text, remove) : JSON.parse(text) };
-  } catch {
-    return { problem: "is not JSON" };
-  }
 }
 
 /** The service's messages, in each shape that installations use: `message` as text or by field, or `errors` by field. */

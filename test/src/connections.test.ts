@@ -121,6 +121,27 @@ describe("The client's connections", () => {
       relay.close();
     });
 
+  it("keep a body that comes a byte at a time in little more memory than it needs", async () => {
+    const chunks = Buffer.from(`1\r\n \r\n`.repeat(10_000));
+    const used = () => {
+      const { heapUsed, arrayBuffers } = process.memoryUsage();
+      return (heapUsed + arrayBuffers) / 2 ** 20;
+    };
+    const before = used();
+    let most = 0;
+    server = await listen(async (socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n7\r\n");
+      for (let i = 0; i < 150; i++) {
+        if (!socket.write(chunks)) await once(socket, "drain");
+        most = Math.max(most, used() - before);
+      }
+      socket.write("0\r\n\r\n");
+    });
+    open();
+    assert.equal((await client.call("seo-report-show", { reportId: "7" })).body, 7);
+    assert.ok(most < 100, `${most.toFixed()} MB`);
+  });
+
   it("close when the client closes", async () => {
     server = await listen((socket, { path }) => socket.write(record(idOf(path))));
     open();

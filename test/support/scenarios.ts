@@ -163,7 +163,7 @@ const protocol: Record<string, Scenario> = {
 
 const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
 const coded = (coding: string, bytes: Buffer) => say(answer(200, bytes, { "Content-Encoding": coding }));
-const bomb = Buffer.alloc((64 << 20) + 1, " ");
+const bomb = Buffer.alloc((16 << 20) + 1, " ");
 const megabyte = Buffer.alloc(1 << 20, " ");
 
 const bodies: Record<string, Scenario> = {
@@ -209,6 +209,15 @@ const bodies: Record<string, Scenario> = {
   "gzip applied twice": { behave: coded("gzip, gzip", gzipSync(gzipSync(body))), ...wrong, status: 200 },
   "unrequested content encoding": { behave: coded("zstd", gzipSync(body)), ...wrong, status: 200 },
   "unknown content encoding of plain JSON": { behave: coded("utf-8", Buffer.from(body)) },
+  "a million values": {
+    behave: coded("gzip", gzipSync(`[${"1,".repeat(1e6)}1]`)),
+    ...wrong,
+    status: 200,
+  },
+  "integers that a number does not hold exactly": {
+    behave: say(answer(200, '{"id":9007199254740993,"in":"9007199254740993","n":[-1E400,9007199254740991]}')),
+    payload: { id: "9007199254740993", in: "9007199254740993", n: [Number.NEGATIVE_INFINITY, 9007199254740991] },
+  },
   gzip: { behave: coded("gzip", gzipSync(body)) },
   brotli: { behave: coded("br", brotliCompressSync(Buffer.from(body))) },
   "byte order mark": { behave: say(answer(200, `\ufeff${body}`)) },

@@ -11,6 +11,15 @@ const show = operations["seo-report-show"] as Operation;
 const remove = operations["seo-report-delete"] as Operation;
 const NOT_FROM_API = "the response is not JSON, so it did not come from the API.";
 const TOO_DEEP = "is nested too deeply";
+const TOO_MANY = "has too many values";
+const canParse = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
 const HTML = "<!doctype html><title>Log in</title>";
 
 /** The message for a successful status whose body cannot be used. */
@@ -242,6 +251,98 @@ describe("A successful response", () => {
     assert.equal((await failure(200, deeper)).message, unreadable(TOO_DEEP));
     assert.equal((await failure(422, deeper)).message, returned(422, NOT_FROM_API));
     assert.ok(await read(show, 200, `[${"[],".repeat(100)}{}]`), "any number side by side");
+  });
+
+  const integer = fc.oneof(fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n }), fc.bigInt(-(2n ** 54n), 2n ** 54n));
+  const fraction = fc.double({ noNaN: true, noDefaultInfinity: true }).filter((one) => /[.e]/.test(String(one)));
+  const { any } = fc.letrec((tie) => ({
+    any: fc.oneof({ maxDepth: 4 }, tie("leaf"), fc.array(tie("any")), fc.dictionary(fc.string(), tie("any"))),
+    leaf: fc.oneof(integer, fraction, fc.string(), fc.constant(null)),
+  }));
+  /** Writes a value as JSON, with big integers as numbers. */
+  const write = (value: unknown, space: string): string => {
+    if (typeof value === "bigint") return String(value);
+    if (typeof value !== "object" || value === null) return JSON.stringify(value);
+    const inner = Array.isArray(value)
+      ? value.map((part) => write(part, space))
+      : Object.entries(value).map(([name, part]) => `${JSON.stringify(name)}${space}:${space}${write(part, space)}`);
+    const [open, close] = Array.isArray(value) ? "[]" : "{}";
+    return `${open}${space}${inner.join(`${space},${space}`)}${space}${close}`;
+  };
+  const exact = (value: unknown): unknown => {
+    if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+    if (Array.isArray(value)) return value.map(exact);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, exact(part)]));
+  };
+
+  it("keeps integers exactly: as text, if a number does not hold them", async () => {
+    await fc.assert(
+      fc.asyncProperty(any, fc.constantFrom("", " ", "\n"), async (value, space) => {
+        const text = write(value, space);
+        // Prototypes have a test of their own, and a number cannot be negative zero in text.
+        fc.pre(!/__proto__|-0/.test(text));
+        assert.deepEqual(await read(show, 200, text), exact(value));
+      }),
+    );
+    assert.deepEqual(await read(show, 200, "[true,12345678901234567,1.12345678901234567,1e-12345678901234567]"), [
+      true,
+      "12345678901234567",
+      1.1234567890123457,
+      0,
+    ]);
+  });
+
+  it("is JSON exactly if it can be parsed as it is", async () => {
+    const parts = [
+      "12345678901234567",
+      "0",
+      "-",
+      "+",
+      ".",
+      "e",
+      "E1",
+      ",",
+      ":",
+      "[",
+      "]",
+      "{",
+      "}",
+      '"',
+      '"a"',
+      "\\",
+      " ",
+    ];
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...parts), { maxLength: 8 }), async (all) => {
+        const text = all.join("");
+        const isJson = await read(show, 200, text).then(
+          () => true,
+          () => false,
+        );
+        assert.equal(isJson, canParse(text), text);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("can have 250,000 values, if their objects have few different properties", async () => {
+    const check = (i: number) => ({ passed: i % 2 === 0, importance: "high", value: i, errors: [] });
+    const results = Object.fromEntries(Array.from({ length: 390 }, (_, i) => [`check_${i}`, check(i)]));
+    const page = { data: Array.from({ length: 100 }, (_, id) => ({ id, results })) };
+    assert.deepEqual(await read(show, 200, JSON.stringify(page)), page);
+    const many = (count: number, part: (i: number) => string) =>
+      Array.from({ length: count }, (_, i) => part(i)).join();
+    for (const [most, text] of [
+      [249_999, (count: number) => `[${many(count, () => "1")}]`],
+      [125_000, (count: number) => `[${many(count, () => "[]")}]`],
+      [25_000, (count: number) => `[${many(count, () => "12345678901234567890")}]`],
+      [40_000, (count: number) => `{${many(count, (i) => `"${i}":1`)}}`],
+      [40_000, (count: number) => `[${many(count, (i) => `{"${i}":1}`)}]`],
+    ] as const) {
+      await read(show, 200, text(most));
+      assert.equal((await failure(200, text(most + 2))).message, unreadable(TOO_MANY));
+    }
   });
 
   it("loses the properties that could change a prototype, whichever of their characters are escaped", async () => {
