@@ -111,12 +111,35 @@ describe("The time to wait", () => {
   const date = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
   const rows: [name: string, headers: () => Record<string, string>, seconds: number | undefined][] = [
     ["is read from Retry-After in seconds", () => ({ "retry-after": "20" }), 20],
-    ["is zero if Retry-After is 0", () => ({ "retry-after": "0" }), 0],
+    ["is absent if Retry-After is 0", () => ({ "retry-after": "0" }), undefined],
     ["is read from Retry-After with spaces around it", () => ({ "retry-after": " 20 " }), 20],
     ["is read from a date in Retry-After", () => ({ "retry-after": date(20) }), 20],
-    ["is zero for a past date in Retry-After", () => ({ "retry-after": date(-20) }), 0],
+    ["is absent for a past date in Retry-After", () => ({ "retry-after": date(-20) }), undefined],
     ["is read from X-RateLimit-Reset", () => ({ "x-ratelimit-reset": ` ${unix(20)} ` }), 20],
-    ["is zero for a past X-RateLimit-Reset", () => ({ "x-ratelimit-reset": unix(-20) }), 0],
+    ["is absent for a past X-RateLimit-Reset", () => ({ "x-ratelimit-reset": unix(-20) }), undefined],
+    [
+      "is absent if X-RateLimit-Reset is in the second of the response",
+      () => ({ "x-ratelimit-reset": unix(600), date: date(600) }),
+      undefined,
+    ],
+    ...[-600, 600].flatMap((ahead): typeof rows => [
+      [
+        `is the difference of Retry-After and Date if that clock differs by ${ahead} s`,
+        () => ({ "retry-after": date(ahead + 20), date: ` ${date(ahead)}` }),
+        20,
+      ],
+      [
+        `is the difference of X-RateLimit-Reset and Date if that clock differs by ${ahead} s`,
+        () => ({ "x-ratelimit-reset": unix(ahead + 20), date: date(ahead) }),
+        20,
+      ],
+    ]),
+    ["is read with this computer's clock if Date is not valid", () => ({ "retry-after": date(20), date: "now" }), 20],
+    [
+      "is read from X-RateLimit-Reset if Retry-After is 0",
+      () => ({ "retry-after": "0", "x-ratelimit-reset": unix(20) }),
+      20,
+    ],
     [
       "is read from Retry-After rather than X-RateLimit-Reset",
       () => ({ "retry-after": "20", "x-ratelimit-reset": unix(90) }),
@@ -189,7 +212,8 @@ describe("An HTTP status", () => {
       });
 
   it("of 503 with Retry-After is certain to have had no effect", async () => {
-    assert.equal((await failure(503, HTML, { "retry-after": "1" })).details.uncertain, false);
+    for (const after of ["1", "0"])
+      assert.equal((await failure(503, HTML, { "retry-after": after })).details.uncertain, false);
     assert.equal((await failure(500, HTML, { "retry-after": "1" })).details.uncertain, true);
   });
 
