@@ -106,8 +106,10 @@ const kinds: Record<number, [Code, Stage]> = {
   407: ["SEO_NETWORK", "proxy"],
   429: ["SEO_RATE_LIMITED", "service"],
 };
-/** Statuses after which another attempt may succeed. */
-const transient = new Set([408, 429, 500, 502, 503, 504]);
+/** Server errors that a retry cannot change: not implemented, not supported, set up wrongly, or a network that requires a login. */
+const lasting = new Set([501, 505, 506, 508, 510, 511]);
+/** True if another attempt may succeed: CDNs and proxies have 5xx of their own. */
+const isTransient = (status: number) => status === 408 || status === 429 || (status >= 500 && !lasting.has(status));
 
 /** The beginning of a text that is not JSON. It is cut last: half of a secret would not be found. */
 const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHED)).slice(0, MAX_QUOTED);
@@ -150,7 +152,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     body,
     stage: whose && "json" in parsed ? "service" : stage,
     ...(whose && isObject(body) && { missing: true }),
-    transient: transient.has(status),
+    transient: isTransient(status),
     uncertain: status === 408 || (status >= 500 && waits.length === 0),
   });
 }

@@ -253,8 +253,8 @@ const meanings: [statuses: number[], scenario: Omit<Scenario, "behave">][] = [
   [[400, 402, 405, 409, 410, 413, 415, 419, 422, 451], { code: "SEO_REJECTED" }],
   [[408], { code: "SEO_REJECTED", transient: true, acted: true }],
   [[429], { code: "SEO_RATE_LIMITED", transient: true }],
-  [[500, 502, 503, 504], { code: "SEO_SERVER", transient: true, acted: true }],
-  [[501, 505, 520, 522, 524], { code: "SEO_SERVER", acted: true }],
+  [[500, 502, 503, 504, 520, 522, 524, 530], { code: "SEO_SERVER", transient: true, acted: true }],
+  [[501, 505], { code: "SEO_SERVER", acted: true }],
 ];
 
 const statuses = Object.fromEntries(

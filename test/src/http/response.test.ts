@@ -198,8 +198,8 @@ describe("An HTTP status", () => {
     [[400, 402, 409, 422, 499], "SEO_REJECTED", "service", false, false],
     [[408], "SEO_REJECTED", "service", true, true],
     [[429], "SEO_RATE_LIMITED", "service", true, false],
-    [[500, 502, 503, 504], "SEO_SERVER", "service", true, true],
-    [[501, 505, 520, 599], "SEO_SERVER", "service", false, true],
+    [[500, 502, 503, 504, 507, 520, 522, 524, 529, 530, 599], "SEO_SERVER", "service", true, true],
+    [[501, 505, 506, 508, 510, 511], "SEO_SERVER", "service", false, true],
   ];
   for (const [statuses, code, stage, transient, uncertain] of rows)
     for (const status of statuses)
