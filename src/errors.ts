@@ -111,6 +111,9 @@ interface Words {
 
 export interface Details extends Facts, Words {}
 
+/** A text without what could forge a line of a log, or the order of its words: control characters become spaces. */
+export const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, " ");
+
 /** The one error of this package. It is built anew: without a cause, headers, or a URL with a query. */
 export class SeoError extends Error {
   override readonly name = "SeoError";
@@ -118,7 +121,7 @@ export class SeoError extends Error {
   readonly details: Details;
 
   constructor(code: Code, message: string, details: Details = {}) {
-    super(message);
+    super(oneLine(message));
     this.code = code;
     this.details = details;
   }

@@ -52,8 +52,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Also called for each 1xx, before the response itself. */
   onResponseStart(_: Dispatcher.DispatchController, statusCode: number, headers: Headers): void {
     this.#statusCode = statusCode;
-    // It would change the prototype of a message's clone.
-    Reflect.deleteProperty(headers, "__proto__");
+    // The first would change the prototype of a message's clone; the others can hold a session.
+    for (const name of ["__proto__", "set-cookie", "set-cookie2"]) Reflect.deleteProperty(headers, name);
     this.#headers = headers;
   }
 

@@ -1,5 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
-import { type Code, ended, SeoError, type Stage } from "../errors.js";
+import { type Code, ended, oneLine, SeoError, type Stage } from "../errors.js";
 import { isObject } from "../json.js";
 import type { Operation } from "../operations.js";
 import { LONGEST_WAIT } from "../retry.js";
@@ -61,7 +61,7 @@ function serverMessages(body: unknown): { message?: string; fields?: Record<stri
   );
   let room = MAX_QUOTED;
   const cut = (text: string) => {
-    const kept = text.slice(0, room);
+    const kept = oneLine(text.slice(0, room));
     room -= kept.length;
     return kept;
   };

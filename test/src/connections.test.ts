@@ -142,6 +142,13 @@ describe("The client's connections", () => {
     assert.ok(most < 100, `${most.toFixed()} MB`);
   });
 
+  it("keep cookies out of the response's headers", async () => {
+    server = await listen((socket) => socket.write(answer(200, "{}", { "Set-Cookie": "a=b", "set-cookie2": "c=d" })));
+    open();
+    const { headers } = await client.call("seo-report-show", { reportId: "7" });
+    assert.deepEqual(Object.keys(headers), ["content-type", "content-length"]);
+  });
+
   it("close when the client closes", async () => {
     server = await listen((socket, { path }) => socket.write(record(idOf(path))));
     open();

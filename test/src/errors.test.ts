@@ -78,6 +78,10 @@ describe("A failed request", () => {
 });
 
 describe("An SeoError", () => {
+  it("is one line: control characters and bidirectional overrides become spaces", () => {
+    assert.equal(new SeoError("SEO_INPUT", "a\r\nb\x1b[2Kc\u2028d\u202ee\u2067f").message, "a b [2Kc d e f");
+  });
+
   it("is shown as its message, and keeps its details when more are added", () => {
     const error = new SeoError("SEO_REJECTED", "No.", { statusCode: 422, body: "b" }).with({ attempts: 2 });
     assert.equal(String(error), "No.");

@@ -92,6 +92,27 @@ describe("The service's error message", () => {
       assert.deepEqual(details.body, body);
     });
 
+  it("cannot forge a line of a log: control characters become spaces in the sentence and the fields", async () => {
+    const words = fc
+      .array(fc.constantFrom("a", "é", "\n", "\r", "\t", "\0", "\x1b[2K", "\x7f", "\x85", "\u2028", "\u202e", "\u2066"))
+      .map((parts) => parts.join(""));
+    await fc.assert(
+      fc.asyncProperty(words, words, async (name, text) => {
+        for (const body of [{ message: text }, { message: { [`f${name}`]: [text] } }, { error: text }]) {
+          const { message, details } = await failure(422, body);
+          assert.doesNotMatch(
+            JSON.stringify([message, details.fields]),
+            /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]|\\/u,
+          );
+          assert.deepEqual(details.body, body);
+        }
+      }),
+    );
+    const { message, details } = await failure(422, { errors: { url: ["a\r\n1 Jan [error] b"] } });
+    assert.equal(message, returned(422, "url: a 1 Jan [error] b"));
+    assert.deepEqual(details.fields, { url: ["a 1 Jan [error] b"] });
+  });
+
   it("is shortened by field, too", async () => {
     const others = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`field${index}`, ["x".repeat(500)]]));
     const errors = { url: ["x".repeat(600)], page: ["y".repeat(600), "z"], ...others };
