@@ -79,6 +79,25 @@ describe("Secrets", () => {
       goOn();
     });
 
+  for (const password of ["message", "errors", "url", "privacy"])
+    it(`do not remove the messages by field if a password is ${password}`, async () => {
+      const body = {
+        message: "Invalid.",
+        errors: { url: ["No host."], privacy: [`Not ${password}.`] },
+        [`a ${password}`]: 1,
+      };
+      const server = await listen((socket) => socket.end(answer(422, JSON.stringify(body), { Connection: "close" })));
+      const flow = await startFlow([service("service", server.url), node("store", "seo-report-store")], {
+        service: { apiKey: KEY },
+      });
+      const { error } = failure(await flow.send("store", { payload: { ...payload, password } })).seo;
+      assert.deepEqual(error.fields, { url: ["No host."], privacy: ["Not ***."] });
+      assert.equal(error.message, "The service rejected the request (422): url: No host. privacy: Not ***.");
+      assert.ok(Object.hasOwn(error.body as object, "a ***"));
+      await flow.stop();
+      await server.close();
+    });
+
   it("are sent only to the configured service, whatever another node does with the SEO service node", async () => {
     const stranger = await listen((socket) => socket.end());
     const server = await listen((socket) => socket.end(answer(200, '{"data":{}}', { Connection: "close" })));
