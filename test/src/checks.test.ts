@@ -146,6 +146,25 @@ describe("Changes of checks", () => {
     assert.deepEqual(meeting("below"), [["failed", 1]]);
   });
 
+  it("are found again after names that no list has any more have filled the state", () => {
+    const named = (prefix: string, count: number, passed: boolean) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix} ${i}`, passed]));
+    const usual = named("usual", 30, true);
+    for (const whole of [true, false]) {
+      let { state } = compare(undefined, [report(1, usual), report(2, usual)]);
+      // A run with random names, and then the service has other checks, more than there is room for beside some of the random names.
+      const random = report(1, { ...usual, ...named("random", 3000, true) });
+      const renamed = (passed: boolean) => [report(1, named("renamed", 300, passed)), report(2, usual)];
+      for (const rows of [[random], renamed(true), renamed(true)]) {
+        const next = compare(state, rows, whole);
+        assert.deepEqual(next.changes, []);
+        ({ state } = next);
+      }
+      assert.equal(compare(state, renamed(false), whole).changes.length, 300);
+      assert.deepEqual(compare(state, [report(2, { "usual 7": false })], whole).changes, ["failed 2 usual 7"]);
+    }
+  });
+
   it("are not made from a state that is invalid", () => {
     for (const wrong of [null, {}, { checks: [], reports: [] }, { checks: {}, reports: {} }, { reports: {} }])
       assert.equal(checks.isState(wrong), false);
