@@ -11,6 +11,13 @@ import { releaseNotes } from "../../dev/release.js";
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 const folder = ".github/workflows";
 
+type Permissions = Record<string, string>;
+interface Job {
+  needs?: string;
+  permissions?: Permissions;
+  steps: { run?: string; uses?: string }[];
+}
+
 describe("The workflows", () => {
   for (const file of readdirSync(join(root, folder))) {
     const text = read(join(folder, file));
@@ -29,8 +36,17 @@ describe("The workflows", () => {
       assert.ok(concurrency);
     });
 
+    it(`run nothing of the package, and install nothing, in a job that can write: ${file}`, () => {
+      const { permissions, jobs } = parse(text) as { permissions: Permissions; jobs: Record<string, Job> };
+      for (const [name, job] of Object.entries(jobs)) {
+        if (!Object.values(job.permissions ?? permissions).includes("write")) continue;
+        const allowed = /^(npm publish \.\/\*\.tgz|gh release create [^\n;&|]*)$/;
+        for (const { run } of job.steps) if (run) assert.match(run, allowed, name);
+      }
+    });
+
     it(`install the programs that the tests need before they run all of them: ${file}`, () => {
-      const { jobs } = parse(text) as { jobs: Record<string, { steps: { run?: string }[] }> };
+      const { jobs } = parse(text) as { jobs: Record<string, Job> };
       for (const [job, { steps }] of Object.entries(jobs)) {
         const tests = steps.findIndex(({ run = "" }) => /^npm (test|run \$\{\{ matrix\.run )/.test(run));
         const programs = steps.findIndex(({ run }) => run === ".ci/programs");
@@ -45,12 +61,30 @@ describe("The workflows", () => {
   }
 });
 
+describe("npx", () => {
+  it("fetches exact versions only, in the workflows and the scripts", () => {
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+    const workflows = readdirSync(join(root, folder)).map((file) => read(join(folder, file)));
+    const commands = [...workflows, ...Object.values(scripts)].flatMap((text) => text.match(/\bnpx .*/g) ?? []);
+    assert.ok(commands.length >= 2);
+    for (const command of commands) {
+      const fetched = [...command.matchAll(/ -p (\S+)/g)].map(([, name = ""]) => name);
+      const [, first = ""] = /^npx (?:-y )?(\S+)/.exec(command) ?? [];
+      for (const name of fetched.length > 0 ? fetched : [first]) assert.match(name, /.@\d+\.\d+\.\d+$/, command);
+    }
+  });
+});
+
 describe("A release", () => {
-  it("is published only after the dependencies and the tests were checked, with provenance and a list of components", () => {
-    const steps = [...read(join(folder, "release.yml")).matchAll(/- run: (.*)$/gm)].map(([, step = ""]) => step);
+  it("is published as it was packed after all checks, with provenance and a list of components", () => {
+    const { jobs } = parse(read(join(folder, "release.yml"))) as { jobs: Record<"test" | "publish", Job> };
+    const steps = jobs.test.steps.map(({ run, uses = "" }) => run ?? uses);
     const at = (step: string) => steps.findIndex((one) => one.startsWith(step));
     for (const step of ["npm audit --omit=dev", "npm audit signatures", "npm run check", "npm test", ".ci/components"])
-      assert.ok(at(step) >= 0 && at(step) < at("npm publish"), step);
+      assert.ok(at(step) >= 0 && at(step) < at("npm pack"), step);
+    assert.ok(at("npm pack") < at("actions/upload-artifact@"));
+    assert.equal(jobs.test.permissions, undefined);
+    assert.equal(jobs.publish.needs, "test");
     assert.deepEqual(JSON.parse(read("package.json")).publishConfig, { access: "public", provenance: true });
   });
 
