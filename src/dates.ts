@@ -13,7 +13,7 @@ export function parseDate(date: unknown): number {
 }
 
 /** The service's time when it sent a response; this computer's if the response does not say. */
-export function clockOf(headers: { date?: unknown }): number {
+export function clockOf(headers: Record<string, unknown>): number {
   const date = parseDate(headers.date);
   return Number.isNaN(date) ? Date.now() : date;
 }

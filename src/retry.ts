@@ -25,7 +25,8 @@ export function decide(
   random = Math.random,
 ): Decision {
   if (retryAfter !== undefined && retryAfter > LONGEST_WAIT) return { pause: Number.POSITIVE_INFINITY };
-  const delay = retryAfter === undefined ? backoff(attempts, random) : retryAfter * 1000;
+  // A wait of zero, as of a time that has passed, is no information.
+  const delay = retryAfter ? retryAfter * 1000 : backoff(attempts, random);
   // A limit is the account's: the pause holds for everybody, so the request itself need not wait besides.
   const pauses = retryAfter !== undefined || code === "SEO_RATE_LIMITED";
   const safe = transient === true && !(once && uncertain);

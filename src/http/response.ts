@@ -1,4 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
+import { clockOf } from "../dates.js";
 import { type Code, ended, oneLine, SeoError, type Stage } from "../errors.js";
 import { isObject } from "../json.js";
 import type { Operation } from "../operations.js";
@@ -82,20 +83,16 @@ function serverMessages(body: unknown): { message?: string; fields?: Record<stri
 }
 
 /**
- * Seconds to wait by `Retry-After` (a number or an HTTP date) and by `X-RateLimit-Reset` (unix seconds), as far as they are
- * valid. Times are compared with the response's own: this computer's clock can be wrong.
+ * Seconds to wait by `Retry-After` (a number or an HTTP date) or, without one, by `X-RateLimit-Reset` (unix seconds). Times are
+ * compared with the response's own: this computer's clock can be wrong.
  */
-function waitsOf(headers: Headers): number[] {
-  const read = (name: string) => String(headers[name]).trim();
-  const timeOf = (date: string) => (/GMT$/.test(date) ? Date.parse(date) : Number.NaN);
-  const [after, reset] = [read("retry-after"), read("x-ratelimit-reset")];
-  const now = timeOf(read("date")) || Date.now();
-  const until = (time: number) => Math.ceil((time - now) / 1000);
-  return [
-    // A larger number counts as 2³¹, as in RFC 9111.
-    /^\d+$/.test(after) ? Math.min(Number(after), 2 ** 31) : until(timeOf(after)),
-    /^\d{9,11}$/.test(reset) ? until(Number(reset) * 1000) : Number.NaN,
-  ].filter((wait) => !Number.isNaN(wait));
+function retryAfter(headers: Headers): number | undefined {
+  const after = String(headers["retry-after"]).trim();
+  // A larger number counts as 2³¹, as in RFC 9111.
+  if (/^\d+$/.test(after)) return Math.min(Number(after), 2 ** 31);
+  const reset = String(headers["x-ratelimit-reset"]).trim();
+  const until = /GMT$/.test(after) ? Date.parse(after) : /^\d{9,11}$/.test(reset) ? Number(reset) * 1000 : Number.NaN;
+  return Number.isNaN(until) ? undefined : Math.max(0, Math.ceil((until - clockOf(headers)) / 1000));
 }
 
 const kinds: Record<number, [Code, Stage]> = {
@@ -134,9 +131,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     "json" in parsed
       ? serverMessages(body)
       : { message: "the response is not JSON, so it did not come from the API.", fields: undefined };
-  const waits = status === 429 || status === 503 ? waitsOf(headers) : [];
-  // No wait at all is no information: the next attempt backs off as after any failure.
-  const wait = waits.find((seconds) => seconds > 0);
+  const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
   const returned = status === 422 ? "rejected the request (422)" : `returned ${status}`;
   const whose = status === 404 && subject ? ` for ${subject}` : "";
@@ -153,7 +148,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     stage: whose && "json" in parsed ? "service" : stage,
     ...(whose && isObject(body) && { missing: true }),
     transient: isTransient(status),
-    uncertain: status === 408 || (status >= 500 && waits.length === 0),
+    uncertain: status === 408 || (status >= 500 && wait === undefined),
   });
 }
 

@@ -36,6 +36,13 @@ describe("After a failed attempt", () => {
       { pause: Number.POSITIVE_INFINITY },
       { pause: Number.POSITIVE_INFINITY },
     ],
+    [
+      "a 503 for no time",
+      "SEO_SERVER",
+      { ...unsent, retryAfter: 0 },
+      { pause: 250, retryIn: 0 },
+      { pause: 250, retryIn: 0 },
+    ],
     ["a 422", "SEO_REJECTED", { transient: false, uncertain: false }, {}, {}],
     ["a certificate that is not trusted", "SEO_NETWORK", {}, {}, {}],
   ];

@@ -200,7 +200,7 @@ describe("The queue that several machines share", () => {
   it("names the command that installs what is missing", () => {
     const folder = mkdtempSync(join(tmpdir(), "bare-"));
     mkdirSync(join(folder, "node_modules"));
-    for (const name of ["undici", "zod", "secure-json-parse"])
+    for (const name of ["entities", "undici", "zod", "secure-json-parse"])
       symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
     cpSync(join(root, "dist/src"), join(folder, "src"), { recursive: true });
     cpSync(join(root, "package.json"), join(folder, "package.json"));
