@@ -102,7 +102,7 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
     await deploy((await up()).url);
     for (const [body, code] of [
       [{}, "SEO_INPUT"],
-      [{ url: "not a URL" }, "SEO_REJECTED"],
+      [{ url: "not a URL" }, "SEO_INPUT"],
     ] as const) {
       const [status, answer] = await post(body);
       assert.deepEqual([status, answer.code], [400, code]);

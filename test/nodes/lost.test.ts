@@ -71,7 +71,10 @@ describe("A node whose response is lost", () => {
     await flow.deploy(nodes("changed"));
     const { error, seo } = failure(await sent);
     assert.deepEqual([error.code, seo.error.attempts, seo.error.uncertain], ["SEO_CANCELLED", 1, true]);
-    assert.deepEqual(flow.warnings(), []);
+    assert.deepEqual(
+      flow.warnings().map(({ msg }) => msg),
+      [`seo-reports.status.uncertain ${JSON.stringify({ count: 1, names: "example.com/page" })}`],
+    );
     await late(2500);
     assert.deepEqual([account.count("POST"), account.count("GET", true), account.count("GET", false)], [1, 1, 0]);
     assert.equal(flow.statuses("store").at(-1)?.text, undefined);

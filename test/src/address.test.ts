@@ -58,7 +58,7 @@ describe("The address of a page", () => {
       fc.property(url, (text) => {
         const key = pageKey(text);
         assert.equal(pageKey(key), key);
-        assert.equal(pageKey(new URL(text.includes("://") ? text : `http://${text}`).href), key);
+        assert.equal(pageKey(new URL(text.includes("://") ? text.trim() : `http://${text.trim()}`).href), key);
         const stored = parseAddress(text);
         if (stored) assert.equal(pageKey(stored.url), key);
       }),
