@@ -91,12 +91,10 @@ async function sendChanges<S extends Pick<Run, "reports">>(
     conditions[only]?.(one, Number(below));
   let seo: { attempts?: number } = {};
   let whole = true;
-  let most = 0;
   for await (const page of readAllPages(job, LIST, operations[LIST])) {
     ({ seo } = page);
     // A list that was cut, or that changed while it was read, can lack reports that still exist.
-    most = Math.max(most, page.total ?? 0);
-    whole = !page.truncated && page.count >= most;
+    whole = !page.truncated;
     for (const record of page.records) found.push(...comparison.compare(record).filter(wanted));
   }
   // From here to the last message nothing waits: a redeploy, which would lose changes, cannot come between.

@@ -54,7 +54,8 @@ export async function* readAllPages(
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
   const query = { ...(largest && { per_page: largest }), ...input };
   const get = (extra: Record<string, string>) => client.send(type, query, { task: job, extra });
-  const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
+  const size = Number(query.per_page ?? 0);
+  const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency, size };
   try {
     for await (const page of readPages(get, list)) {
       attempts += page.answer.attempts;

@@ -1,11 +1,14 @@
+import { domainToUnicode } from "node:url";
+
 /** A scheme and its slashes. A host can have a port: `localhost:8080` has no scheme. */
 const SCHEME = /^[a-z][a-z0-9+.-]*:(?!\d)[\\/]*/i;
 
-/** A page's URL as it was typed, without the parts that the service can leave out: the scheme, `www.` and a fragment. */
+/** A page's URL as it was typed, without the parts that the service can leave out: the scheme, a user name, `www.` and a fragment. */
 export const bareUrl = (url: string): string =>
   url
     .trim()
     .replace(SCHEME, "")
+    .replace(/^[^/?#\\]*@/, "")
     .replace(/^(?:www\.)+/i, "")
     .replace(/#.*/s, "");
 
@@ -34,4 +37,15 @@ export function pageKey(url: string): string {
   const { host, pathname, search } = parsed;
   const path = pathname + search;
   return host.replace(/^(?:www\.)+(?=.)/, "").replace(/:443$/, "") + (path === "/" ? "" : path);
+}
+
+/** The texts as which services can have written a page's URL: normalized, readable, or as it was typed. The first is most likely. */
+export function spellingsOf(url: string): string[] {
+  const key = pageKey(url);
+  const [, host = key, rest = ""] = /^([^/]*)(.*)$/s.exec(key) ?? [];
+  const readable = rest.replace(/(?:%[89a-f][\da-f])+|%20/gi, (bytes) =>
+    Buffer.from(bytes.replaceAll("%", ""), "hex").toString(),
+  );
+  const all = [key, key.replace("/?", "?"), domainToUnicode(host) + readable, bareUrl(url)];
+  return [...new Set(all)].filter((one) => one === key || !one.includes(key));
 }

@@ -22,7 +22,7 @@ export interface Page<A = unknown> {
   page: number;
   pages: number | undefined;
   total: number | undefined;
-  /** The list has more records, or may have: `limit` cut it, or its next page brought nothing new. */
+  /** The list has more records, or may have: `limit` cut it, or the service did not return all of them. */
   truncated: boolean;
   /** No page follows. */
   isLast: boolean;
@@ -106,17 +106,18 @@ function createSieve(id: string) {
 /**
  * Reads a list to its end, or to `limit` records (0: no limit). `get` sends the user's query with `extra` added.
  * Once the number of pages is known, up to `ahead` of them are requested before they are needed; they come out in order.
- * With `ahead` 0, a page is requested only when it is needed.
+ * With `ahead` 0, a page is requested only when it is needed. `size`: the records of a full page; a page of more is the whole list.
  * A record whose ID came before is dropped: rows shift while a list is read. Records without an ID are all returned.
  */
 export async function* readPages<A extends Answered>(
   get: (extra: Record<string, string>) => Promise<A>,
-  { id = "id", limit = 0, ahead = 0 }: { id?: string; limit?: number; ahead?: number } = {},
+  { id = "id", limit = 0, ahead = 0, size = 0 }: { id?: string; limit?: number; ahead?: number; size?: number } = {},
 ): AsyncGenerator<Page<A>> {
   const sieve = createSieve(id);
   const requested: Promise<A>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
   let count = 0;
+  let largest = 0;
   let answer = await get({});
   let last = 1;
   for (let page = 1; ; page++) {
@@ -138,9 +139,12 @@ export async function* readPages<A extends Answered>(
         .then((next) => shapeOf(next).records.some(sieve.isNew))
         .catch(() => true);
     };
-    const stalls = more === true && !follows && records.length > 0 && !(count >= Number(total));
-    const truncated = stalls || (full && (fresh.length > taken.length || (await beyond())));
     const isLast = !follows || full;
+    largest = Math.max(largest, total ?? 0);
+    // Rows moved, or the service returns the same page for every number.
+    const stalls = !brings && !advances && page > 1 && (known ? page < pages : (more ?? records.length === size));
+    const lacks = largest > 0 ? count < largest : stalls;
+    const truncated = full ? fresh.length > taken.length || (await beyond()) : isLast && lacks;
     // Requested before this page is worked on, so that the service is not idle meanwhile.
     const wanted = known
       ? Math.min(pages, page + ahead, page + Math.ceil((most - count) / records.length))

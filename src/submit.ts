@@ -1,4 +1,4 @@
-import { allowedPage, bareUrl, isPage, pageKey } from "./address.js";
+import { allowedPage, bareUrl, isPage, pageKey, spellingsOf } from "./address.js";
 import type { Answer, Client, SendOptions } from "./client.js";
 import { clockOf } from "./dates.js";
 import { invalidParams, SeoError } from "./errors.js";
@@ -7,6 +7,7 @@ import { validateInput } from "./input.js";
 import type { Json } from "./json.js";
 import { rowOf } from "./operations.js";
 import { readPages } from "./pages.js";
+import { isReport } from "./records.js";
 
 /** What became of a page; `fresh`: its report is recent enough, and nothing was created or regenerated. */
 export type Outcome = "created" | "regenerated" | "fresh";
@@ -34,61 +35,61 @@ interface Found {
 /**
  * Finds the page's report, the one that was generated last, among those whose URL contains `search`: the newest 100, and
  * then, because a short URL is a part of many others, all in the order of their URLs until those of the page have passed.
- * Rejects if the list does not show in 1,000 reports whether there is one.
+ * Rejects if that does not show whether there is one.
  */
 async function find(send: Send, list: string, key: string, search: string): Promise<Found> {
   const found: Found = { record: undefined, now: Date.now() };
-  const text = search.slice(0, LONGEST_SEARCH);
+  // Half of a character cannot be sent.
+  const text = search.slice(0, LONGEST_SEARCH).replace(/[\ud800-\udbff]$/, "");
   const read = (order: Record<string, string>) =>
-    readPages((extra) => send(list, { ...PAGE, ...order, search: text }, { extra }));
-  /** Whether the last record was the page's report. */
-  function take(records: Json[]): boolean {
-    let isLast = false;
+    readPages((extra) => send(list, { ...PAGE, ...order, search: text }, { extra }), { size: Number(PAGE.per_page) });
+  /** Whether the service stores URLs without a scheme. Otherwise, those of one page are not next to each other. */
+  let isBare = true;
+  function take(records: Json[]): string[] {
     for (const record of records) {
-      isLast = pageKey(String(record.url)) === key;
-      if (isLast && (!found.record || isNewer(record, found.record))) found.record = record;
+      const url = String(record.url);
+      isBare &&= url === bareUrl(url);
+      if (pageKey(url) !== key) continue;
+      if (!isReport(record)) throw new SeoError("SEO_RESPONSE", "The list contains the page's report without id.");
+      if (!found.record || isNewer(record, found.record)) found.record = record;
     }
-    return isLast;
+    return records.map(({ url }) => String(url));
   }
 
-  const namesOf = (records: unknown[]) => (records as Json[]).map(({ url }) => bareUrl(String(url)));
   let newest = "";
-  for await (const { records, answer, isLast } of read({ sort_by: "generated_at", sort: "desc" })) {
+  for await (const { records, answer, isLast, truncated } of read({ sort_by: "generated_at", sort: "desc" })) {
     found.now = clockOf(answer.headers);
-    take(records as Json[]);
-    if (found.record || isLast) return found;
-    newest = namesOf(records).join(" ");
+    newest = take(records as Json[]).join(" ");
+    if (found.record || (isLast && !truncated)) return found;
     break;
   }
+  let why = `it is not among the first ${MOST_PAGES * 100} reports that match`;
   let orders = collations;
   let last = "";
-  for await (const { records, page, isLast } of read({ sort_by: "url", sort: "asc" })) {
-    const more = take(records as Json[]);
-    const names = namesOf(records);
+  for await (const { records, page, isLast, truncated } of read({ sort_by: "url", sort: "asc" })) {
+    const urls = take(records as Json[]);
     // The same page again: the service ignores the order.
-    if (names.join(" ") === newest) orders = [];
-    for (const name of names) {
-      orders = orders.filter((order) => order(last, name) <= 0);
-      last = name;
+    if (urls.join(" ") === newest) orders = [];
+    for (const url of urls) {
+      orders = orders.filter((order) => order(last, url) <= 0);
+      last = url;
     }
-    const isPast = found.record ? !more : orders.some((order) => order(last, search) > 0);
-    if (isPast || isLast) return found;
+    const isBehind = (own: string) => orders.length > 0 && orders.every((order) => order(last, own) > 0);
+    if (isBare && [search, key, `${key}/`].every(isBehind)) return found;
+    if (isLast && !truncated) return found;
+    if (isLast) why = "the service did not return all reports that match";
     if (page === MOST_PAGES) break;
   }
   if (found.record) return found;
-  throw new SeoError(
-    "SEO_RESPONSE",
-    `Whether the page has a report is unknown: more than ${MOST_PAGES * 100} reports match ${JSON.stringify(text)}, and their list is not in the order of their URLs.`,
-  );
+  throw new SeoError("SEO_RESPONSE", `Whether the page has a report is unknown: ${why} ${JSON.stringify(text)}.`);
 }
 
-/** Finds the page's report by its URL as most services write it, and else by the text that was given. */
+/** Finds the page's report under each text as which the service can have written its URL. */
 async function findReport(send: Send, list: string, url: string): Promise<Found> {
-  const key = pageKey(url);
-  const found = await find(send, list, key, key);
-  const typed = bareUrl(url);
-  const isPart = typed.toLowerCase().includes(key.toLowerCase());
-  return found.record || isPart ? found : find(send, list, key, typed);
+  const [key = "", ...others] = spellingsOf(url);
+  let found = await find(send, list, key, key);
+  for (const spelling of others) if (!found.record) found = await find(send, list, key, spelling);
+  return found;
 }
 
 /**
@@ -106,12 +107,7 @@ export async function submit(
   const spent = { attempts: 0, duration: 0, waited: 0 };
   const send: Send = async (operation, values, more) => {
     // An input that is valid if the page has a report can lack what a new report needs.
-    const request = async () =>
-      client.send(operation, validateInput(rowOf(operation), values), { ...options, ...more });
-    const answer = await request().catch((cause: unknown) => {
-      if (!(cause instanceof SeoError)) throw cause;
-      throw cause.with({ attempts: spent.attempts + (cause.details.attempts ?? 0) });
-    });
+    const answer = await client.send(operation, validateInput(rowOf(operation), values), { ...options, ...more });
     spent.attempts += answer.attempts;
     spent.duration += answer.duration;
     spent.waited += answer.waited;
@@ -121,7 +117,7 @@ export async function submit(
     return { ...(await client.send(type, input, options)), outcome: "created" };
   if (!isPage(url)) throw invalidParams({ url: `url ${allowedPage}; it is ${JSON.stringify(url.slice(0, 60))}.` });
   const { list, show, change } = lookup;
-  return client.inTurn(pageKey(url), options.task, async () => {
+  const work = async () => {
     const { record, now } = await findReport(send, list, url);
     const need = needOf(existing as Existing, maxAge === undefined ? undefined : Number(maxAge), record, now);
     const reportId = String(record?.id);
@@ -133,5 +129,9 @@ export async function submit(
     };
     const answer = await sends[need]();
     return { ...answer, ...spent, outcome: outcomes[need] };
+  };
+  return client.inTurn(pageKey(url), options.task, work).catch((cause: unknown) => {
+    if (!(cause instanceof SeoError)) throw cause;
+    throw cause.with({ attempts: spent.attempts + (cause.details.attempts ?? 0) });
   });
 }

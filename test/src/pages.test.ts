@@ -39,10 +39,10 @@ async function readGiven(pages: Record<string, unknown>, limit = 0) {
   };
 }
 /** Reads a list whose pages `get` returns. */
-async function readGot(get: (extra: Record<string, string>) => Promise<Answer>) {
+async function readGot(get: (extra: Record<string, string>) => Promise<Answer>, size = 0) {
   const records: unknown[] = [];
   let truncated = false;
-  for await (const page of readPages(get, { ahead: 2 })) {
+  for await (const page of readPages(get, { ahead: 2, size })) {
     records.push(...page.records);
     ({ truncated } = page);
   }
@@ -450,6 +450,24 @@ describe("A list that shifts while it is read", () => {
         answered({ data: pages[Number(page) - 1], meta: { ...(own && { current_page: page }), last_page: 5 } });
       assert.deepEqual((await readGot(get)).records, ids(1, 40));
     }
+  });
+
+  it("is truncated if the service returns the same full page for every number", async () => {
+    for (const more of [{}, { links: { next: "/?page=2" } }, { meta: { current_page: 1, last_page: 3 } }]) {
+      const get = async () => answered({ data: ids(1, 10), ...more });
+      assert.deepEqual(await readGot(get, 10), { records: ids(1, 10), truncated: true }, JSON.stringify(more));
+    }
+    const whole = await readGot(async () => answered(ids(1, 12)), 10);
+    assert.deepEqual(whole, { records: ids(1, 12), truncated: false });
+  });
+
+  it("is truncated if records were moved past the page that was read", async () => {
+    const get = async ({ page = "1" }) =>
+      answered({
+        data: page === "1" ? ids(1, 10) : ids(12, 20),
+        meta: { last_page: 2, total: page === "1" ? 20 : 19 },
+      });
+    assert.equal((await readGot(get)).truncated, true);
   });
 
   it("is read completely or truncated if only links say that a page follows", async () => {

@@ -99,8 +99,9 @@ describe("Submitting a page", () => {
       ["created", "fresh", "regenerated", "fresh"],
     );
     assert.equal(new Set([first, second, third, fourth].map(idOf)).size, 1);
-    assert.deepEqual([first.attempts, second.attempts], [2, 2]);
-    assert.equal(sent(), "GET POST GET GET GET PUT GET GET");
+    // The host has a capital letter, so the text as it was typed is searched for, too.
+    assert.deepEqual([first.attempts, second.attempts], [3, 2]);
+    assert.equal(sent(), "GET GET POST GET GET GET PUT GET GET");
   });
 
   it("compares whole pages, not parts of a URL", async () => {
@@ -230,7 +231,10 @@ describe("The report of a page, however the service writes its URL", () => {
   const byCode: Order = (a, b) => (a < b ? -1 : 1);
 
   /** A client of a service that searches as SQL does, `writes` URLs and sorts them in `order`; without one, newest first. */
-  function open(reports: Stored[], { writes = (url: string) => url, order = byCode as Order | undefined } = {}) {
+  function open(
+    reports: Stored[],
+    { writes = (url: string) => url, order = byCode as Order | null, pages = true } = {},
+  ) {
     let lists = 0;
     const send: Client["send"] = async (type, { search = "", sort_by, reportId, url = "" }, { extra } = {}) => {
       const answer = (body: unknown) => ({ statusCode: 200, headers: {}, body, attempts: 1, duration: 0, waited: 0 });
@@ -243,7 +247,7 @@ describe("The report of a page, however the service writes its URL", () => {
       lists++;
       const found = reports.filter((one) => one.url.toLowerCase().includes(search.toLowerCase())).reverse();
       if (sort_by === "url" && order) found.sort((a, b) => order(a.url, b.url));
-      const page = Number(extra?.page ?? 1);
+      const page = pages ? Number(extra?.page ?? 1) : 1;
       const meta = { current_page: page, last_page: Math.max(1, Math.ceil(found.length / 100)) };
       return answer({ data: found.slice(page * 100 - 100, page * 100), meta });
     };
@@ -256,12 +260,12 @@ describe("The report of a page, however the service writes its URL", () => {
   }
 
   const services: Record<string, (url: string) => string> = {
-    normalizes: (url) => parseAddress(url)?.url ?? "",
+    normalizes: (url) => parseAddress(url.replaceAll(" ", "%20"))?.url ?? "",
     "returns it as it was sent": (url) => url,
     "writes it as a browser does": (url) => new URL(/^https?:/i.test(url) ? url : `http://${url}`).href,
   };
   for (const [name, writes] of Object.entries(services))
-    it(`is found again if the service ${name}`, async () => {
+    it(`is found again, also by another spelling, if the service ${name}`, async () => {
       const url = fc
         .tuple(
           fc.constantFrom("https://", "http://www.", "HTTPS://www.www.", "www.", ""),
@@ -292,6 +296,21 @@ describe("The report of a page, however the service writes its URL", () => {
           assert.equal(reports.length, count);
         }),
       );
+      const spellings = [
+        ["https://www.example.com?x=1", "example.com/?x=1"],
+        ["example.com/a b", "https://example.com/a%20b"],
+        ["https://bücher.example/ü", "xn--bcher-kva.example/%C3%BC"],
+        ["https://Example.com/P", "https://Example.com/P#top"],
+      ];
+      for (const [one = "", other = ""] of spellings)
+        for (const [first, second] of [
+          [one, other],
+          [other, one],
+        ] as const) {
+          const { submit } = open([], { writes });
+          await submit(first);
+          assert.equal((await submit(second)).outcome, "fresh", `${first}, then ${second}`);
+        }
     });
 
   /** The newest has the highest number; all match a search for their host. */
@@ -307,13 +326,45 @@ describe("The report of a page, however the service writes its URL", () => {
     "as Unicode collates": new Intl.Collator("en").compare,
   };
   for (const [name, order] of Object.entries(collations))
-    it(`takes three requests for the home page among 8,500 reports of its host, in the order ${name}`, async () => {
+    it(`takes two or three requests for the home page among 8,500 reports of its host, in the order ${name}`, async () => {
       const none = open(site(8500), { order });
       assert.equal((await none.submit("https://example.com")).outcome, "created");
       assert.ok(none.lists() <= 3, `${none.lists()} requests`);
       const old = open(site(8500, "example.com"), { order });
       assert.equal((await old.submit("https://example.com")).outcome, "fresh");
       assert.ok(old.lists() <= 3, `${old.lists()} requests`);
+    });
+
+  const many = (count: number, write: (i: number) => string, ...more: string[]) =>
+    [...more, ...Array.from({ length: count }, (_, i) => write(i))].map((url, i) => ({
+      ...{ id: i + 1, url, generated_at: new Date(i * 1000).toISOString() },
+    }));
+  const ignoringCase = (a: string, b: string) => byCode(a.toLowerCase(), b.toLowerCase());
+  const hidden: [where: string, url: string, reports: Stored[], order?: Order][] = [
+    [
+      "with www among URLs without",
+      "https://www.example.com/a",
+      many(150, (i) => `https://example.com/a${i}`, "https://www.example.com/a"),
+    ],
+    [
+      "with https among URLs with http",
+      "example.com/a",
+      many(150, (i) => `http://example.com/a${i}`, "https://example.com/a"),
+    ],
+    ["with a slash behind another host", "example.com", many(150, (i) => `example.com.au/${i}`, "example.com/")],
+    [
+      "with a capital letter among small ones",
+      "example.com/Z",
+      [...many(20, () => "a.example.com/z"), ...many(150, () => "example.com/z", "example.com/Z")].map((one, id) => ({
+        ...one,
+        id,
+      })),
+      ignoringCase,
+    ],
+  ];
+  for (const [where, url, reports, order = byCode] of hidden)
+    it(`is found ${where}`, async () => {
+      assert.equal((await open(reports, { order }).submit(url)).outcome, "fresh");
     });
 
   it("is the newest of 1,500, also if their list shows it last", async () => {
@@ -329,8 +380,27 @@ describe("The report of a page, however the service writes its URL", () => {
     await assert.rejects(submit("https://example.com"), {
       code: "SEO_RESPONSE",
       message:
-        'Whether the page has a report is unknown: more than 1000 reports match "example.com", and their list is not in the order of their URLs.',
+        'Whether the page has a report is unknown: it is not among the first 1000 reports that match "example.com".',
+      details: { attempts: 11 },
     });
     assert.deepEqual([lists(), reports.length], [11, 2000]);
+  });
+
+  it("is found if a character ends where its search text is cut", async () => {
+    const { submit } = open([]);
+    const url = `https://example.com/${"a".repeat(187)}😀x`;
+    await submit(url);
+    assert.equal((await submit(url)).outcome, "fresh");
+  });
+
+  it("is an error if it has no ID, and nothing is created", async () => {
+    const { submit, reports } = open([{ url: "example.com/a", generated_at: "2022-01-01" } as Stored]);
+    await assert.rejects(submit("example.com/a"), { message: "The list contains the page's report without id." });
+    assert.equal(reports.length, 1);
+  });
+
+  it("is unknown if the service ignores the page number", async () => {
+    const { submit } = open(site(300, "example.com"), { order: null, pages: false });
+    await assert.rejects(submit("https://example.com"), /the service did not return all reports that match/);
   });
 });
