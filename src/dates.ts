@@ -1,4 +1,5 @@
-const zone = /:\d\d(?:\.\d+)?\s*(?:Z|GMT|UTC|[+-]\d\d(?::?\d\d)?)$/i;
+/** Whatever follows the time, but AM and PM. */
+const zone = /\d:\d\d(?::\d\d(?:\.\d+)?)?(?:\s*[ap]m)?\s*(?![ap]m\b)[^\s:.\d]/i;
 
 /** Whether a date says in which time zone it is. */
 export const hasZone = (date: unknown): boolean => zone.test(String(date));
@@ -9,7 +10,8 @@ export const hasZone = (date: unknown): boolean => zone.test(String(date));
  */
 export function parseDate(date: unknown): number {
   if (typeof date !== "string" || !/\d{4}/.test(date)) return Number.NaN;
-  return Date.parse(hasZone(date) ? date : `${date}${/\dT\d/.test(date) ? "Z" : " UTC"}`);
+  if (hasZone(date)) return Date.parse(date.replace(/[+-]\d\d$/, "$&:00"));
+  return Date.parse(`${date}${/\dT\d/.test(date) ? "Z" : " UTC"}`);
 }
 
 /** The service's time when it sent a response; this computer's if the response does not say. */

@@ -13,6 +13,8 @@ describe("A date of the service", () => {
     [true, (time) => `${day} ${time} UTC`],
     [true, (time) => `${day} ${time}+00`],
     [true, (time) => `${day}T${time}+00:00`],
+    [true, (time) => `${day}T${time}+00`],
+    [true, (time) => `Sun Nov 22 2026 ${time} GMT+0000`],
     [false, (time) => `${day}T${time}`],
     [false, (time) => `${day} ${time}`],
     [false, (time) => `${day} ${time}.000000`],
@@ -27,7 +29,9 @@ describe("A date of the service", () => {
       }),
     );
     assert.equal(parseDate(day), Date.UTC(2026, 10, 22));
-    assert.equal(parseDate(`${day} 10:00:00-08`), Date.UTC(2026, 10, 22, 18));
+    for (const date of [`${day} 10:00:00-08`, `${day} 10:00:00 AM -0800`, `${day} 10:00:00 PST`])
+      assert.equal(parseDate(date), Date.UTC(2026, 10, 22, 18), date);
+    assert.equal(parseDate(`${day} 1:00:00 PM`), Date.UTC(2026, 10, 22, 13));
   });
 
   it("does not depend on the time zone of this computer", () => {
