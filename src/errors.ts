@@ -154,28 +154,28 @@ export const ended = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 type Fault = [code: Code, sentence: string, details: Details];
 
-const notSent = { transient: true, uncertain: false };
-const broken: Fault = [
-  "SEO_NETWORK",
-  "the connection was lost",
-  { stage: "connect", transient: true, uncertain: true },
-];
-const unreachable: Fault = ["SEO_NETWORK", "the host is unreachable", { stage: "connect", ...notSent }];
-const connectTimeout: Fault = ["SEO_TIMEOUT", "timed out while connecting", { stage: "connect", ...notSent }];
-const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", ...notSent }];
-const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer", uncertain: true }];
+const connecting = { stage: "connect", transient: true } as const;
+const broken: Fault = ["SEO_NETWORK", "the connection was lost", connecting];
+const unreachable: Fault = ["SEO_NETWORK", "the host is unreachable", connecting];
+const connectTimeout: Fault = ["SEO_TIMEOUT", "timed out while connecting", connecting];
+const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", transient: true }];
+const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer" }];
 
-/** The error codes of undici and Node, and what each means: whether the request was sent, and whether to retry. */
+/** The error codes of undici and Node, and what each means: whether to retry. */
 const faults = new Map<unknown, Fault>(
   Object.entries({
-    ECONNREFUSED: ["SEO_NETWORK", "connection refused", { stage: "connect", ...notSent }],
+    ECONNREFUSED: ["SEO_NETWORK", "connection refused", connecting],
     ENOTFOUND: unknownName,
     EAI_AGAIN: unknownName,
     ENETUNREACH: unreachable,
     EHOSTUNREACH: unreachable,
     EADDRNOTAVAIL: unreachable,
     UND_ERR_CONNECT_TIMEOUT: connectTimeout,
-    UND_ERR_PRX_CONN: ["SEO_NETWORK", "could not connect through the proxy", { stage: "proxy", ...notSent }],
+    UND_ERR_PRX_CONN: [
+      "SEO_NETWORK",
+      "could not connect through the proxy",
+      { stage: "proxy", transient: true, uncertain: false },
+    ],
     ECONNRESET: broken,
     EPIPE: broken,
     ETIMEDOUT: broken,
@@ -183,7 +183,7 @@ const faults = new Map<unknown, Fault>(
     UND_ERR_HEADERS_TIMEOUT: [
       "SEO_TIMEOUT",
       "timed out while waiting for the response",
-      { stage: "time", transient: true, uncertain: true },
+      { stage: "time", transient: true },
     ],
     UND_ERR_HEADERS_OVERFLOW: malformed("the response headers are too large"),
     UND_ERR_RES_EXCEEDED_MAX_SIZE: malformed("the response is larger than 16 MiB"),
@@ -202,15 +202,18 @@ const patterns: [pattern: RegExp, fault: Fault][] = [
   ],
 ];
 
-/** Turns whatever was thrown by a request to `origin` into an SeoError. Never quotes the cause, which can hold secrets. */
-export function fromCause(cause: unknown, origin: string): SeoError {
+/**
+ * Turns whatever was thrown by a request to `origin` into an SeoError. Never quotes the cause, which can hold secrets. `begun`:
+ * the connection was made, and the request may have been sent. The same code can come before and after.
+ */
+export function fromCause(cause: unknown, origin: string, begun = false): SeoError {
   if (cause instanceof SeoError) return cause;
   const { code, name, syscall, errors } = Object(cause) as Record<string, unknown>;
   const said = [name, code].filter((part) => typeof part === "string").join(" ");
   // If a host has several addresses, Node collects their errors and omits the system call.
-  const connecting = syscall === "connect" || Array.isArray(errors);
+  const isConnecting = syscall === "connect" || Array.isArray(errors);
   const known =
-    code === "ETIMEDOUT" && connecting
+    code === "ETIMEDOUT" && isConnecting
       ? connectTimeout
       : (faults.get(code) ?? patterns.find(([pattern]) => pattern.test(said))?.[1]);
   const [seoCode, sentence, details] = known ?? broken;
@@ -218,5 +221,8 @@ export function fromCause(cause: unknown, origin: string): SeoError {
   const isCode =
     typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) && !(faults.has(code) && /^(UND|ERR)_/.test(code));
   const reason = isCode ? ` (${code})` : "";
-  return new SeoError(seoCode, `The request to ${origin} failed: ${sentence}${reason}.`, details);
+  return new SeoError(seoCode, `The request to ${origin} failed: ${sentence}${reason}.`, {
+    uncertain: begun,
+    ...details,
+  });
 }

@@ -34,12 +34,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
+  /** Whether undici has begun to send the request: it may have taken effect. */
+  get begun(): boolean {
+    return this.#controller !== undefined;
+  }
+
   /**
-   * Fails with `reason` at once, even while undici waits for a connection and cannot be aborted yet. Once undici has begun
-   * to send the request, it is uncertain whether it takes effect.
-   */
+   * Fails with `reason` at once, even while undici waits for a connection and cannot be aborted yet. */
   abort(reason: SeoError): void {
-    this.#reason = reason.with({ uncertain: this.#controller !== undefined });
+    this.#reason = reason.with({ uncertain: this.begun });
     this.#reject(this.#reason);
     this.#controller?.abort(this.#reason);
   }

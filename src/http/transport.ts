@@ -66,6 +66,9 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
     });
 
   return {
+    /** Removes the key from a text. */
+    redact: keyRedactor,
+
     /** Sends the request of a validated input, which can take `timeout` ms. Resolves with the response, or an error that holds no secret. */
     async send(
       row: Operation,
@@ -99,7 +102,7 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
           body: hasKey(read.text) ? keyRedactor(read.body) : read.body,
         };
       } catch (cause) {
-        return fromCause(cause, origin);
+        return fromCause(cause, origin, exchange.begun);
       } finally {
         inFlight.splice(inFlight.indexOf(exchange), 1);
       }

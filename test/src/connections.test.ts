@@ -91,6 +91,18 @@ describe("The client's connections", () => {
     await refused;
   });
 
+  it("retry a request that creates a report if the server closes during the TLS handshake", async () => {
+    const closing = createServer((socket) => socket.on("error", () => {}).once("data", () => socket.end()));
+    await once(closing.listen(0, "127.0.0.1"), "listening");
+    server = await listen(() => {});
+    open({ baseUrl: `https://127.0.0.1:${(closing.address() as AddressInfo).port}`, retries: "1" });
+    await assert.rejects(client.call("seo-report-store", { url: "https://example.com" }), {
+      code: "SEO_NETWORK",
+      details: { stage: "connect", transient: true, attempts: 2, uncertain: false },
+    });
+    closing.close();
+  });
+
   for (const [how, close] of [
     ["closed", (socket: Socket) => socket.end()],
     ["reset", (socket: Socket) => socket.resetAndDestroy()],

@@ -52,6 +52,21 @@ describe("A failed request", () => {
       assert.deepEqual([code, details.uncertain, details.transient], ["SEO_TIMEOUT", false, true]);
     });
 
+  it("is uncertain if the request had begun, whatever its code", () => {
+    for (const code of [
+      "EHOSTUNREACH",
+      "ENETUNREACH",
+      "ECONNREFUSED",
+      "ECONNRESET",
+      "UND_ERR_SOCKET",
+      "EPROTO",
+      undefined,
+    ])
+      for (const begun of [true, false])
+        assert.equal(fromCause({ code }, ORIGIN, begun).details.uncertain, begun, code);
+    assert.equal(fromCause({ code: "UND_ERR_PRX_CONN" }, ORIGIN, true).details.uncertain, false);
+  });
+
   it("does not quote its cause", () => {
     const cause = fc.oneof(
       fc.anything(),
