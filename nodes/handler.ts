@@ -2,7 +2,6 @@ import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
-import { subjectOf } from "../src/input.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { type Message as Admitted, createLane, type Task } from "../src/queue.js";
 import type { ServiceNode } from "./service.js";
@@ -97,8 +96,9 @@ export function handleInput(
   /** Messages whose values take time to read are admitted in the order in which they were received. */
   let earlier = Promise.resolve();
   let unanswered = 0;
-  /** What the canceled requests were about that may have taken effect. */
+  /** What the canceled requests were about that may have taken effect, and how many others would have changed something. */
   const uncertain: string[] = [];
+  let unsent = 0;
   let closed = false;
 
   async function load(from: ServiceNode): Promise<Tools> {
@@ -152,8 +152,7 @@ export function handleInput(
           done();
         });
       } catch (cause) {
-        if (lane.closed && cause instanceof SeoError && cause.details.uncertain)
-          uncertain.push(subjectOf(row, this.input));
+        if (lane.closed && cause instanceof SeoError) note(cause, this);
         fail(msg, done, cause);
       } finally {
         client.end(this);
@@ -162,6 +161,12 @@ export function handleInput(
     refuse(error: SeoError): void {
       if (!lane.closed) fail(this.msg, this.done, error);
     }
+  }
+
+  /** Keeps for the log what a redeploy ended. Messages that were never sent are counted as unanswered. */
+  function note({ code, details: { uncertain: isUncertain, attempts } }: SeoError, { client, input }: Received): void {
+    if (isUncertain) uncertain.push(client.nameOf(row, input));
+    else if (code === "SEO_CANCELLED" && attempts && method !== "GET") unsent++;
   }
 
   function admit({ client, settings }: Tools, { input, from }: Input, msg: Message, pass: Send, done: Done): void {
@@ -186,7 +191,7 @@ export function handleInput(
       cause instanceof SeoError
         ? cause
         : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
-    if (lane.closed && error.details.attempts === 0) return;
+    if (lane.closed && !error.details.attempts) return;
     const seo = { operation: type, error: error.toJSON() };
     report({ _msgid: msg._msgid, seo }, () => {
       status.failed(error);
@@ -219,10 +224,11 @@ export function handleInput(
     tools?.client.cancel(lane);
     // What was in flight is reported before this runs; the rest was never sent.
     setImmediate(() => {
+      const dropped = unanswered + unsent;
       const { length: count } = uncertain;
       const names = [...uncertain.slice(0, MOST_NAMED), ...(count > MOST_NAMED ? [`… (+${count - MOST_NAMED})`] : [])];
       const warnings = [
-        ...(unanswered > 0 ? [RED._("seo-reports.status.dropped", { count: unanswered })] : []),
+        ...(dropped > 0 ? [RED._("seo-reports.status.dropped", { count: dropped })] : []),
         // A Catch node may be closed as well, whatever its scope: only the log is certain.
         ...(count > 0 ? [RED._("seo-reports.status.uncertain", { count, names: names.join(", ") })] : []),
       ];

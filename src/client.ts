@@ -14,11 +14,11 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
 import { type ClientOptions, readConfig } from "./config.js";
-import { cancelled, SeoError } from "./errors.js";
+import { cancelled, oneLine, SeoError } from "./errors.js";
 import { buildRequest } from "./http/request.js";
 import { createTransport, type Response } from "./http/transport.js";
-import { validateInput } from "./input.js";
-import { rowOf } from "./operations.js";
+import { subjectOf, validateInput } from "./input.js";
+import { type NodeType, rowOf } from "./operations.js";
 import { readPages } from "./pages.js";
 import { createLane, createQueue, createTask, type Lane, type Message, type Task } from "./queue.js";
 import type { Intent } from "./reconcile/look.js";
@@ -63,6 +63,8 @@ export interface SendOptions {
 
 /** Seconds that an attempt can take, unless the row or the settings say otherwise. */
 const USUAL_TIMEOUT = 30;
+/** Characters of a page or a record in a log. */
+const LONGEST_NAME = 200;
 /** The error of a request that was sent before this call. It is not SEO_CANCELLED, which says that this client was closed. */
 const interrupted = new SeoError("SEO_NETWORK", "The response to an earlier request was not received.", {
   uncertain: true,
@@ -189,6 +191,7 @@ export function createClient(options: ClientOptions) {
           return answer;
         }
         if (row.deletes && uncertain && result.details.missing) {
+          reconciler.forget(String(input.reportId));
           const body = { ...row.deletes(input), deleted: true, status: 200 };
           return { ...toAnswer({ statusCode: 404, headers: {}, body }), alreadyDeleted: true };
         }
@@ -248,6 +251,10 @@ export function createClient(options: ClientOptions) {
       message.closed = true;
       queue.end(message);
     },
+
+    /** The page or the record that an input is about, as a log can show it. */
+    nameOf: (row: NodeType, input: Record<string, string>) =>
+      oneLine(transport.redact(subjectOf(row, input))).slice(0, LONGEST_NAME),
 
     /** Where the service is: origin and path. */
     base: base.origin + base.prefix,

@@ -141,6 +141,44 @@ describe("A redeploy", () => {
         assert.doesNotMatch(all, /hidden-word|user:word|secret/);
       });
 
+  it("counts as dropped what had not changed anything yet, also in a search or in the turn of a page", async () => {
+    server = await listen((socket, { method, path }) => {
+      if (method === "GET" && path.includes("hangs")) return;
+      if (method === "GET") socket.write(answer(200, JSON.stringify({ data: [] })));
+    });
+    const nodes = (name: string) => [
+      service("service", server.url, { concurrency: "9" }),
+      node("a", "seo-report-store", { name, existing: "return", existingType: "str" }),
+    ];
+    flow = await startFlow(nodes("before"));
+    for (const page of ["one", "one", "one", "hangs"]) void flow.send("a", { payload: `https://example.com/${page}` });
+    await late(300);
+    await flow.deploy(nodes("after"), "full");
+    assert.deepEqual(
+      flow.warnings().map(({ msg }) => msg),
+      ['seo-reports.status.dropped {"count":3} · seo-reports.status.uncertain {"count":1,"names":"example.com/one"}'],
+    );
+  });
+
+  it("names neither a secret nor control characters, and no more than 200 characters of each", async () => {
+    server = await listen(() => {});
+    const nodes = (name: string) => [
+      service("service", server.url, { concurrency: "9" }),
+      node("a", "seo-report-store", { name }),
+      node("b", "seo-report-delete", { name }),
+    ];
+    flow = await startFlow(nodes("before"));
+    void flow.send("a", { payload: `https://user:word@exa mple.com/key-of-tests/${"x".repeat(999)}` });
+    void flow.send("b", { payload: "7\u2028\u202e[error] forged" });
+    await late(300);
+    await flow.deploy(nodes("after"), "full");
+    const names = flow
+      .warnings()
+      .map(({ msg }) => JSON.parse(String(msg).replace("seo-reports.status.uncertain ", "")).names);
+    assert.deepEqual(names.map(({ length }) => length).sort(), [200, 26]);
+    assert.doesNotMatch(names.join(), /user|word|key-of-tests|[\u2028\u202e]/);
+  });
+
   it("of one node does not affect the requests of others", async () => {
     const { server: listening, asked, requests } = await silent();
     server = listening;

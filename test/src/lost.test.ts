@@ -206,6 +206,25 @@ describe("A lost response", () => {
     assert.deepEqual([found, reconciled?.looks], [2, 1]);
   });
 
+  test("is proven to have had no effect although the response to a delete was lost meanwhile", async () => {
+    let lost = true;
+    const { account, client, store } = await open({
+      fate: ({ form, nth }) => (form.get("url") === PAGE && nth === 1 ? "cut, not carried out" : "answered"),
+      deleted: () => {
+        const cut = lost;
+        lost = false;
+        return cut;
+      },
+    });
+    await store("other.example/first");
+    const created = store();
+    const { id } = await store("other.example/second");
+    const { alreadyDeleted } = await client.call("seo-report-delete", { reportId: String(id) });
+    assert.equal(alreadyDeleted, true);
+    assert.equal((await created).attempts, 2);
+    assert.equal(account.reports.length, 2);
+  });
+
   test("is found in the list of every paginator, beyond its first page", async () => {
     const ends = Object.entries(shapes).map(async ([name, shape]) => {
       const { account, store } = await open({ shape });

@@ -47,6 +47,8 @@ export interface AccountOptions {
   ahead?: number;
   dateAhead?: number;
   withoutDate?: boolean;
+  /** Whether the response to a delete is lost. */
+  deleted?: () => boolean;
   /** Each request is rejected, with a wait that is too long. */
   limited?: boolean;
   /** Where a page redirects. */
@@ -130,6 +132,7 @@ export async function startAccount(options: AccountOptions = {}) {
     if (!report) return send(response, 404, { message: "Not found." });
     if (method === "DELETE") {
       reports.splice(reports.indexOf(report), 1);
+      if (account.options.deleted?.()) return void response.socket?.destroy();
       return send(response, 200, {});
     }
     const change = () => {
