@@ -26,6 +26,7 @@ const CLOSE_OBJECT = 125;
 /** No character outside of a string comes after it. */
 const LAST = CLOSE_OBJECT;
 
+const NOT_JSON = "is not JSON";
 const TOO_DEEP = "is nested too deeply";
 const TOO_MANY = "has too many values";
 
@@ -86,12 +87,12 @@ function scan(text: string): number[] | string {
     if (code === QUOTE) {
       start = i;
       end = endOfString(text, start);
-      if (end < 0) break;
+      if (end < 0) return NOT_JSON;
       i = end;
     } else if (code === COMMA) values++;
     else if (code === COLON) {
       // A number that becomes text must not become a name.
-      if (end < 0) break;
+      if (end < 0) return NOT_JSON;
       if (++properties > MAX_SHAPES) shapes.add(hashAt(level, text, start, end));
       if (shapes.size > MAX_SHAPES) return TOO_MANY;
     } else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
@@ -107,7 +108,7 @@ function scan(text: string): number[] | string {
       quotes.push(text.charCodeAt(start - 1) === MINUS ? start - 1 : start, i + 1);
       // Writing it as text takes ten times as long as reading a number.
       values += 9;
-    } else if (code > LAST) break;
+    } else if (code > LAST) return NOT_JSON;
     if (values > MAX_VALUES) return TOO_MANY;
   }
   return quotes;
@@ -132,6 +133,6 @@ export function parseJson(text: string): { json: unknown } | { problem: string }
   try {
     return { json: dangerous.some((part) => exact.includes(part)) ? parse(exact, remove) : JSON.parse(exact) };
   } catch {
-    return { problem: "is not JSON" };
+    return { problem: NOT_JSON };
   }
 }

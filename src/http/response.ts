@@ -71,7 +71,13 @@ function serverMessages(body: unknown): { message?: string; fields?: Record<stri
     byField &&
     Object.fromEntries(
       Object.entries(byField)
-        .map(([field, messages]) => [cut(field), texts(messages).map(cut).filter(Boolean)] as const)
+        // A name is kept whole: a part of one can be the name of a prototype.
+        .map(([field, messages]) =>
+          field === "" || field.length > room
+            ? undefined
+            : ([cut(field), texts(messages).map(cut).filter(Boolean)] as const),
+        )
+        .filter((entry) => entry !== undefined)
         .filter(([field]) => field !== ""),
     );
   const named = Object.entries(fields ?? {})
@@ -148,7 +154,8 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     stage: whose && "json" in parsed ? "service" : stage,
     ...(whose && isObject(body) && { missing: true }),
     transient: isTransient(status),
-    uncertain: status === 408 || (status >= 500 && wait === undefined),
+    // A gateway can put X-RateLimit-Reset into every response. Only Retry-After says that nothing was done.
+    uncertain: status === 408 || (status >= 500 && !(wait !== undefined && "retry-after" in headers)),
   });
 }
 

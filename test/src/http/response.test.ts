@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import type { Code, SeoError } from "../../../src/errors.js";
+import { parseJson } from "../../../src/http/json.js";
 import { createRedactor } from "../../../src/http/redact.js";
 import { decode, type Headers, readResponse } from "../../../src/http/response.js";
 import { type Operation, operations } from "../../../src/operations.js";
@@ -119,6 +120,8 @@ describe("The service's error message", () => {
     const { message, details } = await failure(422, { errors });
     assert.deepEqual(details.fields, { url: errors.url, page: ["y".repeat(393)] });
     assert.equal(message.length, 1000);
+    const cut = await failure(422, { errors: { ["a".repeat(991)]: [], __proto__x: ["p"] } });
+    assert.deepEqual(Object.keys(cut.details.fields ?? {}), ["a".repeat(991)], "no part of a name");
   });
 
   it("has the beginning of a response that is not JSON as its body", async () => {
@@ -231,6 +234,8 @@ describe("An HTTP status", () => {
     for (const after of ["1", "0"])
       assert.equal((await failure(503, HTML, { "retry-after": after })).details.uncertain, false);
     assert.equal((await failure(500, HTML, { "retry-after": "1" })).details.uncertain, true);
+    const reset = String(Math.ceil(Date.now() / 1000) + 9);
+    assert.equal((await failure(503, HTML, { "x-ratelimit-reset": reset })).details.uncertain, true);
   });
 
   for (const [location, to, target] of [
@@ -363,6 +368,34 @@ describe("A successful response", () => {
         assert.equal(isJson, canParse(text), text);
       }),
       { numRuns: 3000 },
+    );
+  });
+
+  it("is JSON only if it was before long integers became text", async () => {
+    for (const text of ["{12345678901234567890:1}", "{-12345678901234567890:1}", "[12345678901234567890:1]"])
+      for (const end of ["", "x", `${"[".repeat(3000)}`, '{"a":'])
+        assert.equal((await failure(200, text + end)).message, unreadable("is not JSON"));
+    const token = fc.constantFrom(
+      "{",
+      "}",
+      "[",
+      "]",
+      ":",
+      ",",
+      '"a"',
+      "1",
+      "-",
+      "12345678901234567890",
+      "e1",
+      ".5",
+      " ",
+    );
+    fc.assert(
+      fc.property(fc.array(token, { maxLength: 12 }), (tokens) => {
+        const text = tokens.join("");
+        assert.equal("json" in parseJson(text), canParse(text), text);
+      }),
+      { numRuns: 5000 },
     );
   });
 
