@@ -116,6 +116,8 @@ export function createRedactor(secrets: string[]): Redact {
   }
   const redact = (part: unknown): unknown => {
     if (typeof part === "string") return redactText(part);
+    if (typeof part === "number")
+      return all.some(({ forms: [secret], isShort }) => !isShort && secret === String(part)) ? "***" : part;
     if (!isNested(part)) return part;
     for (const name of Object.keys(part)) {
       const { [name]: inner } = part;

@@ -43,6 +43,10 @@ describe("A secret", () => {
     });
   });
 
+  it("is redacted as a number, too", () => {
+    assert.deepEqual(redact({ a: [73519842, 735198421, 1] }, ["73519842", "1"]), { a: ["***", 735198421, 1] });
+  });
+
   it("is kept as the name of a property that the client reads", () => {
     for (const name of ["data", "message", "errors", "error", "status", "url", "privacy", "password", "id", "project"])
       assert.deepEqual(redact({ [name]: { [name]: name, other: 1 } }, [name]), { [name]: { [name]: "***", other: 1 } });
