@@ -21,8 +21,9 @@ function isExcepted(origin: string, except: string): boolean {
       .split(/[,\s]/)
       .filter(Boolean)
       .some((entry) => {
-        const [, host = entry, only = 0] = /^(.+):(\d+)$/.exec(entry) ?? [];
-        const name = host.replace(/^\*?\./, "").toLowerCase();
+        const [, host = entry, only = 0] = /^(\[.+\]|[^:]+):(\d+)$/.exec(entry) ?? [];
+        const typed = /^[^[]*:.*:/.test(host) ? `[${host}]` : host.replace(/^\*?\./, "");
+        const name = URL.canParse(`http://${typed}`) ? new URL(`http://${typed}`).hostname : typed.toLowerCase();
         return ports.includes(Number(only)) && `.${hostname}`.endsWith(`.${name}`);
       })
   );

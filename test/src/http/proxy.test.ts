@@ -208,6 +208,26 @@ describe("A proxy", () => {
     open(proxy.url);
   });
 
+  it("is not used for the hosts in NO_PROXY, however they are written", () => {
+    const rows: [noProxy: string, origin: string, through: boolean][] = [
+      ["localhost,127.0.0.1,::1", "http://[::1]:8080", false],
+      ["[::1]", "http://[::1]:8080", false],
+      ["[::1]:8080", "http://[::1]:8080", false],
+      ["[::1]:81", "http://[::1]:8080", true],
+      ["2001:0db8:0::1", "http://[2001:db8::1]", false],
+      ["::2", "http://[::1]", true],
+      ["MÜNCHEN.example", "http://xn--mnchen-3ya.example", false],
+      [".example.com", "https://seo.example.com", false],
+      ["*.example.com:443", "https://seo.example.com", false],
+      ["example.com:80", "https://seo.example.com", true],
+    ];
+    process.env.HTTP_PROXY = "http://proxy.example:3128";
+    for (const [noProxy, origin, through] of rows) {
+      process.env.NO_PROXY = noProxy;
+      assert.equal(proxyFor(origin) !== undefined, through, `${noProxy} ${origin}`);
+    }
+  });
+
   describe("in the environment variables", () => {
     const rows: [environment: (proxy: string) => Record<string, string>, scheme: string, through: boolean][] = [
       [(url) => ({ HTTP_PROXY: url }), "http", true],
