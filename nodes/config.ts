@@ -3,6 +3,7 @@ import type { ProxyOptions, TlsOptions } from "../src/config.js";
 import { type Details, SeoError } from "../src/errors.js";
 import { variableIn } from "../src/kinds.js";
 import { type ConfigType, configNodes, type Field } from "../src/operations.js";
+import { parseUrl } from "../src/url.js";
 
 type Values = Record<string, unknown>;
 
@@ -52,11 +53,9 @@ function proxyOptions(node: ProxyNode): ProxyOptions {
   const { username = "", password = "" } = node.credentials ?? {};
   const url = String(node.url);
   const except = node.noproxy ?? [];
-  if (!username || !URL.canParse(url)) return { url, except };
-  const whole = Object.assign(new URL(url), {
-    username: encodeURIComponent(username),
-    password: encodeURIComponent(password),
-  });
+  const whole = parseUrl(url);
+  if (!username || !whole) return { url, except };
+  Object.assign(whole, { username: encodeURIComponent(username), password: encodeURIComponent(password) });
   return { url: whole.href, except };
 }
 

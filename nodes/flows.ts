@@ -1,4 +1,5 @@
 import type { NodeAPI } from "node-red";
+import { parseUrl } from "../src/url.js";
 import type { Config } from "./handler.js";
 
 /** Whether the flows have a node, which can be disabled. In a subflow its ID is that of the instance, a hyphen, and its own. */
@@ -24,6 +25,6 @@ export function placeOf(RED: NodeAPI, id: string): string {
   if (!queue) return JSON.stringify(folder);
   const { url = "" } = (RED.nodes.getCredentials(String(queue)) ?? {}) as { url?: string };
   // A changed user or password is no other place.
-  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: url, pathname: "" };
+  const { host, pathname } = parseUrl(url) ?? { host: url, pathname: "" };
   return JSON.stringify([nodes.get(String(queue))?.prefix, host, pathname]);
 }

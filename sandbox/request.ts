@@ -34,12 +34,22 @@ export const pageNumber: Rule = (value) =>
 export const webAddress: Rule = (value) =>
   text(value) ?? (parseAddress(value) ? undefined : "must be an http or https URL with a host, or a domain");
 
+/** `URL.canParse` of Node.js 20 and 22 rejects some valid URLs once it is compiled. */
+function parse(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A page's URL as the service stores it: no scheme, no `www.`, no slash after a bare host. */
 export function parseAddress(text: string): { url: string; project: string } | undefined {
   const hasScheme = /^https?:\/\//i.test(text);
   const whole = hasScheme ? text : `http://${text}`;
-  if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(whole)) return undefined;
-  const { host, hostname, pathname, search, username, password } = new URL(whole);
+  const parsed = parse(whole);
+  if (/[\s\p{Cc}]/u.test(text) || !parsed) return undefined;
+  const { host, hostname, pathname, search, username, password } = parsed;
   if (username || password || (!hasScheme && !/[^.]\.[^.]/.test(hostname))) return undefined;
   const bare = pathname === "/" && search === "";
   return { url: withoutWww(host) + (bare ? "" : pathname + search), project: withoutWww(hostname) };

@@ -1,4 +1,5 @@
 import { domainToUnicode } from "node:url";
+import { parseUrl } from "./url.js";
 
 /** A scheme and its slashes. A host can have a port: `localhost:8080` has no scheme. */
 const SCHEME = /^[a-z][a-z0-9+.-]*:(?!\d)[\\/]*/i;
@@ -13,10 +14,7 @@ export const bareUrl = (url: string): string =>
     .replace(/#.*/s, "");
 
 /** Reads the URL as a browser does, with or without a scheme. */
-function parse(url: string): URL | undefined {
-  const whole = `http://${url.trim().replace(SCHEME, "")}`;
-  return URL.canParse(whole) ? new URL(whole) : undefined;
-}
+const parse = (url: string): URL | undefined => parseUrl(`http://${url.trim().replace(SCHEME, "")}`);
 
 /** Whether a text can be the URL of a web page. A word without a scheme, a dot or a port is none. */
 export function isPage(text: string): boolean {

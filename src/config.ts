@@ -1,6 +1,7 @@
 import { SeoError, type Stage } from "./errors.js";
 import { service } from "./operations.js";
 import { readSettings } from "./schema.js";
+import { parseUrl } from "./url.js";
 
 /** The part of a TLS configuration that undici uses, as Node's `tls.connect` names it. */
 export interface TlsOptions {
@@ -45,8 +46,9 @@ export function parseBase(text: string): Base {
   const refuse = (why: string) => invalid(`The service's base URL ${why}.`);
   if (!/^https?:\/\//i.test(text)) throw refuse("must begin with http:// or https://");
   if (/[?#]/.test(text)) throw refuse("must not contain a query string or fragment");
-  if (!URL.canParse(text)) throw refuse("is not a valid URL");
-  const { origin, pathname, username, password } = new URL(text);
+  const url = parseUrl(text);
+  if (!url) throw refuse("is not a valid URL");
+  const { origin, pathname, username, password } = url;
   if (username || password) throw refuse("must not contain a user name or password");
   return {
     origin,
@@ -69,8 +71,8 @@ export function parseKey(value: unknown): string {
 export function parseProxy(text: string, source = ""): URL {
   const refuse = (why: string) => invalid(`The proxy URL${source && ` in ${source}`} ${why}.`, "proxy");
   if (!/^https?:\/\//i.test(text)) throw refuse("must begin with http:// or https://");
-  if (!URL.canParse(text)) throw refuse("is not valid");
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (!url) throw refuse("is not valid");
   try {
     decodeURIComponent(`${url.username}:${url.password}`);
   } catch {

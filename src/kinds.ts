@@ -1,3 +1,5 @@
+import { parseUrl } from "./url.js";
+
 /** Why a text is not allowed; the editor has a sentence for each. */
 type Fault = "long" | "control" | "segment" | "choice" | "count" | "property" | "server";
 
@@ -132,8 +134,7 @@ const kinds = {
     longest: LONGEST,
     clean: trim,
     fault: (text) =>
-      unsendable(text, LONGEST) ??
-      (SERVER.test(text) && URL.canParse(text) && new URL(text).hostname !== "" ? undefined : "server"),
+      unsendable(text, LONGEST) ?? (SERVER.test(text) && parseUrl(text)?.hostname ? undefined : "server"),
     expected: () => "the URL of a server: redis://, rediss:// or postgres://, and a host",
   },
   // Only the editor adds values, because the context stores depend on Node-RED's settings.

@@ -1,5 +1,6 @@
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
 import { type ProxyOptions, parseProxy } from "../config.js";
+import { parseUrl } from "../url.js";
 import { skippingContinue } from "./interim.js";
 
 export type Connections = Pick<Dispatcher, "dispatch" | "destroy">;
@@ -23,7 +24,7 @@ function isExcepted(origin: string, except: string): boolean {
       .some((entry) => {
         const [, host = entry, only = 0] = /^(\[.+\]|[^:]+):(\d+)$/.exec(entry) ?? [];
         const typed = /^[^[]*:.*:/.test(host) ? `[${host}]` : host.replace(/^\*?\./, "");
-        const name = URL.canParse(`http://${typed}`) ? new URL(`http://${typed}`).hostname : typed.toLowerCase();
+        const name = parseUrl(`http://${typed}`)?.hostname ?? typed.toLowerCase();
         return ports.includes(Number(only)) && `.${hostname}`.endsWith(`.${name}`);
       })
   );

@@ -4,6 +4,7 @@ import { type Code, ended, oneLine, SeoError, type Stage } from "../errors.js";
 import { isObject } from "../json.js";
 import type { Operation } from "../operations.js";
 import { LONGEST_WAIT } from "../retry.js";
+import { parseUrl } from "../url.js";
 import { parseJson } from "./json.js";
 import type { Redact } from "./redact.js";
 
@@ -125,7 +126,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
   if (status < 400) {
     const target = String(headers.location);
     // A URL without a host has the origin "null".
-    const origin = URL.canParse(target) ? new URL(target).origin : "null";
+    const origin = parseUrl(target)?.origin ?? "null";
     const to = origin === "null" ? "" : ` to ${redact(origin)}`;
     const sentence = `The service redirected the request${to} (${status}). Redirects are not followed.`;
     const values = { target: to.slice(4) || "…" };

@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue as BullQueue, Worker as BullWorker, IQueueBackend } from "bullmq";
 import { SeoError } from "../../errors.js";
+import { parseUrl } from "../../url.js";
 import { BETWEEN, type Driver, GOODBYE, type Place } from "./driver.js";
 import { fromServer, isHopeless } from "./faults.js";
 import { openPostgres } from "./postgres.js";
@@ -35,7 +36,7 @@ export interface Server {
 const MOST_STALLS = 2 ** 31 - 1;
 
 function readUrl(text: string): URL {
-  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
+  const url = parseUrl(text.trim());
   if (url && /^(rediss?|postgres(ql)?):$/.test(url.protocol) && url.hostname !== "") return url;
   throw new SeoError(
     "SEO_CONFIG",
