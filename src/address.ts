@@ -45,5 +45,5 @@ export function spellingsOf(url: string): string[] {
     Buffer.from(bytes.replaceAll("%", ""), "hex").toString(),
   );
   const all = [key, key.replace("/?", "?"), domainToUnicode(host) + readable, bareUrl(url)];
-  return [...new Set(all)].filter((one) => one === key || !one.includes(key));
+  return [...new Set(all)].filter((one) => one !== `${key}/`);
 }

@@ -22,9 +22,13 @@ const LONGEST_SEARCH = 200;
 const MOST_PAGES = 10;
 
 /** The orders in which databases sort texts. A list that is in none of them proves nothing by its order. */
-const { compare } = new Intl.Collator("en");
 const byCode = (a: string, b: string) => (a < b ? -1 : Number(a > b));
-const collations = [compare, byCode, (a: string, b: string) => byCode(a.toUpperCase(), b.toUpperCase())];
+const collations = [
+  byCode,
+  (a: string, b: string) => byCode(a.toUpperCase(), b.toUpperCase()),
+  new Intl.Collator("en").compare,
+  new Intl.Collator("en", { ignorePunctuation: true }).compare,
+];
 
 /** The page's report, and the service's time in milliseconds. */
 interface Found {

@@ -139,6 +139,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
       ? serverMessages(body)
       : { message: "the response is not JSON, so it did not come from the API.", fields: undefined };
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
+  const isRefused = retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
   const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
   const returned = status === 422 ? "rejected the request (422)" : `returned ${status}`;
   const whose = status === 404 && subject ? ` for ${subject}` : "";
@@ -156,7 +157,7 @@ function toError(status: number, headers: Headers, text: string, redact: Redact,
     ...(whose && isObject(body) && { missing: true }),
     transient: isTransient(status),
     // A gateway can put X-RateLimit-Reset into every response. Only Retry-After says that nothing was done.
-    uncertain: status === 408 || (status >= 500 && !(wait !== undefined && "retry-after" in headers)),
+    uncertain: status === 408 || (status >= 500 && !(status === 503 && isRefused)),
   });
 }
 

@@ -351,6 +351,13 @@ describe("The report of a page, however the service writes its URL", () => {
       "example.com/a",
       many(150, (i) => `http://example.com/a${i}`, "https://example.com/a"),
     ],
+    ["with a lone ?", "https://example.com/x?", many(150, (i) => `example.com/x0${i}`, "example.com/x?")],
+    [
+      "in an order without punctuation",
+      "example.com",
+      many(150, (i) => `examplea.example.com/${i}`, "example.com"),
+      new Intl.Collator("en", { ignorePunctuation: true }).compare,
+    ],
     ["with a slash behind another host", "example.com", many(150, (i) => `example.com.au/${i}`, "example.com/")],
     [
       "with a capital letter among small ones",

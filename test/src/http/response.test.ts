@@ -235,7 +235,8 @@ describe("An HTTP status", () => {
       assert.equal((await failure(503, HTML, { "retry-after": after })).details.uncertain, false);
     assert.equal((await failure(500, HTML, { "retry-after": "1" })).details.uncertain, true);
     const reset = String(Math.ceil(Date.now() / 1000) + 9);
-    assert.equal((await failure(503, HTML, { "x-ratelimit-reset": reset })).details.uncertain, true);
+    for (const after of [{}, { "retry-after": "" }, { "retry-after": "1.5" }])
+      assert.equal((await failure(503, HTML, { "x-ratelimit-reset": reset, ...after })).details.uncertain, true);
   });
 
   for (const [location, to, target] of [
