@@ -71,7 +71,8 @@ for (const engine of engines)
       "a TLS configuration that is missing": () => [{ url: url(), tls: "gone" }, "node"],
       "a wrong password": () => [{ url: url().replace(PASSWORD, `${PASSWORD}-x`) }, "key"],
       "a port that is closed": () => [{ url: at(closed) }, "connect"],
-      "a host that does not exist": () => [{ url: url().replace("127.0.0.1", "queue.invalid") }, "name"],
+      // A label of more than 63 characters is rejected here, so that no slow name server is requested.
+      "a host that cannot exist": () => [{ url: url().replace("127.0.0.1", `${"q".repeat(64)}.invalid`) }, "name"],
       // Redis does not respond to what it cannot read.
       "TLS with a server that has none": () => [
         { url: url().replace("redis:", "rediss:"), tls: "tls" },
