@@ -82,23 +82,30 @@ export function idIn(record: unknown, id: string): string | undefined {
 function createSieve(id: string) {
   const seen = new Set<string>();
   let before = "";
-  const isNew = (record: unknown) => !seen.has(idIn(record, id) ?? "");
+  const isNew = (key: string | undefined) => key === undefined || !seen.has(key);
   return {
-    isNew,
+    isNew: (record: unknown) => isNew(idIn(record, id)),
     /** The new records of a page. `brings`: they prove that the page is another one. `isOther`: the response says that it is. */
     take(records: unknown[], isOther: boolean) {
       const ids = records.map((record) => idIn(record, id));
       const text = ids.includes(undefined) ? JSON.stringify(records) : "";
       const again = text !== "" && text === before && !isOther;
       before = text;
-      const fresh = again ? [] : records.filter(isNew);
-      const isNamed = ids.some((key) => key !== undefined);
-      const brings = isNamed ? ids.some((key) => key !== undefined && !seen.has(key)) : fresh.length > 0;
+      const own = new Set<string>();
+      const fresh = records.filter((_, i) => {
+        const { [i]: key } = ids;
+        if (again || !isNew(key) || (key !== undefined && own.has(key))) return false;
+        if (key !== undefined) own.add(key);
+        return true;
+      });
+      const brings = ids.some((key) => key !== undefined) ? own.size > 0 : fresh.length > 0;
       return { fresh, brings };
     },
     add(records: unknown[]): void {
-      for (const record of records) seen.add(idIn(record, id) ?? "");
-      seen.delete("");
+      for (const record of records) {
+        const key = idIn(record, id);
+        if (key !== undefined) seen.add(key);
+      }
     },
   };
 }

@@ -452,6 +452,11 @@ describe("A list that shifts while it is read", () => {
     }
   });
 
+  it("has each record once, also if a page repeats one", async () => {
+    const { records } = await readGot(async () => answered([{ id: 1 }, { id: 2 }, { id: 1 }]));
+    assert.deepEqual(records, [{ id: 1 }, { id: 2 }]);
+  });
+
   it("is truncated if the service returns the same full page for every number", async () => {
     for (const more of [{}, { links: { next: "/?page=2" } }, { meta: { current_page: 1, last_page: 3 } }]) {
       const get = async () => answered({ data: ids(1, 10), ...more });
