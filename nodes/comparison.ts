@@ -24,7 +24,7 @@ interface Run {
   reports: ById<unknown>;
 }
 
-/** What is saved: the last run, and the last ones with other filters, of which the newest is first. */
+/** What is saved: the last run. `others`: the last run of each other combination of filters, newest first. */
 export interface Saved extends Run {
   others?: Run[];
 }
