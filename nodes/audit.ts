@@ -1,7 +1,9 @@
 import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
-import type { Audit } from "../src/audit/audit.js";
+import type { Audit, AuditOptions } from "../src/audit/audit.js";
 import { mayHaveJobs } from "../src/audit/folder.js";
+import type { Progress } from "../src/audit/progress.js";
+import type { readRows } from "../src/audit/rows.js";
 import type { Result } from "../src/audit/work.js";
 import type { Client } from "../src/client.js";
 import { invalidParams, SeoError } from "../src/errors.js";
@@ -38,7 +40,7 @@ export function registerAudit(RED: NodeAPI): void {
     const place = placeOf(RED, node._alias ?? node.id);
     /** Errors that a Catch node got with a message. */
     const answered = new WeakSet<SeoError>();
-    let tools: Promise<{ client: Client; audit: Audit }> | undefined;
+    let tools: Promise<{ client: Client; audit: Audit; readRows: typeof readRows }> | undefined;
     let where = folder;
     let unanswered = 0;
     let closed = false;
@@ -72,40 +74,53 @@ export function registerAudit(RED: NodeAPI): void {
       }
     }
 
+    const sendProgress = (progress: Progress) => node.send([null, { topic: progress.batch, payload: progress }]);
+
     /** Opens the audit, which continues the batches of an earlier process. Its modules are loaded here. */
     async function load() {
       if (!service?.client) throw noService;
       resolved(config.folder, "folder");
       const queue = chosen<QueueNode>(RED, config.queue, "queue");
       where = queue?.name || queue?.id || folder;
-      const [client, { createAudit }, { openFiles }, { requestsOf }, { readSettings }] = await Promise.all([
-        service.client(),
-        import("../src/audit/audit.js"),
-        import("../src/audit/files.js"),
-        import("../src/audit/requests.js"),
-        import("../src/schema.js"),
-      ]);
+      const [client, { createAudit }, { openFiles }, { requestsOf }, { readRows }, { readSettings }] =
+        await Promise.all([
+          service.client(),
+          import("../src/audit/audit.js"),
+          import("../src/audit/files.js"),
+          import("../src/audit/requests.js"),
+          import("../src/audit/rows.js"),
+          import("../src/schema.js"),
+        ]);
       if (queue) status.connecting();
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
-      const rate = Number.isFinite(client.rate) ? client.rate : undefined;
-      const warn = (sentence: string) => node.warn(sentence);
-      const shared = await queue?.jobs({ node: node.id, service: String(config.service), rate, warn });
-      const audit = createAudit({
-        open: shared?.open ?? (({ lost }) => openFiles(folder, node.id, lost)),
-        connect: () => requestsOf(client, shared?.gate),
+      const options: Omit<AuditOptions, "open"> = {
+        connect: () => requestsOf(client),
         share: share === undefined ? Math.max(1, client.concurrency - 1) : Number(share),
         result: tell,
-        progress(progress, elsewhere) {
+        progress(progress) {
           if (closed) return;
-          status.update(progress, elsewhere);
-          if (!elsewhere) node.send([null, { topic: progress.batch, payload: progress }]);
+          status.update(progress);
+          sendProgress(progress);
         },
         failed: fail,
         recovered(opened) {
           if (!closed) status.succeeded({ opened });
         },
-      });
-      return { client, audit };
+      };
+      const audit = queue
+        ? (await queue.shared()).createAudit({
+            ...options,
+            node: node.id,
+            service: String(config.service),
+            standBy(all, changed) {
+              if (closed) return;
+              status.standBy(all);
+              for (const progress of changed) if (!progress.finished) sendProgress(progress);
+            },
+            warn: (sentence) => node.warn(sentence),
+          })
+        : createAudit({ ...options, open: (lost) => openFiles(folder, node.id, lost) });
+      return { client, audit, readRows };
     }
 
     function open() {
@@ -127,18 +142,17 @@ export function registerAudit(RED: NodeAPI): void {
         throw invalidParams({ batch: `There is nothing to ${how}: no batch is named ${name}, or ${or}.` });
       }
       status.succeeded({ reset: how === "reset", batch });
-      for (const progress of await audit.progress()) status.update(progress);
+      if (!config.queue) for (const progress of await audit.progress()) status.update(progress);
     }
 
     async function add(msg: Message): Promise<void> {
-      const { client, audit } = await open();
+      const { client, audit, readRows } = await open();
       const { input, from } = await read(msg);
       const { pages, ...rest } = input;
       const { batch = "default", existing = "regenerate", maxAge, privacy } = client.validate(settings, rest, from);
       await audit.add({
         batch,
-        pages,
-        from: String(from.pages),
+        rows: readRows(pages, String(from.pages)),
         settings: {
           existing: existing as Existing,
           maxAge: maxAge === undefined ? undefined : Number(maxAge),

@@ -14,6 +14,8 @@ export function createProgress(RED: NodeAPI, node: Node) {
   const batches = new Map<string, Progress>();
   /** By batch; that of a message, or of the whole node, has no name. */
   const errors = new Map<string, SeoError>();
+  /** Another machine leads. */
+  let standsBy = false;
 
   function ended(all: Progress[]): NodeStatus {
     const failed = failedIn(all);
@@ -66,20 +68,39 @@ export function createProgress(RED: NodeAPI, node: Node) {
     return { fill: "blue", shape: "dot", text: text + failures };
   }
 
-  const show = () => node.status(current());
+  /** Of a machine that stands by, the same figures. */
+  function shown(): NodeStatus {
+    const status = current() as { fill?: "grey"; shape?: "ring"; text?: string };
+    if (!standsBy || errors.size > 0) return status;
+    const { fill = "grey", shape = "ring", text } = status;
+    const name = RED._("seo-reports.status.standsBy");
+    return { fill, shape, text: text ? `${name} · ${text}` : name };
+  }
+
+  const show = () => node.status(shown());
+
+  function set(progress: Progress): void {
+    batches.set(progress.batch, progress);
+    if (progress.paused === false) for (const name of ["", progress.batch]) errors.delete(name);
+  }
 
   return {
     /** The queue is being opened, which takes up to half a minute if its server does not respond. */
     connecting(): void {
       node.status({ fill: "yellow", shape: "ring", text: "node-red:common.status.connecting" });
     },
-    /** `elsewhere`: the batch has finished, or was removed, on another machine. */
-    update(progress: Progress, elsewhere = false): void {
+    update(progress: Progress): void {
+      standsBy = false;
       // A finished batch is shown until another one continues.
       for (const [name, { finished }] of batches) if (finished) batches.delete(name);
-      if (elsewhere && !progress.finished) batches.delete(progress.batch);
-      else batches.set(progress.batch, progress);
-      if (progress.paused === false) for (const name of ["", progress.batch]) errors.delete(name);
+      set(progress);
+      show();
+    },
+    /** Another machine leads, which says this of its batches. */
+    standBy(all: readonly Progress[]): void {
+      standsBy = true;
+      batches.clear();
+      for (const progress of all) set(progress);
       show();
     },
     failed(error: SeoError, batch = ""): void {
@@ -87,11 +108,14 @@ export function createProgress(RED: NodeAPI, node: Node) {
       show();
     },
     /**
-     * A message was processed, or the jobs can be kept again. `reset`: a batch was dropped, or all. `opened`: the batches that
-     * are not finished follow.
+     * A message was processed, or the jobs can be kept again. `reset`: a batch was dropped, or all. `opened`: this machine
+     * leads, and the batches that are not finished follow.
      */
     succeeded({ reset, batch, opened }: { reset?: boolean; batch?: string | undefined; opened?: boolean } = {}): void {
-      if (opened) for (const [name, { finished }] of batches) if (!finished) batches.delete(name);
+      if (opened) {
+        standsBy = false;
+        for (const [name, { finished }] of batches) if (!finished) batches.delete(name);
+      }
       errors.delete("");
       if (reset && batch === undefined) errors.clear();
       else if (reset && batch !== undefined) errors.delete(batch);

@@ -1,12 +1,12 @@
 import type { Node, NodeAPI } from "node-red";
-import type { Owner, Place, Shared } from "../src/audit/shared/shared.js";
+import type { Place, Shared } from "../src/audit/shared/shared.js";
 import { configNodes } from "../src/operations.js";
 import { registerConfig } from "./config.js";
 
 /** The config node, as the nodes that use it see it: where jobs are kept, and never the URL. */
 export interface QueueNode extends Node {
-  /** Describes the jobs of an audit node. Rejects with SEO_CONFIG if this node is incomplete. */
-  jobs(owner: Owner): Promise<Shared>;
+  /** The queue. Rejects with SEO_CONFIG if this node is incomplete. */
+  shared(): Promise<Shared>;
 }
 
 /** Validates what a queue node says. Throws SEO_CONFIG. */
@@ -19,9 +19,14 @@ export async function readPlace({ tls, ...given }: Record<string, unknown>): Pro
 
 export function registerQueue(RED: NodeAPI): void {
   registerConfig<QueueNode>(RED, "seo-queue", (node, reads) => {
-    node.jobs = async (owner) => {
+    let shared: Promise<Shared> | undefined;
+    async function open(): Promise<Shared> {
       const { createShared } = await import("../src/audit/shared/shared.js");
-      return createShared(await readPlace(reads()), owner);
+      return createShared(await readPlace(reads()));
+    }
+    node.shared = () => {
+      shared ??= open();
+      return shared;
     };
   });
 }

@@ -49,8 +49,6 @@ export interface SendOptions {
   sending?: (intent: Intent) => Promise<void>;
   /** Awaited before each attempt, without a slot. If it rejects, nothing is sent. */
   permit?: (() => Promise<void>) | undefined;
-  /** Called when the service asks for a pause of so many milliseconds. */
-  paused?: ((ms: number) => void) | undefined;
   /** Called when the response was lost. Until `permit` is called again, the request is not in flight. */
   lost?: () => void;
   /** A request that another process was sending: it is looked for first. */
@@ -100,7 +98,6 @@ export function createClient(options: ClientOptions) {
       extra,
       horizon = reconcile,
       permit,
-      paused,
       sending,
       lost,
       intent,
@@ -143,10 +140,7 @@ export function createClient(options: ClientOptions) {
         if (result instanceof SeoError) {
           const { pause } = decide(result, { attempts, retries, once });
           if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
-          else if (pause !== undefined) {
-            queue.pause(pause);
-            paused?.(pause);
-          }
+          else if (pause !== undefined) queue.pause(pause);
         } else if (row.deletes) reconciler.forget(String(input.reportId));
         else if (reconciles) reconciler.observe(result);
         ticket?.received(result);
@@ -262,17 +256,8 @@ export function createClient(options: ClientOptions) {
     /** Says which reports an earlier process got, so that none of them counts as the effect of a lost request. */
     claim: reconciler.claim,
 
-    /** Says that another process is about to send a request. Returns how to say that its outcome is known. */
-    expect(type: string, input: Record<string, string>, intent: Intent): () => void {
-      const { lookup } = rowOf(type);
-      return lookup ? reconciler.open(lookup, input, intent).end : () => {};
-    },
-
     /** How many requests can be in flight. */
     concurrency,
-
-    /** Requests per minute; Infinity for no limit. */
-    rate,
 
     /** Milliseconds for which a lost response is looked for; 0 is never. */
     horizon: reconcile,

@@ -684,7 +684,7 @@ export const configNodes = {
     title: "SEO queue",
     help: "Keeps the batches of “audit pages” nodes in Redis or PostgreSQL, so that several machines share them.",
     details:
-      "Every machine with the same flow and the same prefix works on the same batches. In Node-RED's user directory, run `npm install --save-exact bullmq@6.7.0 ioredis` for Redis, or `npm install --save-exact bullmq@6.7.0 pg` for PostgreSQL.",
+      "One machine works on the batches. If it fails, another one with the same flow and the same prefix takes over. In Node-RED's user directory, run `npm install --save-exact bullmq@6.7.0 ioredis` for Redis, or `npm install --save-exact bullmq@6.7.0 pg` for PostgreSQL.",
     settings: {
       prefix: {
         kind: "text",

@@ -4,22 +4,24 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { nodeRed, root } from "../../dev/nodered.js";
-import { type Group, type Round, startGroup } from "../../test/support/machines.js";
+import { type Group, type Machine, type Round, startGroup } from "../../test/support/machines.js";
 import { type Engine, type Server, startServer } from "../../test/support/servers.js";
 import { figure, fillIn, table } from "../markdown.js";
 import type { Seen } from "./service.js";
 
 /**
- * `npm run bench:scaling` has one, two and four instances work on one batch in Redis and in PostgreSQL, and one instance
- * on a batch in files, and writes its results to docs/scaling.md. With `-- --quick` it does less and only prints them.
+ * `npm run bench:scaling` has one instance work on a batch in files, in Redis and in PostgreSQL, ends the lead of two instances,
+ * and writes its results to docs/scaling.md. With `-- --quick` it does less and only prints them.
  */
 const quick = process.argv.includes("--quick");
 const SECOND = 1000;
 const PATIENCE = 180 * SECOND;
-const MACHINES = 4;
+const MACHINES = 2;
 const BUSY = { pages: quick ? 24 : 180, latency: 200 };
-const LIMITED = { pages: quick ? 10 : 40, rate: 120 };
-const KILLED = { pages: quick ? 24 : 40, latency: 500 };
+/** The list does not end before the last takeover. */
+const ENDED = { pages: 2000, latency: 500, times: quick ? 1 : 5 };
+/** What an instance has sent before it was killed is received by then, in milliseconds. */
+const SETTLED = 50;
 
 type Row = (string | number)[];
 
@@ -29,7 +31,7 @@ const log = (row: Row): Row => {
   return row;
 };
 
-async function startService(options: { latency?: number; rateLimit?: number }) {
+async function startService(options: { latency?: number }) {
   const child = fork(new URL("service.js", import.meta.url), { execArgv: [] });
   child.send(options);
   const [address] = (await once(child, "message")) as [{ url: string; apiKey: string }];
@@ -72,47 +74,52 @@ async function timed(group: Group, pages: number): Promise<number> {
   return (performance.now() - start) / SECOND;
 }
 
-/** Pages per second if only the machines limit them. */
-function busy(group: Group, engine: Engine | "files", machines: number, { pages, latency } = BUSY): Promise<Row> {
-  return withService(group, machines, { pages }, { latency }, async () => {
+/** Pages per second of one machine if only that limits them. */
+function busy(group: Group, engine: Engine | "files", { pages, latency } = BUSY): Promise<Row> {
+  return withService(group, 1, { pages }, { latency }, async () => {
     const rate = pages / (await timed(group, pages));
     // An audit uses one request less than the service's concurrency, which is 4.
-    return [engine, String(machines), (machines * 3 * SECOND) / latency, rate];
+    return [engine, (3 * SECOND) / latency, rate];
   });
 }
 
-/** How long the pages take with a rate limit for all machines, and how often the service had to reject a request. */
-function limited(group: Group, engine: Engine | "files", machines: number): Promise<Row> {
-  const { pages, rate } = LIMITED;
-  return withService(
-    group,
-    machines,
-    { pages, settings: { rate: String(rate) } },
-    { rateLimit: rate },
-    async (service) => {
-      const seconds = await timed(group, pages);
-      return [engine, String(machines), seconds, String((await service.seen()).rateLimited)];
+const ends: [name: string, end: (lead: Machine) => Promise<unknown>][] = [
+  [
+    "`kill -9`",
+    (lead) => {
+      lead.kill("SIGKILL");
+      return sleep(SETTLED);
     },
-  );
-}
+  ],
+  ["clean stop", (lead) => lead.stop()],
+];
 
-/** `kill -9` of the second of two machines: seconds until another one looks for its pages, and until all are reported. */
-function killed(group: Group, engine: Engine): Promise<Row> {
-  const { pages, latency } = KILLED;
+/** Seconds from the end of the lead to the next request of the other machine. */
+function takenOver(group: Group, engine: Engine): Promise<Row[]> {
+  const { pages, latency, times } = ENDED;
   // A request that was noted, but not sent, is sent again after this.
   const settings = { reconcile: "20" };
-  return withService(group, 2, { pages, settings }, { latency }, async (service) => {
-    const [first, second] = group.machines;
-    await first?.red().inject("start");
-    while ((second?.results().length ?? 0) < 3) await sleep(20);
-    await sleep(latency / 2);
-    const killedAt = Date.now();
-    second?.kill("SIGKILL");
-    await group.finished(pages, PATIENCE);
-    const { lists, duplicates } = await service.seen();
-    const looked = lists.find((time) => time > killedAt) ?? Number.NaN;
-    const inSeconds = (time: number) => (time - killedAt) / SECOND;
-    return [engine, inSeconds(looked), inSeconds(Date.now()), String(duplicates)];
+  return withService(group, MACHINES, { pages, settings }, { latency }, async (service) => {
+    await group.machines[0]?.red().inject("start");
+    const rows: Row[] = [];
+    for (const [name, end] of ends) {
+      const seconds: number[] = [];
+      while (seconds.length < times) {
+        const lead = group.machines[await group.leader(PATIENCE)] as Machine;
+        await sleep(2 * SECOND * Math.random());
+        const began = Date.now();
+        await end(lead);
+        const ended = Date.now();
+        await group.leader(PATIENCE);
+        const { requests } = await service.seen();
+        seconds.push(((requests.find((time) => time > ended) ?? Number.NaN) - began) / SECOND);
+        await lead.start();
+      }
+      const { duplicates } = await service.seen();
+      const [least, most] = [Math.min(...seconds), Math.max(...seconds)];
+      rows.push(log([engine, name, String(times), least, most, String(duplicates)]));
+    }
+    return rows;
   });
 }
 
@@ -125,7 +132,7 @@ async function start(engine?: Engine): Promise<Group> {
   const group = await startGroup(engine ? MACHINES : 1, server);
   groups.push(group);
   // Loads the modules that the first message loads.
-  await busy(group, engine ?? "files", group.machines.length, { pages: 8, latency: 10 });
+  await busy(group, engine ?? "files", { pages: 8, latency: 10 });
   log([`started ${engine ?? "files"}`]);
   return group;
 }
@@ -138,31 +145,21 @@ try {
     ["Redis", redis],
     ["PostgreSQL", postgres],
   ] as const;
-  const rates = [log(await busy(files, "files", 1))];
-  for (const [engine, group] of shared)
-    for (const machines of [1, 2, MACHINES]) rates.push(log(await busy(group, engine, machines)));
+  const rates = [log(await busy(files, "files"))];
+  for (const [engine, group] of shared) rates.push(log(await busy(group, engine)));
   // Side by side, because most of it is waiting.
-  const limits = await Promise.all([
-    limited(files, "files", 1).then(log),
-    ...shared.map(([engine, group]) => limited(group, engine, MACHINES).then(log)),
-  ]);
-  const kills = await Promise.all(shared.map(([engine, group]) => killed(group, engine).then(log)));
+  const takeovers = await Promise.all(shared.map(([engine, group]) => takenOver(group, engine)));
 
   const tables: [sentence: string, head: string[], rows: Row[]][] = [
     [
-      `${BUSY.pages} pages, ${BUSY.latency} ms each, no rate limit:`,
-      ["Batch in", "Machines", "Pages per second, limit", "Measured"],
+      `${BUSY.pages} pages on one machine, ${BUSY.latency} ms each, no rate limit:`,
+      ["Batch in", "Pages per second, limit", "Measured"],
       rates,
     ],
     [
-      `${LIMITED.pages} pages, rate limit of ${LIMITED.rate} requests per minute for all machines together:`,
-      ["Batch in", "Machines", "Seconds", "429 responses"],
-      limits,
-    ],
-    [
-      `${KILLED.pages} pages on two machines, one of which is killed:`,
-      ["Batch in", "Seconds to the next request for its pages", "Seconds to the end", "Duplicates"],
-      kills,
+      "Seconds from the end of the lead to the next request of the other machine:",
+      ["Batch in", "End of the lead", "Times", "Least", "Most", "Duplicates"],
+      takeovers.flat(),
     ],
   ];
   const date = new Date().toISOString().slice(0, 10);

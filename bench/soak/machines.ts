@@ -6,8 +6,8 @@ import { type Engine, engines, type Server, startServer } from "../../test/suppo
 import { figure, table } from "../markdown.js";
 
 /**
- * `npm run soak -- machines [runs]`: so many audits by three instances on each engine, during which instances are killed, and
- * instances, their network and the server fail at random.
+ * `npm run soak -- machines [runs]`: so many audits by three instances on each engine. Instances are killed, stopped and deployed
+ * at random, and instances, their network and the server fail. Half of that is for the instance that leads.
  */
 const runs = Number(process.argv[3] ?? 20);
 const SECOND = 1000;
@@ -39,6 +39,12 @@ const faults: Record<string, Fault> = {
   "kill two": async (group, index, server) => {
     await Promise.all([kill(group, index, server), kill(group, (index + 1) % MACHINES, server)]);
   },
+  stop: async ({ machines }, index) => {
+    await machines[index]?.stop();
+    await sleep(random(4 * SECOND));
+    await machines[index]?.start();
+  },
+  deploy: (group, index) => group.redeploy(index),
   freeze: async ({ machines }, index) => {
     machines[index]?.kill("SIGSTOP");
     await sleep(random(LONGEST));
@@ -55,6 +61,18 @@ const faults: Record<string, Fault> = {
     await server.start();
   },
 };
+
+/** Finds the instance that leads: that which sent most results since the last call. Undefined if there was none. */
+function watchLead({ machines }: Group): () => number | undefined {
+  let before = machines.map(() => 0);
+  return () => {
+    const counts = machines.map((machine) => machine.results().length);
+    const sent = counts.map((count, index) => count - (before[index] ?? 0));
+    before = counts;
+    const most = Math.max(...sent);
+    return most > 0 ? sent.indexOf(most) : undefined;
+  };
+}
 
 interface Outcome {
   seconds: number;
@@ -80,7 +98,8 @@ async function runOnce(group: Group, server: Server, existing: "create" | "regen
   const done: string[] = [];
   try {
     await group.deploy({ service: sandbox, pages, existing, settings: { reconcile: RECONCILE } });
-    await group.machines[0]?.red().inject("start");
+    const lead = watchLead(group);
+    await group.machines[random(MACHINES)]?.red().inject("start");
     // A list that was not saved yet is lost with its machine.
     await group.until(() => group.machines.some((machine) => machine.progress().length > 0), PATIENCE);
     let hasEnded = false;
@@ -93,8 +112,9 @@ async function runOnce(group: Group, server: Server, existing: "create" | "regen
     while (!hasEnded && done.length < most) {
       await sleep(random(3 * SECOND));
       const [name, fault] = Object.entries(faults)[random(Object.keys(faults).length)] ?? ["kill", kill];
+      const index = random(2) === 0 ? random(MACHINES) : (lead() ?? random(MACHINES));
       done.push(name);
-      await fault(group, random(MACHINES), server);
+      await fault(group, index, server);
     }
     await end.catch((error) => console.error(String(error)));
     // What comes late comes now.

@@ -107,6 +107,7 @@ export const phrases = {
     audit: "__done__ of __total__ · __left__ left",
     auditing: "__done__ of __total__",
     auditPaused: "paused at __done__ of __total__",
+    standsBy: "stands by",
     audited: "__done__ done",
     pagesDropped: "Pages dropped with the node: about __count__",
     pagesLeft:

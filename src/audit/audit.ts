@@ -1,7 +1,8 @@
 /**
  * How a list travels from a message to its results:
  *
- * 1. rows.ts reads the list. A store (store.ts) saves it as a batch: files.ts and batch.ts on this machine, shared/ in a queue.
+ * 1. rows.ts reads the list. A store (store.ts) saves it as a batch (batch.ts): files.ts and filed.ts on this machine, shared/ in a
+ *    queue.
  * 2. A ledger (ledger.ts) has the state of each page. Every change is a line of the batch's log, which is saved first.
  * 3. The engine (engine.ts) works on the batches, the oldest first, with a run (run.ts) for each. slots.ts limits what is in flight.
  * 4. plan.ts reads the account's reports once per list, and decides which pages to create, to regenerate, or to leave as they are.
@@ -15,16 +16,16 @@ import { createEngine, type Engine, type EngineOptions } from "./engine.js";
 import type { Settings } from "./list.js";
 import type { Progress } from "./progress.js";
 import type { Requests } from "./requests.js";
-import { type Row, readRows } from "./rows.js";
+import type { Row } from "./rows.js";
 import type { Run } from "./run.js";
-import type { Batch, Hooks, Store } from "./store.js";
-import { Trouble, taken } from "./trouble.js";
+import type { Store } from "./store.js";
+import { Trouble } from "./trouble.js";
 
 export interface AuditOptions extends Omit<EngineOptions, "store" | "clock" | "requests"> {
   /** Makes the requests of one engine, which cancels them at its end. */
   connect(): Requests;
-  /** Opens the place where the jobs are kept. */
-  open(hooks: Hooks): Promise<Store>;
+  /** Opens the place where the jobs are kept. `lost` is called if they are taken over. */
+  open(lost: (error: SeoError) => void): Promise<Store>;
   clock?: Clock;
 }
 
@@ -32,9 +33,7 @@ export interface AuditOptions extends Omit<EngineOptions, "store" | "clock" | "r
 export interface NewList {
   batch: string;
   settings: Settings;
-  pages: unknown;
-  /** Where the pages came from, for error messages: `msg.payload`. */
-  from?: string;
+  rows: Iterable<Row>;
 }
 
 interface Parts {
@@ -43,10 +42,9 @@ interface Parts {
 }
 
 const MINUTE = 60_000;
-/** A server that cannot be reached was waited for already. */
 const SOON = 1000;
 
-/** The batches of one node. If the place where they are kept cannot be opened, this is retried, every minute for files. */
+/** The batches of one node. If the place where they are kept cannot be opened, this is retried: a server soon, files in a minute. */
 export function createAudit({ open, connect, clock = realClock, ...surroundings }: AuditOptions) {
   const { failed, recovered } = surroundings;
   let closed = false;
@@ -59,27 +57,18 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
 
   async function load(): Promise<Parts> {
     let gone: SeoError | undefined;
-    const store = await open({
-      lost(error) {
-        if (gone) return;
-        gone = error;
-        if (!parts) return;
-        failed(error);
-        parts.engine.lose(error);
-        told = error.code;
-        opened = Promise.reject(error);
-        opened.catch(() => {});
-        void end()
-          .catch(() => {})
-          .finally(() => later());
-      },
-      // The engine of the next store is not concerned.
-      stalled(error) {
-        if (!gone) parts?.engine.disk.stall(error);
-      },
-      found(batch) {
-        if (!gone) parts?.engine.add(batch);
-      },
+    const store = await open((error) => {
+      if (gone) return;
+      gone = error;
+      if (!parts) return;
+      failed(error);
+      parts.engine.lose(error);
+      told = error.code;
+      opened = Promise.reject(error);
+      opened.catch(() => {});
+      void end()
+        .catch(() => {})
+        .finally(() => later());
     });
     if (closed || gone) {
       await store.close();
@@ -126,15 +115,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
   function inTurn<Value>(work: (parts: Parts) => Promise<Value>): Promise<Value> {
     const result = turn.then(async () => {
       if (closed) throw cancelled;
-      const parts = await opened;
-      const { disk } = parts.engine;
-      await disk.patiently(async () => {
-        await parts.store.refresh?.();
-        // The server can be reached again, and the next probe will find that out.
-        const trouble = disk.trouble();
-        if (trouble?.kind === "server") throw trouble;
-      });
-      return work(parts);
+      return work(await opened);
     });
     turn = result.catch(() => {});
     return result;
@@ -144,11 +125,6 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
   const runsOf = ({ engine }: Parts, name?: string) =>
     [...engine.runs].filter(({ batch }) => !batch.dropped() && (name === undefined || batch.name === name));
 
-  /** Works on a batch that was created or opened again. A shared one was found by then, and may even have ended. */
-  function add({ engine }: Parts, batch: Batch): void {
-    if (!batch.watch) engine.add(batch);
-  }
-
   function* untilClosed(rows: Iterable<Row>): Generator<Row> {
     for (const row of rows) {
       if (closed) throw cancelled;
@@ -156,18 +132,11 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     }
   }
 
-  /** Changes each batch of a name, or all. Returns how many, without those that another machine has replaced meanwhile. */
+  /** Changes each batch of a name, or all. Returns how many. */
   async function changeRuns(parts: Parts, name: string | undefined, how: (run: Run) => Promise<unknown>) {
-    let count = 0;
-    for (const run of runsOf(parts, name)) {
-      try {
-        await parts.engine.change(run, () => how(run));
-        count++;
-      } catch (cause) {
-        if (cause !== taken) throw cause;
-      }
-    }
-    return count;
+    const runs = runsOf(parts, name);
+    for (const run of runs) await parts.engine.change(run, () => how(run));
+    return runs.length;
   }
 
   const changeAll = (name: string | undefined, how: (run: Run) => Promise<unknown>) =>
@@ -178,13 +147,13 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
      * Adds a list: as a new batch, or the pages that are new to a batch that is not finished. Resolves when it is on disk,
      * with the number of rows. Rejects if it cannot be read or saved.
      */
-    add: ({ batch: name, settings, pages, from }: NewList) =>
+    add: ({ batch: name, settings, rows: all }: NewList) =>
       inTurn(async (parts) => {
         const { engine, store } = parts;
         const trouble = engine.disk.trouble();
         if (trouble) throw new Trouble(trouble.kind, `The list was not saved: ${trouble.message}`, trouble.details);
         for (const one of store.broken) if (one.name === name) throw one.error;
-        const rows = untilClosed(readRows(pages, from));
+        const rows = untilClosed(all);
         const [run] = runsOf(parts, name);
         if (run)
           return engine.change(run, async () => {
@@ -195,7 +164,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
           });
         await Promise.allSettled(engine.endings);
         const batch = await store.create(name, settings, rows);
-        add(parts, batch);
+        engine.add(batch);
         return batch.total();
       }),
 
@@ -219,7 +188,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         await Promise.allSettled(parts.engine.endings);
         for await (const batch of parts.store.reopen(name)) {
           count++;
-          add(parts, batch);
+          parts.engine.add(batch);
         }
         return count;
       }),
@@ -235,10 +204,14 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     /** How far each batch is that is not finished. */
     progress: async (): Promise<Progress[]> => runsOf(await opened).map((run) => run.progress()),
 
-    /** Ends everything at once. The next audit continues. Returns how many rows wait for it. */
-    async close(): Promise<number> {
+    /** Begins nothing more, and waits for the responses to what is in flight. */
+    drain: async () => parts?.engine.drain(),
+
+    /** Ends everything at once; the progress says why. The next audit continues. Returns how many rows wait for it. */
+    async close(why?: SeoError): Promise<number> {
       closed = true;
       cancel();
+      if (why) parts?.engine.lose(why);
       const waiting = parts ? runsOf(parts).reduce((sum, run) => sum + run.progress().waiting, 0) : 0;
       await end();
       return waiting;

@@ -3,7 +3,6 @@ import type { Clock } from "./clock.js";
 import { Trouble } from "./trouble.js";
 
 const MINUTE = 60_000;
-const PATIENCE = 30_000;
 
 /** Holds everything up while nothing can be saved. `probe` rejects for as long as that is so; `between` are milliseconds. */
 export function createDisk(
@@ -73,26 +72,6 @@ export function createDisk(
           stall(cause);
           await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
         }
-      }
-    },
-
-    /** Does something for a message. Waits for a server that cannot be reached, up to 30 s. */
-    async patiently(work: () => Promise<void> | undefined): Promise<void> {
-      let late = false;
-      const stop = clock.later(PATIENCE, () => {
-        late = true;
-        settle(({ resolve }) => resolve());
-      });
-      try {
-        for (;;) {
-          const error = await Promise.resolve(work()).catch((cause: unknown) => cause);
-          if (error === undefined) return;
-          if (late || closed || !(error instanceof Trouble) || error.kind !== "server") throw error;
-          stall(error);
-          await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
-        }
-      } finally {
-        stop();
       }
     },
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { SeoError } from "../errors.js";
 import type { Clock } from "./clock.js";
 import { createDisk } from "./disk.js";
@@ -13,13 +14,13 @@ export interface EngineOptions extends Omit<Tools, "disk" | "isClosed"> {
   /** So many requests are in flight at most. */
   share: number;
   clock: Clock;
-  /**
-   * `elsewhere`: another machine sends the final progress. If it is not finished, nothing more is known of the batch, because it
-   * was removed from the queue.
-   */
-  progress(progress: Progress, elsewhere: boolean): void;
+  progress(progress: Progress): void;
   /** An error that a person must see; it is reported once. */
   failed(error: SeoError, batch?: string): void;
+  /** A batch waits until its account can go on, also if that was reported. */
+  stopped?(error: SeoError): void;
+  /** Batches that have stopped wait for their next probes, also at the beginning. */
+  patient?: boolean;
   /** The jobs can be kept again. `opened`: they were read again, and some batches may be gone. */
   recovered?(opened: boolean): void;
 }
@@ -28,6 +29,11 @@ type Job = (hold: Hold) => Promise<void>;
 
 /** For each slot, so many pages can be in work without a request in flight: most of them look for a response that was lost. */
 const MOST_ASIDE = 10;
+/** Milliseconds: for so long, responses are waited for, and so often they are looked for. */
+const DRAIN = 10_000;
+const BETWEEN = 50;
+/** Milliseconds after which it is noted what was delivered. */
+const NOTED = 200;
 
 /** Works through batches, the oldest first. One request per page and batch, whatever happens. */
 export function createEngine({ store, share, clock, ...surroundings }: EngineOptions) {
@@ -38,6 +44,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
   const slots = createSlots(share, fill);
   /** Nothing is begun any more: this engine was closed, or its service. */
   let closed = false;
+  let draining = false;
   /** Why no batch can go on until the store is opened again. */
   let gone: SeoError | undefined;
   let filling: Promise<void> | undefined;
@@ -81,18 +88,22 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     const streak = batch.streak();
     const begun = streak?.before ? undefined : await batch.take("begun");
     if (begun) return pageOf(run, begun);
-    const wanted = run.planning ? undefined : await batch.unplanned();
+    const wanted = run.planning ? undefined : batch.unplanned();
     if (wanted) {
       run.planning = true;
       run.begin();
-      return () => work.plan(run, wanted);
+      return async () => {
+        // Otherwise another plan could begin before the failure of this one has stopped the batch.
+        await work.plan(run, wanted).catch((cause: unknown) => fail(run, cause));
+        run.planning = false;
+      };
     }
     if (slots.aside() >= share * MOST_ASIDE || (run.stopped() && run.planning)) return undefined;
     const fresh = await batch.take("new");
     if (fresh) return pageOf(run, fresh);
     if (!streak?.before || run.active > 0) return undefined;
     const [held] = streak.pages;
-    if (held !== undefined) await disk.keep(() => batch.again([held]));
+    if (held !== undefined) await disk.keep(() => batch.again(held));
     const last = await batch.take(held === undefined ? "begun" : "new");
     return last && pageOf(run, last);
   }
@@ -118,7 +129,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     const { batch } = run;
     const last = await disk.keep(batch.last);
     // Meanwhile, a message can change the batch.
-    if (!last || closed || run.active > 0) return;
+    if (closed || run.active > 0) return;
     const { failed, uncertain } = batch.counts;
     runs.delete(run);
     run.end(last);
@@ -130,7 +141,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
 
   async function begin(run: Run): Promise<void> {
     if (run.active === 0 && !disk.trouble()) await settle(run);
-    while (!closed && !disk.trouble() && runs.has(run)) {
+    while (!closed && !draining && !disk.trouble() && runs.has(run)) {
       const hold = slots.take();
       if (!hold) break;
       let job: Job | undefined;
@@ -168,27 +179,12 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     disk,
     fill,
 
-    /** Works on a batch. Of one that is worked on, this is the second call: another machine may have begun it, too. */
+    /** Works on a batch. */
     add(batch: Batch): void {
-      if (closed || [...runs].some((run) => run.batch === batch)) return;
+      if (closed) return;
       const run = createRun(batch, { ...surroundings, clock, stalled: () => gone ?? disk.trouble(), due: fill });
       runs.add(run);
       surroundings.requests.claim(batch.reports);
-      batch.watch?.({
-        changed() {
-          if (closed || !runs.has(run)) return;
-          run.agree();
-          start(run, () => work.reject(run));
-        },
-        sent: surroundings.requests.expect,
-        ended: run.requestEnded,
-        got: (report) => surroundings.requests.claim([report]),
-        finished() {
-          if (closed) return;
-          runs.delete(run);
-          run.end({ elsewhere: true });
-        },
-      });
       start(run, () => work.reject(run));
       run.changed();
     },
@@ -209,6 +205,13 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     lose(error: SeoError): void {
       gone = error;
       for (const run of runs) run.changed();
+    },
+
+    /** Begins nothing more, waits for the responses to what is in flight, and until their delivery is noted. */
+    async drain(): Promise<void> {
+      draining = true;
+      for (const end = clock.now() + DRAIN; slots.inFlight() > 0 && clock.now() < end; ) await sleep(BETWEEN);
+      await sleep(NOTED);
     },
 
     /** Ends what is in flight; its effects are looked for by the next engine. */

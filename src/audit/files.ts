@@ -1,14 +1,12 @@
 import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { FINISHED, listName, openBatch, writeBatch } from "./batch.js";
+import { FINISHED, listName, openBatch, writeBatch } from "./filed.js";
 import { folderOf, moveFolder, removeFolder, syncFolder } from "./folder.js";
 import { readName } from "./list.js";
 import { lockFolder } from "./lock.js";
 import { outcomes } from "./pages.js";
 import type { Batch, Store } from "./store.js";
 import { fromDisk, Trouble } from "./trouble.js";
-
-type Opened = Awaited<ReturnType<typeof openBatch>>;
 
 /** Folders of nodes that are open. After a deploy the next node waits for the one before. */
 const inUse = new Map<string, Promise<void>>();
@@ -48,10 +46,14 @@ async function nameOf(folder: string): Promise<string> {
  * Opens the jobs of one node, in its own folder below `folder`. Rejects with a Trouble if another process uses it, or the
  * disk cannot be used. `lost` is called if another process takes it over.
  */
-export async function openFiles(folder: string, node: string, lost: (error: Trouble) => void): Promise<Store> {
+export async function openFiles(
+  folder: string,
+  node: string,
+  lost: (error: Trouble) => void,
+): Promise<Store & { remove(): Promise<void> }> {
   const own = folderOf(folder, node);
   const vacate = await occupy(own);
-  const batches = new Set<Opened>();
+  const batches = new Set<Batch>();
   /** Folders of batches that are not open, with their names: those that have finished, and those that cannot be read. */
   const finished = new Map<string, string>();
   const broken = new Map<string, { name: string; error: Trouble }>();
@@ -98,7 +100,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
 
   async function openOne(path: string): Promise<Batch> {
     try {
-      const batch: Opened = await openBatch(path, (hasFinished) => {
+      const batch: Batch = await openBatch(path, (hasFinished) => {
         batches.delete(batch);
         if (hasFinished) finished.set(path + FINISHED, batch.name);
       });
@@ -194,6 +196,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
       await leave();
     },
 
+    /** Removes everything. */
     async remove() {
       await end();
       await rm(own, { recursive: true, force: true });

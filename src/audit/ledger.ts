@@ -1,7 +1,7 @@
 import type { List } from "./list.js";
 import { outcomes, type Pages, type State } from "./pages.js";
 import type { Ended, Plan, Sent } from "./store.js";
-import { createStreaks, NOBODY } from "./streaks.js";
+import { createStreaks } from "./streaks.js";
 
 /** A line of the log. */
 export type Entry =
@@ -48,13 +48,13 @@ export function createLedger(pages: Pages) {
     if (!known || !(repeats || pages.pageOf(row) === row)) throw new Error("there is no such row");
   }
 
-  function end(page: number, entry: Ended, machine: string): void {
+  function end(page: number, entry: Ended): void {
     ended.set(page, entry);
     rejected.delete(page);
     pages.set(page, "ended");
     if (entry.ended !== "uncertain" && sent.has(page))
       sent.set(page, { ...(sent.get(page) as Sent), intent: undefined });
-    if (entry.ended !== "fresh" && !invalid.has(page)) streaks.end(page, entry, machine);
+    if (entry.ended !== "fresh" && !invalid.has(page)) streaks.end(page, entry);
   }
 
   function tell(row: number): void {
@@ -87,10 +87,8 @@ export function createLedger(pages: Pages) {
     sent,
     ended,
     untold,
-    streakOf: streaks.streakOf,
+    streak: streaks.streak,
     held: streaks.held,
-    machines: streaks.machines,
-    gone: streaks.gone,
     counts: pages.counts,
     total: pages.count,
     paused: () => paused,
@@ -114,7 +112,7 @@ export function createLedger(pages: Pages) {
       const before = sent.get(page);
       // A later plan can have found another report.
       if (before && before.report !== plan?.report) return before;
-      return { sent: plan ? "regenerate" : "create", ...plan, ...before };
+      return { sent: plan ? "regenerate" : "create", ...before, ...plan };
     },
 
     /** The row that is added next cannot be audited. */
@@ -125,17 +123,17 @@ export function createLedger(pages: Pages) {
     },
 
     /** Throws if the entry cannot follow those before it. */
-    apply(entry: Entry, machine = NOBODY): void {
+    apply(entry: Entry): void {
       if ("row" in entry) check(entry.row, "told" in entry);
       if ("sent" in entry) {
-        const { row, sent: action, report, intent } = entry;
-        sent.set(row, { sent: action, report, intent });
+        const { row, sent: action, report, generatedAt, intent } = entry;
+        sent.set(row, { sent: action, report, generatedAt, intent });
         streaks.sent(row);
         pages.set(row, "sent");
       } else if ("ended" in entry) {
         const { row, ...rest } = entry;
         if (!outcomes.includes(rest.ended)) throw new Error("the outcome is unknown");
-        end(row, rest, machine);
+        end(row, rest);
       } else if ("told" in entry) tell(entry.row);
       else if ("again" in entry) streaks.probe(entry.row);
       else if ("letGo" in entry) streaks.letGo();
@@ -197,14 +195,3 @@ export function createLedger(pages: Pages) {
 }
 
 export type Ledger = ReturnType<typeof createLedger>;
-
-/** What a batch says of itself, wherever it is kept. */
-export const readingsOf = ({ counts, total, paused, dropped, held, untold, find }: Ledger) => ({
-  counts,
-  total,
-  paused,
-  dropped,
-  held,
-  untold,
-  find,
-});

@@ -61,5 +61,5 @@ export async function makePlan(
     if (existing === "return" && maxAge !== undefined && last < now - maxAge * DAY) break;
   }
   await endRecent();
-  await batch.planned(list);
+  batch.planned(list);
 }

@@ -36,7 +36,7 @@ export async function sendRequest(requests: Requests, claim: Claim, hooks: Reque
   const input = creates ? { url } : { reportId: String(report), update: "1" };
   let refused: unknown;
   async function sending(intent: Sent["intent"]): Promise<void> {
-    await hooks.sending({ sent, report, intent }).catch((cause) => {
+    await hooks.sending({ sent, report, generatedAt, intent }).catch((cause) => {
       refused = cause;
       throw cause;
     });

@@ -3,7 +3,6 @@ import type { SeoError } from "../errors.js";
 import { service } from "../operations.js";
 import { createLane, createTask } from "../queue.js";
 import type { Intent } from "../reconcile/look.js";
-import type { Sent } from "./store.js";
 
 /** What an audit needs of a response. */
 export type Answer = Pick<ClientAnswer, "body" | "attempts" | "reconciled">;
@@ -27,14 +26,6 @@ export interface SendOptions {
   lost?(): void;
 }
 
-/** Holds requests back, so that all machines together keep to the rate and to the service's pauses. */
-export interface Gate {
-  /** Resolves when a request can be sent. */
-  permit(): Promise<void>;
-  /** The service requires a pause of so many milliseconds. */
-  paused(ms: number): void;
-}
-
 /** What an audit needs of the service. All requests keep to its budget. Rejects with an SeoError. */
 export interface Requests {
   send(type: string, input: Record<string, string>, options?: SendOptions): Promise<Answer>;
@@ -42,8 +33,6 @@ export interface Requests {
   pages(type: string, input: Record<string, string>): AsyncIterable<ListPage>;
   /** These reports belong to pages already: none of them is what a lost request created. */
   claim(ids: readonly string[]): void;
-  /** Another machine is about to send a request. Returns what is called when its outcome is known. */
-  expect(url: string, sent: Sent): () => void;
   /** Milliseconds for which no request can start; 0 while one is in flight. */
   waitingFor(): number;
   /** Ends everything that is in flight or waits, with SEO_CANCELLED. */
@@ -54,22 +43,14 @@ export const STORE = "seo-report-store";
 /** Milliseconds for which a lost response is looked for if the client's settings do not say. */
 const HORIZON = Number(service.reconcile?.initial) * 1000;
 
-/** The requests of a client. They belong to one lane, whose end cancels them, and pass a gate if there is one. */
-export function requestsOf(client: Client, gate?: Gate): Requests {
+/** The requests of a client. They belong to one lane, whose end cancels them. */
+export function requestsOf(client: Client): Requests {
   const lane = createLane();
   const horizon = client.horizon || HORIZON;
   return {
-    send: (type, input, { permit: own, ...options } = {}) => {
-      // In this order everywhere: the audit's slot, the gate, the client's slot. Otherwise two requests can wait for each other.
-      async function permit(): Promise<void> {
-        await own?.();
-        await gate?.permit();
-      }
-      return client.send(type, input, { ...gate, ...options, permit, horizon, task: createTask(lane) });
-    },
-    pages: (type, input) => client.pages(type, input, { ...gate, task: createTask(lane) }),
+    send: (type, input, options) => client.send(type, input, { ...options, horizon, task: createTask(lane) }),
+    pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
     claim: (ids) => client.claim(ids, horizon),
-    expect: (url, { sent, intent }) => (sent === "create" && intent ? client.expect(STORE, { url }, intent) : () => {}),
     waitingFor: () => (lane.running > 0 ? 0 : Math.max(0, client.waitingFor(lane))),
     cancel: () => client.cancel(lane),
   };

@@ -10,13 +10,17 @@ const BETWEEN = 5000;
 
 export interface RunOptions {
   clock: Clock;
-  progress(progress: Progress, elsewhere: boolean): void;
+  progress(progress: Progress): void;
   failed(error: SeoError, batch: string): void;
+  /** The batch waits until its account can go on. */
+  stopped?(error: SeoError): void;
   requests: Pick<Requests, "waitingFor">;
   /** Why no batch can go on. */
   stalled(): SeoError | undefined;
   /** A probe can be sent. */
   due(): void;
+  /** A batch that has stopped waits for its next probe, also at the beginning. */
+  patient?: boolean;
 }
 
 /** What is in memory of a batch that is worked on, beside its pages. */
@@ -40,9 +44,8 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     if (cause?.code === "SEO_INPUT") return cause;
     const error = cause?.toJSON() ?? batch.streak()?.error;
     const { code, message, ...details } = error as { code: Code; message: string };
-    const where = batch.watch ? " on this machine" : "";
     const why = cause ? "" : `: ${STREAK} pages in a row failed`;
-    const sentence = `The batch ${JSON.stringify(batch.name)} is paused${where}${why}.`;
+    const sentence = `The batch ${JSON.stringify(batch.name)} is paused${why}.`;
     const when = "It continues within 15 minutes of the repair, or at msg.resume.";
     return new SeoError(code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
@@ -55,14 +58,14 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     return progressOf(batch, run.lost, pace, paused, finished, out.requests.waitingFor(), stuck);
   };
 
-  function show(elsewhere = false, repeated = false): void {
+  function show(repeated = false): void {
     cancelShow?.();
     cancelShow = undefined;
     reason = pausedBy();
     shown = clock.now();
     const now = progress();
     if (now.secondsToWait !== undefined) run.changed();
-    out.progress(repeated ? { ...now, repeated } : now, elsewhere);
+    out.progress(repeated ? { ...now, repeated } : now);
   }
 
   const run = {
@@ -73,7 +76,7 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     /** The pages whose response was lost, as long as it is looked for. */
     lost: new Set<number>(),
     /** The account could not go on, and a probe can be sent. At the beginning, because a deploy may have repaired it. */
-    due: trouble !== undefined,
+    due: trouble !== undefined && !out.patient,
     /** A probe was requested since the last one was sent. */
     asked: false,
     /** The page that is the probe. */
@@ -88,6 +91,7 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
       held = batch.streak()?.before !== undefined;
       if (!told) out.failed(trouble, batch.name);
       told = true;
+      out.stopped?.(trouble);
       run.due = run.asked;
       cancelProbe();
       cancelProbe = clock.later(PROBE, run.setDue);
@@ -131,12 +135,11 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
       else run.changed();
     },
 
-    /** Tells the final progress. A batch that has vanished from the queue may not have finished. */
-    end({ elsewhere = false, repeated = false }): void {
+    /** Tells the final progress. */
+    end({ repeated }: { repeated: boolean }): void {
       run.close();
-      const { done, total } = run.progress();
-      finished = batch.dropped() || done === total;
-      show(elsewhere, repeated);
+      finished = true;
+      show(repeated);
     },
 
     close(): void {
@@ -145,6 +148,7 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
       cancelProbe();
     },
   };
+  if (trouble && !run.due) cancelProbe = clock.later(PROBE, run.setDue);
   return run;
 }
 

@@ -28,6 +28,8 @@ export function createSlots(count: number, freed: () => void) {
   }
 
   return {
+    /** How many jobs have their slot. */
+    inFlight: () => count - free,
     /** How many jobs have left their slot. */
     aside: () => aside,
 

@@ -3,7 +3,6 @@ import type { Intent } from "../reconcile/look.js";
 import type { List, Settings } from "./list.js";
 import type { Outcome, State } from "./pages.js";
 import type { Row } from "./rows.js";
-import type { Trouble } from "./trouble.js";
 
 /** The report of a page that is to be regenerated. */
 export interface Plan {
@@ -32,13 +31,13 @@ export interface Ended {
   error?: { code: string; message: string } | undefined;
 }
 
-/** A machine's failures in a row. */
+/** Failures in a row. */
 export interface Streak {
   /** Those that are held: neither told, nor requested again. */
   pages: number[];
   /** The last one. */
   error: Ended["error"];
-  /** Set if the machine has stopped: the pages that were in flight then. The success of any other page is a probe's. */
+  /** Set if they have stopped the batch: the pages that were in flight then. The success of any other page is a probe's. */
   before?: Set<number> | undefined;
   /** The page that was requested again as a probe, because no other was left. */
   probe?: number;
@@ -57,24 +56,7 @@ export interface Claim {
   repeated: boolean;
 }
 
-/** What other machines do with a batch. */
-export interface Watcher {
-  /** Its pages, or whether it can go on. */
-  changed(): void;
-  /** A machine is about to send a request. Returns what is called when its outcome is known. */
-  sent(url: string, sent: Sent): () => void;
-  /** A machine got a report. */
-  got(report: string): void;
-  /** A page of another machine has ended by a request. */
-  ended(): void;
-  /** A machine has told the final progress, or the batch was removed. */
-  finished(): void;
-}
-
-/**
- * One batch. Whatever resolves is on disk, or where else the jobs are kept. Rejects with a Trouble, or with SEO_CANCELLED if
- * the page was given to another machine.
- */
+/** One batch. Whatever resolves is on disk, or in the queue. Rejects with a Trouble, or as `taken` if another machine leads. */
 export interface Batch {
   readonly name: string;
   /** The IDs of the reports that it got in earlier processes, in order: any can be newer than an old lost request. */
@@ -85,15 +67,15 @@ export interface Batch {
   paused(): boolean;
   /** It was reset: what waits is dropped. */
   dropped(): boolean;
-  /** Failures of all machines that are not told yet, because they may be the account's. */
+  /** Failures that are not told yet, because they may be the account's. */
   held(): readonly number[];
-  /** The last failures in a row of this machine. */
+  /** The last failures in a row. */
   streak(): Streak | undefined;
 
   /** The next page that was begun before or only has to be told (`begun`), or the next new one. */
   take(which: "begun" | "new"): Promise<Claim | undefined>;
   /** The next row that is invalid. */
-  takeInvalid(): Promise<number | undefined>;
+  takeInvalid(): number | undefined;
   /** Nobody works on the page any more. If it is not done, it is taken again. */
   release(page: number): void;
 
@@ -103,19 +85,17 @@ export interface Batch {
   untold(page: number): number[];
   input(row: number): Promise<{ input: unknown; error?: string }>;
   told(row: number): void;
-  /** The pages wait again. */
-  again(pages: readonly number[]): Promise<void>;
+  /** The page waits again. */
+  again(page: number): Promise<void>;
   /** Nothing but held failures is left. */
   letGo(): Promise<void>;
 
-  /** The next list that has no plan, and its pages that need one. Undefined as well if another machine makes the plan. */
-  unplanned(): Promise<{ list: List; pages: number } | undefined>;
+  /** The next list that has no plan, and how many of its pages need one. */
+  unplanned(): { list: List; pages: number } | undefined;
   /** The page of a key, if it needs a plan. */
   find(list: List, key: string): number | undefined;
   plan(page: number, plan: Plan): void;
-  planned(list: List): Promise<void>;
-  /** The plan could not be made: another machine may make it. Undefined if no other machine works on the batch. */
-  unplan?(): void;
+  planned(list: List): void;
 
   /** Adds the pages that are new. Returns how many rows that are. */
   join(settings: Settings, rows: Iterable<Row>): Promise<number>;
@@ -124,23 +104,13 @@ export interface Batch {
   retry(): Promise<number>;
   /** What waits is dropped. */
   reset(): Promise<void>;
-  /** Undefined if another machine tells that the batch is finished. `repeated`: a process that died may have told it. */
-  last(): Promise<{ repeated: boolean } | undefined>;
+  /** Resolves if the end can be told. `repeated`: a process that died may have told it. */
+  last(): Promise<{ repeated: boolean }>;
   /** Closes the batch, and keeps it so that it can be opened again. */
   finish(): Promise<void>;
   remove(): Promise<void>;
-  /** Undefined if no other machine works on the batch. */
-  watch?(watcher: Watcher): void;
-}
-
-/** What happens to the jobs of a node from outside. */
-export interface Hooks {
-  /** They were taken over, or have to be read again. */
-  lost(error: SeoError): void;
-  /** They cannot be reached. */
-  stalled(error: Trouble): void;
-  /** A batch that others work on, too, was begun or opened again, on whatever machine. */
-  found(batch: Batch): void;
+  /** Nothing more is noted. */
+  close(): Promise<void>;
 }
 
 /** Where the jobs of one node are kept. */
@@ -149,8 +119,6 @@ export interface Store {
   readonly batches: readonly Batch[];
   /** Batches that cannot be read. */
   readonly broken: readonly { name: string; error: SeoError }[];
-  /** Reads what other machines have done. */
-  refresh?(): Promise<void>;
   /** Adds a batch. One of the same name that has finished is removed. */
   create(name: string, settings: Settings, rows: Iterable<Row>): Promise<Batch>;
   /** Opens finished batches again, one or all: their failed and uncertain pages wait. Throws at the first that cannot be opened. */
@@ -162,6 +130,4 @@ export interface Store {
   /** Milliseconds until the next probe, if it is not a minute. */
   readonly between?: number;
   close(): Promise<void>;
-  /** Removes everything. */
-  remove(): Promise<void>;
 }

@@ -6,6 +6,7 @@ import { type Requests, toJSON } from "./requests.js";
 import type { Run } from "./run.js";
 import type { Hold } from "./slots.js";
 import type { Batch, Claim, Ended } from "./store.js";
+import { Trouble } from "./trouble.js";
 
 /** One row's result. */
 export interface Result extends Omit<Ended, "ended" | "report"> {
@@ -122,7 +123,7 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
     },
 
     /** Finds out what the pages of a list need, and tells those that need nothing. */
-    async plan(run: Run, wanted: NonNullable<Awaited<ReturnType<Batch["unplanned"]>>>): Promise<void> {
+    async plan(run: Run, wanted: NonNullable<ReturnType<Batch["unplanned"]>>): Promise<void> {
       try {
         await makePlan(run.batch, wanted, requests, async (page, record) => {
           const ended: Ended = { ended: "fresh", report: String(record.id), attempts: 0 };
@@ -130,22 +131,19 @@ export function createWork({ requests, disk, isClosed, ...out }: Tools) {
           await tell(run, page, { ended, record });
         });
         if (!run.batch.streak()?.before) run.goOn();
-      } catch (cause) {
-        run.batch.unplan?.();
-        throw cause;
-      } finally {
-        run.planning = false;
         run.due = run.stopped();
+      } catch (cause) {
+        if (cause instanceof Trouble) run.due = run.stopped();
+        throw cause;
       }
     },
 
     /** Tells the rows that are invalid. */
     async reject(run: Run): Promise<void> {
       const { batch } = run;
-      const take = () => disk.keep(batch.takeInvalid);
-      for (let row = await take(); row !== undefined; ) {
+      for (let row = batch.takeInvalid(); row !== undefined; ) {
         const rows: number[] = [];
-        for (; row !== undefined && rows.length < REJECTED_AT_ONCE; row = await take()) rows.push(row);
+        for (; row !== undefined && rows.length < REJECTED_AT_ONCE; row = batch.takeInvalid()) rows.push(row);
         await Promise.all(
           rows.map(async (page) => {
             const { error = "" } = await disk.keep(() => batch.input(page));

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../../sandbox/server.js";
-import { deferred } from "../../src/turns.js";
 import { batchEnded, describeExample } from "../support/examples.js";
 import { type Machine, startMachine } from "../support/machines.js";
 import { type Server, startServer } from "../support/servers.js";
@@ -24,45 +23,39 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
     await redis?.close();
   });
 
-  /** Deploys the flow on both machines. */
-  async function deployBoth(url: string, service: Record<string, string> = {}): Promise<void> {
-    const env = { SEO_BASE_URL: url, SEO_API_KEY: "sandbox-key", SEO_QUEUE_URL: redis?.url ?? "" };
-    await deploy(url, { env, service });
-    await other().deploy(example, { service: { retries: "0", reconcile: "", ...service }, env });
-  }
+  const envFor = (url: string) => ({
+    SEO_BASE_URL: url,
+    SEO_API_KEY: "sandbox-key",
+    SEO_QUEUE_URL: redis?.url ?? "",
+  });
+  const deployFirst = (url: string, service: Record<string, string> = {}) => deploy(url, { env: envFor(url), service });
+  const deploySecond = (url: string, service: Record<string, string> = {}) =>
+    other().deploy(example, { service: { retries: "0", reconcile: "", ...service }, env: envFor(url) });
 
   const pages = JSON.parse(String(example.find(({ name }) => name === "audit the pages")?.payload)) as string[];
   /** The pages with reports, as many times as they have one. */
   const stored = ({ reports }: Sandbox) => reports.list({}).map(({ url }) => new URL(`https://${url}`).href);
   const shown = (name: string, { shown }: Seen) => shown.filter((one) => one.name === name);
 
-  /** Waits until one machine has written the summary, and both have shown so many pages. */
-  async function ended(count: number): Promise<Seen[]> {
+  /** Waits until what both machines have shown is enough, and all messages are done. */
+  async function both(isEnough: (count: (name: string) => number, seen: Seen[]) => boolean): Promise<Seen[]> {
     for (;;) {
       const seen = await Promise.all([red().probe(), other().probe()]);
-      const total = (name: string) => seen.flatMap((one) => shown(name, one)).length;
-      if (total("text") > 0 && total("page") >= count) return seen;
+      const isDone = seen.every(({ open }) => open["audit pages"] === undefined);
+      if (isDone && isEnough((name) => seen.flatMap((one) => shown(name, one)).length, seen)) return seen;
       await sleep(50);
     }
   }
 
-  it("shares the pages, and writes one summary", async () => {
-    const { promise, resolve } = deferred();
-    let requests = 0;
-    const sandbox = await up({
-      reports: 0,
-      // One machine has three requests in flight at most.
-      async latency({ method }) {
-        if (method === "POST" && ++requests > 3) resolve();
-        if (method === "POST") await promise;
-        return 0;
-      },
-    });
-    await deployBoth(sandbox.url);
+  it("works on one machine, shows the progress on both, and writes one summary", async () => {
+    const sandbox = await up({ reports: 0, latency: 1000 });
+    await deployFirst(sandbox.url);
+    await deploySecond(sandbox.url);
     await red().inject("audit the pages");
-    const seen = await ended(pages.length);
+    const seen = await both((count) => count("text") > 0 && count("page") >= pages.length);
     assert.deepEqual(stored(sandbox).sort(), [...pages].sort());
-    for (const one of seen) assert.ok(shown("page", one).length > 0, "A machine had nothing to do.");
+    assert.deepEqual(seen.map((one) => shown("page", one).length).sort(), [0, pages.length].sort());
+    for (const one of seen) assert.ok(shown("progress", one).length > 0, "A machine shows no progress.");
     assert.deepEqual(
       seen.flatMap((one) => shown("text", one)).map(({ value }) => value),
       [`Audit shared: ${pages.length} reports created, 0 regenerated, 0 recent enough, 0 failed, 0 uncertain.`],
@@ -79,18 +72,23 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
   });
 
   unavailable(async (url, { says }) => {
-    await deployBoth(url);
+    await deployFirst(url);
+    await deploySecond(url);
     await red().inject("audit the pages");
-    const { error } = await red().outputs(batchEnded);
-    assert.match(String(error), says);
+    // The machine that leads reports the error.
+    const seen = await both((count, seen) => count("error") > 0 && seen.every(batchEnded));
+    for (const { value } of seen.flatMap((one) => shown("error", one))) assert.match(String(value), says);
     await red().inject("reset");
-    await ended(0);
+    await both((count) => count("text") > 0);
   });
 
-  it("loses and duplicates nothing if a machine dies", async () => {
+  it("loses and duplicates nothing if the lead dies", async () => {
     const sandbox = await up({ reports: 0, latency: 600, now: Date.now });
-    await deployBoth(sandbox.url, { reconcile: "30" });
-    await red().inject("audit the pages");
+    const service = { reconcile: "30" };
+    await deploySecond(sandbox.url, service);
+    // It is alone, so it leads.
+    await other().inject("audit the pages");
+    await deployFirst(sandbox.url, service);
     while (stored(sandbox).length < 6) await sleep(20);
     second?.kill("SIGKILL");
     const { text } = await red().outputs((seen) => shown("text", seen).length > 0);

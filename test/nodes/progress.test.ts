@@ -17,6 +17,7 @@ describe("The status of an audit", () => {
     summary: "__done__ succeeded, __failed__ failed",
     failed: "__count__ failed",
     status: "not allowed",
+    standsBy: "stands by",
   };
   const translate = (key: string, values: Record<string, string>) =>
     String(texts[key.split(".").at(-1) ?? ""]).replace(/__(\w+)__/g, (_, name) => String(values[name]));
@@ -87,14 +88,52 @@ describe("The status of an audit", () => {
     is(blue("12,043 of 50,000 · 14 h left"));
   });
 
-  it("forgets a batch that another machine has removed", () => {
-    const { update } = open();
+  it("says that it stands by, and how far the batches of the instance that leads are", () => {
+    const { standBy, update, close } = open();
+    standBy([]);
+    is({ fill: "grey", shape: "ring", text: "stands by" });
+    standBy([half]);
+    is(blue("stands by · 12,043 of 50,000 · 14 h left"));
+    standBy([half, { ...half, batch: "b" }]);
+    is(blue("stands by · 24,086 of 100,000 · 14 h left"));
+    // It is all that is left.
+    standBy([{ ...half, paused: "Paused by msg.pause." }]);
+    is(yellow("stands by · paused at 12,043 of 50,000"));
+    const end = { ...half, done: 50_000, created: 50_000, waiting: 0, finished: true };
+    standBy([end]);
+    is({ fill: "green", shape: "dot", text: "stands by · 50,000 pages done" });
+    standBy([{ ...end, created: 48_990, failed: 1000, uncertain: 10 }]);
+    is(red("stands by · 48,990 succeeded, 1,010 failed"));
+    standBy([]);
+    is({ fill: "grey", shape: "ring", text: "stands by" });
+    // Now it leads.
     update(half);
-    update({ ...half, batch: "b" });
-    update(half, true);
     is(blue("12,043 of 50,000 · 14 h left"));
-    update({ ...half, batch: "b", done: 50_000, finished: true }, true);
-    is({ fill: "green", shape: "dot", text: "50,000 pages done" });
+    standBy([half]);
+    close();
+    is({});
+  });
+
+  it("shows errors as before while it stands by", () => {
+    const { standBy, failed, succeeded } = open();
+    const leads = (progress: Partial<Progress> = {}) => standBy([{ ...half, ...progress }]);
+    leads();
+    failed(new SeoError("SEO_INPUT", "No."));
+    is(red("seo-reports.error.SEO_INPUT.status"));
+    succeeded();
+    is(blue("stands by · 12,043 of 50,000 · 14 h left"));
+    failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
+    leads({ paused: "5 pages in a row failed." });
+    is(red("paused at 12,043 of 50,000 · not allowed"));
+    leads();
+    is(blue("stands by · 12,043 of 50,000 · 14 h left"));
+    failed(new SeoError("SEO_NETWORK", "Lost."));
+    standBy([]);
+    is(red("seo-reports.error.SEO_NETWORK.status"));
+    succeeded();
+    is({ fill: "grey", shape: "ring", text: "stands by" });
+    succeeded({ opened: true });
+    is({});
   });
 
   it("is blank before the first batch and once the node is closed", () => {

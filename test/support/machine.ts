@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
-import { createAudit } from "../../src/audit/audit.js";
 import { requestsOf } from "../../src/audit/requests.js";
+import { readRows } from "../../src/audit/rows.js";
 import { createShared, type Lease } from "../../src/audit/shared/shared.js";
 import { createClient } from "../../src/client.js";
 import type { Existing } from "../../src/existing.js";
@@ -17,7 +17,6 @@ export interface Orders {
   pages?: string[];
   existing?: Existing;
   share: number;
-  rate?: number;
   lease: Lease;
   /** It dies once it has reported the end. */
   dies?: boolean;
@@ -34,25 +33,25 @@ const say = (said: Said) => writeSync(1, `${JSON.stringify(said)}\n`);
 
 /** A process of its own that audits pages with others. It ends when it is killed, or its input ends. */
 const client = createClient({ baseUrl: orders.service, apiKey: orders.apiKey, reconcile: "5", concurrency: "8" });
-const owner = { node: orders.node, service: orders.node, rate: orders.rate };
-const shared = createShared({ url: orders.queue }, owner, orders.lease);
-const audit = createAudit({
-  open: shared.open,
-  connect: () => requestsOf(client, shared.gate),
+const audit = createShared({ url: orders.queue }, { lease: orders.lease }).createAudit({
+  node: orders.node,
+  service: orders.node,
+  connect: () => requestsOf(client),
   share: orders.share,
   result({ index, outcome, repeated = false, error }) {
     say({ result: { index, outcome, repeated, ...(error && { error: error.message }) } });
   },
-  progress({ finished, repeated = false, done, total }, elsewhere) {
-    if (finished) say({ finished: !elsewhere, repeated, done, total });
+  progress({ finished, repeated = false, done, total }) {
+    if (finished) say({ finished, repeated, done, total });
     if (finished && orders.dies) process.kill(process.pid, "SIGKILL");
   },
   failed: ({ message }) => say({ error: message }),
+  standBy() {},
 });
 if (orders.pages) {
   const settings = { existing: orders.existing ?? "create" };
   await audit
-    .add({ batch: orders.batch, settings, pages: orders.pages })
+    .add({ batch: orders.batch, settings, rows: readRows(orders.pages) })
     .catch(({ message }) => say({ error: message }));
 }
 process.stdin.on("end", async () => {

@@ -25,6 +25,8 @@ export interface Machine {
   /** What its audit node has sent, in all of its processes. */
   results(): Told[];
   progress(): Progress[];
+  /** The statuses that its audit node has shown. */
+  statuses(): { text?: string; fill?: string }[];
 }
 
 /** Starts a Node-RED instance with its own user directory below `folder`, in which the package is installed. */
@@ -62,6 +64,7 @@ export async function startMachine(folder: string, name: string): Promise<Machin
     },
     results: () => lines<Told>("results.jsonl"),
     progress: () => lines<Progress>("progress.jsonl"),
+    statuses: () => lines("statuses.jsonl"),
   };
   await machine.start();
   return machine;
@@ -81,29 +84,44 @@ const file = (id: string) =>
     appendNewline: true,
     overwriteFile: "false",
   });
-const inject = (id: string, more: object) => node(id, "inject", [["audit"]], { topic: "shared", ...more });
+const inject = (id: string, more: object, to = "audit", topic = "shared") =>
+  node(id, "inject", [[to]], { topic, ...more });
 const topic = { p: "topic", vt: "str" };
+const list = { payloadType: "json", props: [{ p: "payload" }, topic] };
+const service = (id: string): FlowNode => {
+  const credentials = { apiKey: "${SEO_API_KEY}" };
+  return { id, type: "seo-service", baseUrl: "${SEO_BASE_URL}", credentials };
+};
+const audit = (id: string, service: string) =>
+  node(id, "seo-report-audit", [["seo"], ["progress"]], { service, queue: "queue", existingType: "str" });
+const intoFile = (id: string, from: string, to: string) =>
+  node(id, "change", [[to]], { rules: [{ t: "set", p: "payload", pt: "msg", to: from, tot: "msg" }] });
 
-/** An audit that writes its results and its progress into files, at once. */
+/** An audit that writes its results, its progress and its status into files, at once. */
 const flow: FlowNode[] = [
   { id: "tab", type: "tab", label: "Shared", env: [] },
   { id: "queue", type: "seo-queue", prefix: "", tls: "", credentials: { url: "${SEO_QUEUE_URL}" } },
-  { id: "service", type: "seo-service", baseUrl: "${SEO_BASE_URL}", credentials: { apiKey: "${SEO_API_KEY}" } },
-  inject("start", { payloadType: "json", props: [{ p: "payload" }, topic] }),
+  service("service"),
+  inject("start", list),
   ...["pause", "resume", "retry", "reset"].map((id) =>
     inject(id, { props: [{ p: id, v: "true", vt: "bool" }, topic] }),
   ),
-  node("audit", "seo-report-audit", [["seo"], ["progress"]], {
-    service: "service",
-    queue: "queue",
-    existingType: "str",
-  }),
-  node("seo", "change", [["results"]], { rules: [{ t: "set", p: "payload", pt: "msg", to: "seo", tot: "msg" }] }),
+  audit("audit", "service"),
+  intoFile("seo", "seo", "results"),
+  node("status", "status", [["condition"]], { scope: ["audit"] }),
+  intoFile("condition", "status", "statuses"),
   file("results"),
   file("progress"),
+  file("statuses"),
   node("catch", "catch", [["error"]], { scope: null }),
   node("error", "debug", [], { active: true, tosidebar: true, complete: "error.message", targetType: "msg" }),
 ];
+
+/** A second audit node, `other`, whose batch has its name. Its SEO service node is its own, or that of the first one. */
+const second = {
+  node: [inject("start other", list, "other", "other"), audit("other", "service")],
+  service: [service("service 2"), inject("start other", list, "other", "other"), audit("other", "service 2")],
+};
 
 /** The settings of the SEO service node, unless a round has others. */
 const usual = { reconcile: "300", rate: "", concurrency: "4", retries: "3", timeout: "" };
@@ -116,6 +134,8 @@ export interface Round {
   existing?: "create" | "regenerate";
   /** Properties of the SEO service node. */
   settings?: Record<string, string>;
+  /** What else there is; by default nothing. */
+  other?: keyof typeof second;
 }
 
 export type Group = Awaited<ReturnType<typeof startGroup>>;
@@ -129,6 +149,8 @@ export async function startGroup(count: number, server?: Server) {
   const machines = await Promise.all(names.map((name) => startMachine(folder, name)));
   const results = () => machines.flatMap((machine) => machine.results());
   let rounds = 0;
+  /** What each machine was deployed last. */
+  const deployed: Parameters<Instance["deploy"]>[] = [];
   const urlFor = (index: number) => server?.url.replace(`:${server.port}`, `:${relays[index]?.port}`) ?? "";
 
   /** Resolves when `holds` is true. Rejects after `patience` ms. */
@@ -147,25 +169,45 @@ export async function startGroup(count: number, server?: Server) {
     results,
 
     /** Deploys the flow, with jobs of their own, to the first `used` machines, and an empty one to the others. */
-    async deploy({ service, pages, existing = "create", settings = {} }: Round, used = count): Promise<void> {
+    async deploy({ service, pages, existing = "create", settings = {}, other }: Round, used = count): Promise<void> {
       const prefix = `round-${++rounds}`;
       const change = (node: FlowNode) => {
         if (node.id === "queue") node.prefix = prefix;
-        if (node.id === "start") node.payload = JSON.stringify(pages);
-        if (node.id === "audit") Object.assign(node, { existing, queue: server ? "queue" : "" });
+        if (node.name?.toString().startsWith("start")) node.payload = JSON.stringify(pages);
+        if (node.type === "seo-report-audit") Object.assign(node, { existing, queue: server ? "queue" : "" });
       };
       await Promise.all(
         machines.map(async (machine, index) => {
           const env = { SEO_BASE_URL: service.url, SEO_API_KEY: service.apiKey, SEO_QUEUE_URL: urlFor(index) };
           await machine.red().deploy([], { env: {} });
-          for (const name of ["results.jsonl", "progress.jsonl"])
-            rmSync(join(folder, machine.name, name), { force: true });
-          if (index < used) await machine.red().deploy(flow, { env, service: { ...usual, ...settings }, change });
+          for (const name of ["results", "progress", "statuses"])
+            rmSync(join(folder, machine.name, `${name}.jsonl`), { force: true });
+          const nodes = other ? [...flow, ...second[other]] : flow;
+          deployed[index] = [nodes, { env, service: { ...usual, ...settings }, change }];
+          if (index < used) await machine.red().deploy(...deployed[index]);
         }),
       );
     },
 
+    /** Deploys to one machine what it has, without some nodes. Restarts all nodes, or only those that have changed. */
+    async redeploy(index: number, type: "full" | "nodes" = "full", without: string[] = []): Promise<void> {
+      const [nodes, options] = deployed[index] ?? [[], { env: {} }];
+      await machines[index]?.red().deploy(nodes, { ...options, type, only: ({ id }) => !without.includes(String(id)) });
+    },
+
     until,
+
+    /** The machine that leads: it sends the next result of a batch. Rejects after `patience` ms. */
+    async leader(patience: number, batch = "shared"): Promise<number> {
+      const counts = () => machines.map((one) => one.results().filter((result) => result.batch === batch).length);
+      const before = counts();
+      let index = -1;
+      await until(() => {
+        index = counts().findIndex((count, index) => count > (before[index] ?? 0));
+        return index >= 0;
+      }, patience);
+      return index;
+    },
 
     /** Resolves when a machine has sent the final progress and every row has a result. Rejects after `patience` ms. */
     finished(rows: number, patience: number): Promise<void> {

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Queue as BullQueue, Worker as BullWorker, IQueueBackend } from "bullmq";
+import type { Job as BullJob, Queue as BullQueue, Worker as BullWorker, IQueueBackend } from "bullmq";
 import { SeoError } from "../../errors.js";
 import { parseUrl } from "../../url.js";
 import { BETWEEN, type Driver, GOODBYE, type Place } from "./driver.js";
@@ -11,6 +11,7 @@ import { openRedis } from "./redis.js";
 export type { Place };
 
 export type Queue = BullQueue<unknown, unknown, string, unknown, unknown, string, IQueueBackend>;
+export type Job = BullJob<unknown, unknown, string>;
 type Worker = BullWorker<unknown, unknown, string, IQueueBackend>;
 
 /** How long a machine that does not report keeps its pages, and how often that is checked. Milliseconds. */

@@ -1,94 +1,163 @@
-import { cancelled, type SeoError } from "../../errors.js";
-import type { Gate } from "../requests.js";
-import type { Hooks, Store } from "../store.js";
-import { Trouble } from "../trouble.js";
-import { fromServer, isLoss } from "./faults.js";
-import { openGate } from "./gate.js";
-import { connect, type Lease, type Place } from "./server.js";
-import { openStore } from "./store.js";
+import type { SeoError } from "../../errors.js";
+import { type Audit, type AuditOptions, createAudit } from "../audit.js";
+import { clock as realClock } from "../clock.js";
+import type { Progress } from "../progress.js";
+import { type Host, Member, type MemberOptions } from "./lead.js";
+import { textOf } from "./letter.js";
+import { connect as connectTo, type Lease, type Place } from "./server.js";
+import type { QueueStore } from "./store.js";
 
 export type { Lease, Place };
 
-/** Whose jobs they are. */
-export interface Owner {
-  /** The audit node, by its ID, which is the same on all machines. */
+/** An audit whose batches are in a queue. */
+export interface SharedOptions extends Omit<AuditOptions, "open"> {
+  /** The audit node and its SEO service node, by their IDs, which are the same on all machines. */
   node: string;
-  /** The SEO service node, by its ID. All audit nodes of it share its rate. */
   service: string;
-  /** Requests per minute of all machines together; blank or Infinity for no limit. */
-  rate?: unknown;
+  /** Another machine leads: what it says of the batches, and those of them that have changed. */
+  standBy(all: readonly Progress[], changed: readonly Progress[]): void;
   /** Gets a sentence if the server should be set otherwise. */
   warn?(sentence: string): void;
 }
 
-/** Jobs that several machines share. Nothing is loaded or connected before `open`. */
-export interface Shared {
-  /** For `createAudit`. Waits up to 30 s for the server. Rejects with SEO_CONFIG or SEO_NETWORK. */
-  open(hooks: Hooks): Promise<Store>;
-  /** For `requestsOf`. */
-  gate: Gate;
+export interface QueueOptions {
+  lease?: Lease;
+  /** Milliseconds for which a message, or the first connection, waits for the server. */
+  patience?: number;
+  connect?: typeof connectTo;
 }
 
 const PATIENCE = 30_000;
 /** A machine that was killed is noticed after 20 s at most. */
-const LEASE: Lease = { lockDuration: 10_000, stalledInterval: 4000 };
+const LEASE: Lease = { lockDuration: 10_000, stalledInterval: 3000 };
+/** Failures that another machine may not have: those of the key, and of the network. */
+const OWN: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_FORBIDDEN", "SEO_NETWORK", "SEO_TIMEOUT"];
 
-/** A queue's name; no colon is allowed. */
-const named = (id: string, what: string) => `${id.replace(/[^\w-]/g, "_")}${what}`;
+/** A queue that several machines share. Nothing is loaded or connected before the first audit. */
+export function createShared(place: Place, options: QueueOptions = {}) {
+  const { lease = LEASE, patience = PATIENCE, connect = connectTo } = options;
+  /** By service. */
+  const members = new Map<string, { member: Member; audits: number }>();
 
-/** Describes the jobs of an audit node in a queue that several machines share. */
-export function createShared(
-  place: Place,
-  { node, service, rate, warn }: Owner,
-  lease: Lease = LEASE,
-  patience = PATIENCE,
-): Shared {
-  let gate: Promise<Gate> = Promise.reject(cancelled);
-  gate.catch(() => {});
-  let lost: Hooks["lost"] = () => {};
-  let store: Store | undefined;
-  /** A server that rejects the connection, or has lost data, stops everything before a batch or a page fails by that. */
-  function toError(cause: unknown): SeoError {
-    const names = new Set(store?.batches.map(({ name }) => name));
-    const error = fromServer(cause, new URL(place.url), [...names]);
-    if (isLoss(cause) || (error !== cause && !(error instanceof Trouble))) lost(error);
-    return error;
+  function enter(service: string, options: Pick<MemberOptions, "clock" | "warn">): Member {
+    const known = members.get(service) ?? {
+      member: new Member(place, service, { ...options, lease, patience, connect }),
+      audits: 0,
+    };
+    known.audits++;
+    members.set(service, known);
+    return known.member;
   }
-  const limit = Number(rate) > 0 && Number.isFinite(Number(rate)) ? Number(rate) : undefined;
+
+  async function leave(service: string, node: string): Promise<void> {
+    const known = members.get(service);
+    if (known && --known.audits === 0) members.delete(service);
+    await known?.member.leave(node);
+  }
 
   return {
-    async open(hooks) {
-      lost = hooks.lost;
-      const server = await connect(place, patience);
-      try {
-        gate = openGate(server, named(service, "-rate"), limit, lease);
-        await gate;
-        if (server.warning) warn?.(server.warning);
-        store = await openStore(server, named(node, ""), lease, toError, hooks);
-        return store;
-      } catch (cause) {
-        await server.close();
-        throw toError(cause);
+    /** The audit of a node, on whatever machine its batches are worked on. */
+    createAudit({ node, service, standBy, warn = () => {}, clock = realClock, ...options }: SharedOptions): Audit {
+      const member = enter(service, { clock, warn });
+      /** As long as this machine leads. */
+      let work: { audit?: Audit; store?: QueueStore } = {};
+      let shown = new Map<string, string>();
+      /** The code of the last error of the queue, and of each batch. */
+      let told: string | undefined;
+      const toldOf = new Map<string, string>();
+
+      function failed(error: SeoError, batch?: string): void {
+        const before = batch === undefined ? told : toldOf.get(batch);
+        if (batch === undefined) told = error.code;
+        else toldOf.set(batch, error.code);
+        if (before !== error.code) options.failed(error, batch);
       }
-    },
-    gate: {
-      permit: () =>
-        gate
-          .then((open) => open.permit())
-          .catch((cause) => {
-            const error = toError(cause);
-            throw error instanceof Trouble ? error : cancelled;
-          }),
-      paused(ms) {
-        gate.then((open) => open.paused(ms)).catch(() => {});
-      },
+
+      function recovered(opened: boolean): void {
+        told = undefined;
+        options.recovered?.(opened);
+      }
+
+      const host: Host = {
+        begin(open) {
+          const mine: typeof work = {};
+          work = mine;
+          mine.audit = createAudit({
+            ...options,
+            clock,
+            failed,
+            recovered,
+            patient: member.isAway(),
+            stopped({ code }) {
+              if (OWN.includes(code)) member.handOver();
+            },
+            result(result) {
+              if (!result.error) toldOf.delete(result.batch);
+              options.result(result);
+            },
+            progress(progress) {
+              if (progress.finished) toldOf.delete(progress.batch);
+              member.tell(node, progress);
+              options.progress(progress);
+            },
+            async open() {
+              mine.store = await open();
+              return mine.store;
+            },
+          });
+        },
+        async handle(ids, answer) {
+          const { audit, store } = work;
+          if (!audit || !store) return;
+          for (const id of ids) answer(id, await store.handle(id, audit));
+          await store.clean();
+        },
+        drain: async () => work.audit?.drain(),
+        async end(why) {
+          const { audit } = work;
+          work = {};
+          shown = new Map();
+          await audit?.close(why);
+        },
+        show(all) {
+          const now = new Map(all.map((one) => [one.batch, JSON.stringify(one)]));
+          const changed = all.filter(({ batch }) => shown.get(batch) !== now.get(batch));
+          shown = now;
+          for (const { batch, paused } of all) if (paused === false) toldOf.delete(batch);
+          standBy(all, changed);
+        },
+        failed,
+        recovered() {
+          if (told !== undefined) recovered(false);
+        },
+      };
+      member.join(node, host);
+      const post = member.post;
+
+      return {
+        add: ({ batch: name, settings, rows }) => post.send(node, { do: "list", name, settings, rows: textOf(rows) }),
+        pause: (name) => post.send(node, { do: "pause", name }),
+        resume: (name) => post.send(node, { do: "resume", name }),
+        retry: (name) => post.send(node, { do: "retry", name }),
+        reset: (name) => post.send(node, { do: "reset", name }),
+        progress: async () => work.audit?.progress() ?? [...member.progress(node)],
+        drain: host.drain as Audit["drain"],
+        async close() {
+          const waiting = member.progress(node).reduce((sum, one) => sum + (one.finished ? 0 : one.waiting), 0);
+          await host.end();
+          await leave(service, node);
+          return waiting;
+        },
+      };
     },
   };
 }
 
+export type Shared = ReturnType<typeof createShared>;
+
 /** Checks that the queue can be used. Returns its server, such as `Redis 7.0.15`. Rejects with SEO_CONFIG or SEO_NETWORK. */
 export async function testQueue(place: Place): Promise<string> {
-  const server = await connect(place);
+  const server = await connectTo(place);
   await server.close();
   return server.version;
 }

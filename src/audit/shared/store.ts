@@ -1,220 +1,71 @@
-import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
-import { cancelled, SeoError } from "../../errors.js";
-import type { Settings } from "../list.js";
-import type { Batch, Hooks, Store } from "../store.js";
+import { type Code, cancelled, SeoError } from "../../errors.js";
+import type { Audit } from "../audit.js";
+import { toJSON } from "../requests.js";
+import type { Store } from "../store.js";
 import { Trouble, taken } from "../trouble.js";
-import { createSharedBatch, type SharedBatch, textOf } from "./batch.js";
-import { lostData } from "./faults.js";
-import { createLog } from "./log.js";
-import { joinMachines } from "./machine.js";
-import { createRegistry, FORMAT, type Job } from "./registry.js";
-import type { Lease, Server } from "./server.js";
+import { type JobBatch, openBatch } from "./batch.js";
+import { appendLine, entriesIn, type Journal, newName, openJournal, readLines } from "./journal.js";
+import {
+  type Answer,
+  answerIn,
+  FORMAT,
+  type JobEntry,
+  type Letter,
+  type ListLetter,
+  type pack,
+  prefixOf,
+  rowsIn,
+} from "./letter.js";
+import type { Queue } from "./server.js";
 
-/** Milliseconds: how often the logs are read, and how long the others have time to see that a batch is complete. */
-const BETWEEN_READS = 500;
-const FAREWELL = 5000;
-const GOODBYE = 2000;
+/** What the store needs of the machine that leads. */
+export interface Lead {
+  /** An error as the engine wants it. */
+  toError(cause: unknown): SeoError;
+  /** Why a job that was there is missing. */
+  gone(): Promise<unknown>;
+  /** Rejects if the server cannot save more than a lock. */
+  probe(): Promise<void>;
+  /** Another machine can lead. */
+  yield(): void;
+}
+
+/** The batches of one node, for the machine that leads. */
+export interface QueueStore extends Store {
+  /** Handles a job that is a letter, unless that was done. Rejects with a Trouble if it is to be handled again. */
+  handle(id: string, audit: Audit): Promise<Answer | undefined>;
+  /** Removes jobs that were done a minute ago. */
+  clean(): Promise<void>;
+}
+
+/** A job without a priority is a letter or an open batch, another one a batch that is kept for msg.retry. */
+const OPEN = 0;
+const KEPT = 1;
+const MINUTE = 60_000;
 const BETWEEN_PROBES = 2000;
-/** What a probe appends to a log, so many times: more than fits into the space that a full disk has left. */
-const LINES = 16;
-const LINE = "x".repeat(1500);
 
-/** Waits for work to end, but not for a server that does not respond. Returns whether it did. */
-const inTime = (work: Promise<unknown>): Promise<boolean> =>
-  Promise.race([
-    work.then(
-      () => true,
-      () => false,
-    ),
-    sleep(GOODBYE, false, { ref: false }),
-  ]);
+/** A letter that is handled, and its journal. `again`: it may have been, but its answer is not known. */
+interface Current {
+  id: string;
+  letter: Letter;
+  journal: Journal<JobEntry>;
+  again: boolean;
+}
 
 /** Opens the jobs of one node. Rejects as `toError` says. */
 export async function openStore(
-  server: Server,
+  queue: Queue,
   node: string,
-  lease: Lease,
-  toError: (cause: unknown) => SeoError,
-  { lost, stalled, found }: Hooks,
-): Promise<Store> {
-  const logs = server.queue(`${node}-log`);
-  const registry = createRegistry(server.queue(node), logs);
-  const machine = await joinMachines(server, `${node}-machines`, lease);
-  /** Those that are worked on, and for some seconds those that are complete. */
-  const batches = new Map<string, SharedBatch>();
+  { toError, gone, probe, yield: give }: Lead,
+): Promise<QueueStore> {
+  const backend = queue.getBackend();
+  const open = new Map<string, JobBatch>();
   const broken = new Map<string, { name: string; error: SeoError }>();
-  /** When batches were seen to be complete. */
-  const complete = new Map<string, number>();
-  let closed = false;
-  let turn: Promise<unknown> = Promise.resolve();
-  let reading: Promise<void> | undefined;
-
-  function drop(id: string): void {
-    batches.get(id)?.vanish();
-    batches.delete(id);
-    complete.delete(id);
-  }
-
-  async function discard(id: string): Promise<void> {
-    await registry.remove(id);
-    drop(id);
-  }
-
-  async function load(id: string): Promise<SharedBatch | undefined> {
-    const job = await registry.read(id);
-    if (!job) return undefined;
-    const { name, format } = job;
-    if (format === FORMAT) return openBatch(id, job);
-    const sentence = `The batch ${JSON.stringify(name)} is of another version of this package: update it on all machines.`;
-    broken.set(id, { name, error: new SeoError("SEO_CONFIG", sentence) });
-    return undefined;
-  }
-
-  async function openBatch(id: string, { name, settings, rows }: Omit<Job, "format">): Promise<SharedBatch> {
-    const batch = createSharedBatch(settings, rows, {
-      name,
-      machine: machine.id,
-      renew: () => safely(machine.renew),
-      stale: lease.lockDuration / 3,
-      toError,
-      log: (take) => createLog(logs, id, () => registry.exists(id), take),
-      discard: () => safely(() => discard(id)),
-      reopened: () => found(batch),
-      succeed: (settings, rows) => safely(async () => (await begin(name, settings, rows)).total()),
-    });
-    await batch.read();
-    batches.set(id, batch);
-    return batch;
-  }
-
-  /** Another machine may have removed it. */
-  async function read(batch: SharedBatch): Promise<void> {
-    await batch.read().catch((cause) => {
-      if (cause !== taken) throw cause;
-    });
-  }
-
-  /** What the log says decides. A machine may have died, or been late, when it wrote to the registry. */
-  async function settle(id: string, batch: SharedBatch, isOpen: boolean): Promise<void> {
-    const finished = batch.finished();
-    if (finished === undefined) {
-      if (!isOpen && !(await registry.reopen(id))) drop(id);
-    } else if (!isOpen) drop(id);
-    else if (!finished) {
-      await registry.keep(id);
-      await read(batch);
-      // Another machine may have retried it meanwhile.
-      if (batch.finished() === false) drop(id);
-      else await registry.reopen(id);
-    } else {
-      const since = complete.get(id) ?? performance.now();
-      complete.set(id, since);
-      if (performance.now() - since > FAREWELL) await discard(id);
-    }
-  }
-
-  /** Applies what other machines have done. Batches that have finished with failures leave the memory. */
-  async function update(): Promise<void> {
-    const open = await registry.open();
-    for (const id of broken.keys()) if (!open.includes(id)) broken.delete(id);
-    for (const id of open) {
-      if (batches.has(id) || broken.has(id)) continue;
-      const batch = await load(id);
-      if (batch) found(batch);
-    }
-    for (const [id, batch] of batches) {
-      if (batch.finished() === undefined) await read(batch);
-      await settle(id, batch, open.includes(id));
-    }
-  }
-
-  /** One at a time, because a batch is loaded once. */
-  function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
-    const result = turn.then(work);
-    turn = result.catch(() => {});
-    return result;
-  }
-
-  /** Pages of machines that have lost their lock are given to others. The log is read first: its machines had a lock. */
-  async function bury(): Promise<void> {
-    const owned = [...batches.values()].map((batch) => ({ batch, machines: batch.machines() }));
-    const living = await machine.living();
-    for (const { batch, machines } of owned)
-      for (const other of machines) if (!living.has(other)) await batch.bury(other);
-  }
-
-  async function begin(name: string, settings: Settings, rows: string): Promise<SharedBatch> {
-    for (;;) {
-      const before = await registry.newest(name);
-      await inTurn(update);
-      for (const other of broken.values()) if (other.name === name) throw other.error;
-      const open = [...batches.values()].find((batch) => batch.name === name && batch.isOpen());
-      if (open) {
-        await open.add(settings, rows);
-        return open;
-      }
-      // A batch that this machine has closed may be worked on by others.
-      if (closed) throw cancelled;
-      const id = await registry.add(name, settings, rows, before);
-      // Another machine was faster, and its batch is joined.
-      if (!id) continue;
-      // Not by an update, which can last so long that the batch has ended.
-      const batch = await inTurn(async () => {
-        const known = batches.get(id);
-        if (known) return known;
-        const opened = await openBatch(id, { name, settings, rows });
-        found(opened);
-        return opened;
-      });
-      for (const old of await registry.kept(name)) if (old !== id) await discard(old);
-      return batch;
-    }
-  }
-
-  /** Opens batches that are kept: their failed and uncertain pages wait again. */
-  async function reopen(name?: string): Promise<Batch[]> {
-    await update();
-    const opened: Batch[] = [];
-    for (const id of await registry.kept(name)) {
-      const known = batches.get(id);
-      try {
-        const batch = known ?? (await load(id));
-        const error = broken.get(id)?.error;
-        if (error) throw error;
-        if (!batch) continue;
-        await batch.retry();
-        found(batch);
-        opened.push(batch);
-      } catch (cause) {
-        // Nobody works on it yet, and no update would find it.
-        if (!known) drop(id);
-        // Otherwise, a new list has replaced it on another machine.
-        if (cause !== taken) throw cause;
-      }
-    }
-    await update();
-    return opened;
-  }
-
-  /** Rejects if the server cannot save what batches write. A lock can be renewed although its disk is full. */
-  async function tryLog(): Promise<void> {
-    const id = `probe-${randomBytes(8).toString("hex")}`;
-    const log = createLog(
-      logs,
-      id,
-      async () => true,
-      () => {},
-    );
-    try {
-      for (let line = 0; line < LINES; line++) await log.append(LINE);
-    } catch (cause) {
-      // A machine that starts has removed the lines: they belong to no batch.
-      if (cause !== lostData) throw cause;
-    } finally {
-      await registry.remove(id);
-    }
-  }
+  /** When jobs were done. They are removed later, because their senders may not know what became of them. */
+  const done = new Map<string, number>();
+  /** Letters that were read, but not answered yet. */
+  const pending = new Map<string, Current>();
+  let current: Current | undefined;
 
   const safely = async <Value>(work: () => Promise<Value>): Promise<Value> => {
     try {
@@ -223,78 +74,181 @@ export async function openStore(
       throw toError(cause);
     }
   };
+  const idsIn = async (state: "wait" | "prioritized", name?: string) =>
+    (await queue.getRanges([state], 0, -1, true)).filter((id) => id.startsWith(prefixOf(node, name)));
+  const finish = (id: string) => void done.set(id, performance.now());
 
-  let renewed = performance.now();
-  let buried = performance.now();
-  function tick(): void {
-    if (closed || reading) return;
-    const work = async () => {
-      const now = performance.now();
-      if (now - renewed > lease.lockDuration / 3) {
-        await machine.renew();
-        renewed = now;
-      }
-      await inTurn(update);
-      if (now - buried > lease.stalledInterval) {
-        await bury();
-        buried = now;
-      }
+  function work(id: string, letter: ListLetter, journal: Journal<JobEntry>, entries: readonly JobEntry[]): JobBatch {
+    const append = (...some: JobEntry[]) => safely(() => journal.append(...some));
+    async function left(complete: boolean): Promise<void> {
+      if (complete) finish(id);
+      else await safely(() => backend.changePriority(id, KEPT));
+      open.delete(id);
+    }
+    const batch = openBatch(letter, { append, close: journal.close }, entries, () => current?.id ?? "", left);
+    open.set(id, batch);
+    return batch;
+  }
+
+  /** Takes a job over, and works on it if it is a batch. Returns it if it is a letter that was not handled. */
+  async function take(id: string, reopens = false): Promise<Current | undefined> {
+    const data = (await queue.getJob(id))?.data as ReturnType<typeof pack> | undefined;
+    if (!data) return undefined;
+    const fail = (code: Code, why: string): undefined => {
+      const error = new SeoError(code, `The batch ${data.name} ${why}`);
+      broken.set(id, { name: JSON.parse(data.name), error });
     };
-    reading = safely(work)
-      .catch((error) => {
-        // A batch that vanished meanwhile: the next read tells why.
-        if (closed || error === taken) return;
-        if (error instanceof Trouble) stalled(error);
-        else lost(error);
-      })
-      .finally(() => {
-        reading = undefined;
-      });
+    if (data.format !== FORMAT)
+      return fail("SEO_CONFIG", "is of another version of this package: update it on all machines.");
+    const opened = await openJournal<JobEntry>(queue, id, gone);
+    if (!opened) return undefined;
+    const { journal, lines } = opened;
+    let isKept = false;
+    try {
+      const letter: Letter = JSON.parse(data.text);
+      const entries = entriesIn(lines);
+      const isBack = "back" in (lines[0] as object);
+      if (!isBack && !answerIn(entries)) return { id, letter, journal, again: lines.length > 1 };
+      const end = entries.findLast((entry) => "finished" in entry || "retry" in entry);
+      const finished = end && "finished" in end ? end.finished : undefined;
+      if (letter.do !== "list" || finished === true || !entries.some((entry) => "begin" in entry)) finish(id);
+      else if (finished === undefined || reopens) work(id, letter, journal, entries);
+      else isKept = true;
+    } catch (cause) {
+      const why = (cause as Error).message;
+      return fail("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
+    }
+    if (isKept) await backend.changePriority(id, KEPT);
+    return undefined;
+  }
+
+  /** A batch that is kept is not reopened any more. */
+  async function discard(id: string): Promise<void> {
+    const by = newName();
+    await appendLine(queue, id, { took: by });
+    await appendLine(queue, id, { by, n: 1, entries: [{ finished: true }] });
+    await backend.changePriority(id, OPEN);
+    finish(id);
+  }
+
+  /** Whether a list was added to another batch, by a machine that could not say so. */
+  async function isJoined({ id, again }: Current, name: string): Promise<boolean> {
+    if (!again) return false;
+    for (const other of [...(await idsIn("wait", name)), ...(await idsIn("prioritized", name))]) {
+      const entries = entriesIn(await readLines<JobEntry>(queue, other, 0));
+      if (entries.some((entry) => "letter" in entry && entry.letter === id)) return true;
+    }
+    return false;
+  }
+
+  async function obey(given: Current, audit: Audit): Promise<Answer> {
+    const { letter, again } = given;
+    try {
+      if (letter.do === "work") give();
+      if (letter.do === "work" || (letter.do === "list" && (await isJoined(given, letter.name)))) return { count: 1 };
+      const count =
+        letter.do === "list"
+          ? await audit.add({ batch: letter.name, settings: letter.settings, rows: rowsIn(letter.rows) })
+          : await audit[letter.do](letter.name);
+      // What a machine that died has done may be over.
+      return { count: again ? Math.max(1, count) : count };
+    } catch (cause) {
+      if (cause instanceof Trouble || cause === taken || cause === cancelled) throw cause;
+      return { error: toJSON(cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", String(cause))) };
+    }
   }
 
   await safely(async () => {
-    await registry.prepare();
-    await update();
+    for (const id of await idsIn("wait")) {
+      const letter = await take(id);
+      if (letter) pending.set(id, letter);
+    }
   });
-  const timer = setInterval(tick, Math.min(BETWEEN_READS, lease.lockDuration / 6));
 
   return {
-    get batches() {
-      return [...batches.values()].filter((batch) => batch.finished() === undefined);
-    },
+    batches: [...open.values()],
     get broken() {
       return [...broken.values()];
     },
     between: BETWEEN_PROBES,
-    refresh: () => safely(() => inTurn(update)),
-    create: (name, settings, rows) => safely(() => begin(name, settings, textOf(rows))),
+    probe: () => safely(probe),
+
+    create: (name) =>
+      safely(async () => {
+        const { id, letter, journal } = current as Current;
+        for (const old of await idsIn("prioritized", name)) await discard(old);
+        const batch = work(id, letter as ListLetter, journal, []);
+        try {
+          await journal.append({ begin: true, answer: { count: batch.total() } });
+        } catch (cause) {
+          open.delete(id);
+          throw cause;
+        }
+        return batch;
+      }),
+
     async *reopen(name) {
-      yield* await safely(() => inTurn(() => reopen(name)));
+      for (const id of await safely(() => idsIn("prioritized", name))) {
+        await safely(() => take(id, true));
+        const error = broken.get(id)?.error;
+        if (error) throw error;
+        const batch = open.get(id);
+        if (batch?.letters.has(current?.id ?? "")) open.delete(id);
+        else if (batch) {
+          await safely(() => backend.changePriority(id, OPEN));
+          try {
+            await batch.retry();
+          } finally {
+            // If that fails, the engine closes the batch again.
+            yield batch;
+          }
+        }
+      }
     },
+
     forget: (name) =>
       safely(async () => {
-        await inTurn(update);
-        const kept = await registry.kept(name);
+        const damaged = [...broken].filter(([, one]) => name === undefined || one.name === name).map(([id]) => id);
+        for (const id of damaged) {
+          await queue.remove(id);
+          broken.delete(id);
+        }
+        const kept = await idsIn("prioritized", name);
         for (const id of kept) await discard(id);
-        return kept.length;
+        return damaged.length + kept.length;
       }),
-    probe: () =>
+
+    handle: (id, audit) =>
       safely(async () => {
-        await machine.renew();
-        await tryLog();
-        await inTurn(update);
+        if (open.has(id) || done.has(id) || broken.has(id)) return undefined;
+        const given = pending.get(id) ?? (await take(id));
+        if (!given) return undefined;
+        pending.set(id, { ...given, again: true });
+        current = given;
+        try {
+          const answer = await obey(given, audit);
+          if (!open.has(id)) {
+            await given.journal.append({ answer });
+            finish(id);
+          }
+          pending.delete(id);
+          return answer;
+        } finally {
+          current = undefined;
+        }
       }),
+
+    clean: () =>
+      safely(async () => {
+        for (const [id, at] of done) {
+          if (performance.now() - at < MINUTE) continue;
+          await queue.remove(id);
+          done.delete(id);
+        }
+      }),
+
     async close() {
-      closed = true;
-      clearInterval(timer);
-      const end = async () => {
-        await Promise.all(Array.from(batches.values(), (batch) => batch.close()));
-        await machine.leave();
-      };
-      await server.close(await inTime(end()));
-    },
-    async remove() {
-      for (const id of batches.keys()) await discard(id);
+      await Promise.all(Array.from(open.values(), (batch) => batch.close()));
     },
   };
 }

@@ -9,6 +9,8 @@ import type { Clock } from "../../../src/audit/clock.js";
 import { openFiles } from "../../../src/audit/files.js";
 import type { Progress } from "../../../src/audit/progress.js";
 import type { Answer, ListPage, Requests, SendOptions } from "../../../src/audit/requests.js";
+import { readRows } from "../../../src/audit/rows.js";
+import type { Shared, SharedOptions } from "../../../src/audit/shared/shared.js";
 import type { Result } from "../../../src/audit/work.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 
@@ -71,7 +73,6 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   let inFlight = 0;
   let most = 0;
   let looking = 0;
-  let expected = 0;
   let listed = 0;
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, fake.latency));
   const answer = (report: Report | undefined, more = {}): Answer => ({ body: { data: report }, attempts: 1, ...more });
@@ -192,12 +193,6 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       send: (...parameters) => send(closed.signal, ...parameters),
       pages,
       claim,
-      expect() {
-        expected++;
-        return () => {
-          expected--;
-        };
-      },
       waitingFor: () => fake.wait,
       cancel: () => closed.abort(),
     };
@@ -209,8 +204,6 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     carriedOut,
     most: () => most,
     looking: () => looking,
-    /** The requests of other machines that clients know of. */
-    expected: () => expected,
     listed: () => listed,
   });
 }
@@ -241,22 +234,24 @@ export interface Bench {
 export interface BenchOptions extends Partial<AuditOptions> {
   share?: number;
   node?: string;
+  /** Makes an audit that keeps its jobs elsewhere. */
+  create?(options: AuditOptions): Audit;
 }
 
 export function createBench(folder: string, service: FakeService, options: BenchOptions = {}): Bench {
-  const { share = 3, node = "node", progress: tell, ...rest } = options;
+  const { share = 3, node = "node", progress: tell, create = createAudit, ...rest } = options;
   const results: Result[] = [];
   const progress: Progress[] = [];
   const errors: SeoError[] = [];
   const waiting = new Set<() => void>();
-  const audit = createAudit({
-    open: ({ lost }) => openFiles(folder, node, lost),
+  const audit = create({
+    open: (lost) => openFiles(folder, node, lost),
     connect: service.connect,
     share,
     result: (result) => results.push(result),
-    progress(now, elsewhere) {
+    progress(now) {
       progress.push(now);
-      tell?.(now, elsewhere);
+      tell?.(now);
       for (const check of waiting) check();
     },
     failed: (error) => errors.push(error),
@@ -279,9 +274,21 @@ export function createBench(folder: string, service: FakeService, options: Bench
         check();
       }),
     add: (pages, { batch = "default", existing = "create", maxAge } = {}) =>
-      audit.add({ batch, settings: { existing, maxAge }, pages, from: "msg.payload" }),
+      audit.add({ batch, settings: { existing, maxAge }, rows: readRows(pages, "msg.payload") }),
   };
 }
+
+/** Makes an audit in a queue. Its progress is also that of the machine that leads. */
+export const inQueue =
+  (shared: Shared, more: Partial<SharedOptions> = {}) =>
+  (options: AuditOptions): Audit =>
+    shared.createAudit({
+      node: "node",
+      service: "service",
+      standBy: (_, changed) => changed.forEach(options.progress),
+      ...options,
+      ...more,
+    });
 
 export const urls = (count: number, from = 1) =>
   Array.from({ length: count }, (_, index) => `https://example.org/page/${from + index}`);

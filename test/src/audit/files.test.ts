@@ -19,7 +19,7 @@ import fs, {
 import fsp, { type FileHandle } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
-import { openBatch } from "../../../src/audit/batch.js";
+import { openBatch } from "../../../src/audit/filed.js";
 import { openFiles, removeFiles } from "../../../src/audit/files.js";
 import { readRows } from "../../../src/audit/rows.js";
 import type { Batch, Claim, Ended, Store } from "../../../src/audit/store.js";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createLedger, type Entry, readingsOf } from "../../../src/audit/ledger.js";
+import { createLedger, type Entry } from "../../../src/audit/ledger.js";
 import { createPages, type Outcome, outcomes } from "../../../src/audit/pages.js";
-import type { Ended, Sent } from "../../../src/audit/store.js";
-import { NOBODY, STREAK } from "../../../src/audit/streaks.js";
+import type { Ended, Sent, Streak } from "../../../src/audit/store.js";
+import { STREAK } from "../../../src/audit/streaks.js";
 
 interface Row {
   key: string;
@@ -85,10 +85,10 @@ function createBatch() {
   /** Applies an entry. Pages that were held can wait again afterwards. */
   function write(entry: Entry): void {
     const held = ledger.held();
-    const wasStopped = ledger.streakOf(NOBODY)?.before !== undefined;
+    const wasStopped = ledger.streak()?.before !== undefined;
     log.push(entry);
     ledger.apply(entry);
-    const { before } = ledger.streakOf(NOBODY) ?? {};
+    const { before } = ledger.streak() ?? {};
     for (const page of held) if (!ledger.ended.has(page) && !isDone(recordOf(page))) wait(recordOf(page));
     if (!wasStopped && before) assert.deepEqual([...before].sort(), pagesWith(({ state }) => state === "sent").sort());
   }
@@ -132,23 +132,20 @@ function createBatch() {
     if (dropped) note();
   }
 
-  const readings = () => {
-    const { counts, total, paused, dropped, held } = readingsOf(ledger);
-    return {
-      counts: { ...counts },
-      total: total(),
-      paused: paused(),
-      dropped: dropped(),
-      held: held(),
-      states: Array.from({ length: total() }, (_, row) => pages.state(row)),
-      stopped: ledger.streakOf(NOBODY)?.before,
-      ended: [...ledger.ended].sort(([a], [b]) => a - b),
-      sent: [...ledger.sent].sort(([a], [b]) => a - b),
-      failed: ledger.failed(),
-      isDone: ledger.isDone(),
-      has: (["invalid", "begun", "new"] as const).map((which) => ledger.has(which, total())),
-    };
-  };
+  const readings = () => ({
+    counts: { ...ledger.counts },
+    total: ledger.total(),
+    paused: ledger.paused(),
+    dropped: ledger.dropped(),
+    held: [...ledger.held()],
+    states: Array.from({ length: total() }, (_, row) => pages.state(row)),
+    stopped: ledger.streak()?.before,
+    ended: [...ledger.ended].sort(([a], [b]) => a - b),
+    sent: [...ledger.sent].sort(([a], [b]) => a - b),
+    failed: ledger.failed(),
+    isDone: ledger.isDone(),
+    has: (["invalid", "begun", "new"] as const).map((which) => ledger.has(which, total())),
+  });
 
   const steps: Record<string, (number: number) => unknown> = {
     join(number) {
@@ -185,11 +182,13 @@ function createBatch() {
       const page = takenBy(number, ({ invalid, state, told }) => !invalid && state !== "ended" && told.size === 0);
       if (page === undefined) return;
       const sent: Sent = {
-        ...(number % 2 ? { sent: "create" } : { sent: "regenerate", report: String(number) }),
+        ...(number % 2
+          ? { sent: "create" }
+          : { sent: "regenerate", report: String(number % 9), generatedAt: `${number}` }),
         // Without one, the request was canceled before it was sent.
         intent: number % 3 ? ({ number } as never) : undefined,
       };
-      Object.assign(recordOf(page), { state: "sent", sent: { report: undefined, ...sent } });
+      Object.assign(recordOf(page), { state: "sent", sent: { report: undefined, generatedAt: undefined, ...sent } });
       write({ row: page, at: "now", ...sent });
     },
     succeed(number) {
@@ -236,7 +235,7 @@ function createBatch() {
     },
     /** If nothing else is left, what is held is told. */
     letGo() {
-      if (dropped || ledger.streakOf(NOBODY)?.before || pagesIn("taken", "begun", "invalid", "new").length > 0) return;
+      if (dropped || ledger.streak()?.before || pagesIn("taken", "begun", "invalid", "new").length > 0) return;
       const held = pagesIn("held");
       write({ letGo: true });
       assert.deepEqual(pagesIn("begun"), held);
@@ -324,9 +323,9 @@ function createBatch() {
         rows.filter((row) => !told.has(row)),
       );
       assert.deepEqual(ledger.requestOf(page, undefined), sent ?? { sent: "create" });
-      const plan = { report: "7", generatedAt: "2026-01-01" };
+      const plan = { report: "6", generatedAt: "2026-01-01" };
       const isOther = sent !== undefined && sent.report !== plan.report;
-      assert.deepEqual(ledger.requestOf(page, plan), isOther ? sent : { ...plan, sent: "regenerate", ...sent });
+      assert.deepEqual(ledger.requestOf(page, plan), isOther ? sent : { sent: "regenerate", ...sent, ...plan });
     }
   }
 
@@ -351,20 +350,10 @@ function createBatch() {
   };
 }
 
-/** One machine's failures in a row. */
-interface Streak {
-  error: Ended["error"];
-  pages: number[];
-  /** Set if it has stopped: the pages that were in flight then. */
-  before?: Set<number> | undefined;
-  probe?: number;
-}
-
 const PAGES = 60;
-const machines = ["a", "b", "c"];
 
-/** Machines that work on one ledger, beside a record of the failures of each. */
-function createMachines() {
+/** A ledger, beside a record of its failures in a row. */
+function createFailures() {
   const list = Array.from({ length: PAGES }, (_, page) => ({ key: String(page), valid: true }));
   const { ledger, pages } = open([list]);
   const waiting = new Set(Array(PAGES).keys());
@@ -374,24 +363,22 @@ function createMachines() {
   const requested = new Set<number>();
   const failures = new Map<number, Ended>();
   const flying: number[] = [];
-  const streaks = new Map<string, Streak>();
-  const working = new Set<string>();
-
-  const streakOf = (machine: string) =>
-    streaks.get(machine) ?? (working.has(machine) ? undefined : streaks.get(NOBODY));
+  let streak: Streak | undefined;
 
   function repeat(page: number): void {
     repeated.add(page);
     waiting.add(page);
   }
 
-  function resolve(streak: Streak, all: boolean): void {
-    for (const page of streak.pages.splice(0)) {
+  /** Ends the streak. */
+  function resolve(all: boolean): void {
+    for (const page of streak?.pages ?? []) {
       const { ended, error } = failures.get(page) as Ended;
       const isBlameless = ended === "failed" && error?.code !== "SEO_REJECTED";
-      if (all || (streak.before && isBlameless && !repeated.has(page))) repeat(page);
+      if (all || (streak?.before && isBlameless && !repeated.has(page))) repeat(page);
       else telling.add(page);
     }
+    streak = undefined;
   }
 
   function send(): number | undefined {
@@ -403,9 +390,7 @@ function createMachines() {
     return page;
   }
 
-  function forget(page: number): void {
-    for (const { before } of streaks.values()) before?.delete(page);
-  }
+  const forget = (page: number) => streak?.before?.delete(page);
 
   function resend(page: number): void {
     forget(page);
@@ -420,64 +405,53 @@ function createMachines() {
   }
 
   /** `attempts`: none if it found the effect of a request that was sent earlier. */
-  function succeed(machine: string, page: number, attempts: number): void {
-    if (attempts > 0) working.add(machine);
-    for (const [owner, streak] of streaks) {
-      if (streak.before ? streak.before.has(page) : attempts === 0 || owner !== machine) continue;
-      resolve(streak, streak.probe === page);
-      if (owner === machine || owner === NOBODY) streaks.delete(owner);
-    }
+  function succeed(page: number, attempts: number): void {
+    if (streak?.before ? !streak.before.has(page) : attempts > 0) resolve(streak?.probe === page);
     forget(page);
-    ledger.apply({ row: page, ended: "created", attempts }, machine);
+    ledger.apply({ row: page, ended: "created", attempts });
     tell(page);
   }
 
-  function fail(machine: string, page: number, ended: Ended): void {
+  function fail(page: number, ended: Ended): void {
     const { error } = ended;
     failures.set(page, ended);
-    let streak = streakOf(machine);
-    if (streak === streaks.get(NOBODY)) streaks.delete(NOBODY);
-    if (streak && !streak.before && streak.error?.code !== error?.code) {
-      resolve(streak, false);
-      streak = undefined;
-    }
+    if (streak && !streak.before && streak.error?.code !== error?.code) resolve(false);
     streak = { pages: [], ...streak, error };
-    streaks.set(machine, streak);
     streak.pages.push(page);
     if (streak.before && streak.probe === page) {
       for (const held of streak.pages) telling.add(held);
-      streaks.delete(machine);
+      streak = undefined;
     } else if (streak.pages.length >= STREAK) streak.before ??= new Set(flying);
     forget(page);
-    ledger.apply({ row: page, ...ended }, machine);
+    ledger.apply({ row: page, ...ended });
     ledger.release(page);
   }
 
-  const steps: Record<string, (machine: string, number: number) => void> = {
-    succeed(machine, number) {
+  const steps: Record<string, (number: number) => void> = {
+    succeed(number) {
       const page = send();
-      if (page !== undefined) succeed(machine, page, number % 3);
+      if (page !== undefined) succeed(page, number % 3);
     },
-    fail(machine, number) {
+    fail(number) {
       const page = send();
       if (page === undefined) return;
       // Whether the failure of a page that was requested before counts may depend on when it was sent first.
       const isFirst = !requested.has(page);
       requested.add(page);
       const code = codes[Math.max(0, (number % 12) - (isFirst ? 9 : 10))] as string;
-      fail(machine, page, failure(isFirst && number % 7 === 0 ? "uncertain" : "failed", code));
+      fail(page, failure(isFirst && number % 7 === 0 ? "uncertain" : "failed", code));
     },
     fly() {
       const page = flying.length < 3 ? send() : undefined;
       if (page !== undefined) flying.push(page);
     },
-    land(machine, number) {
+    land(number) {
       const page = flying.shift();
       if (page === undefined) return;
       requested.add(page);
       if (number % 5 === 0) resend(page);
-      if (number % 2) succeed(machine, page, 1);
-      else fail(machine, page, failure("failed", "SEO_NETWORK"));
+      if (number % 2) succeed(page, 1);
+      else fail(page, failure("failed", "SEO_NETWORK"));
     },
     tell() {
       const page = ledger.takeBegun();
@@ -487,18 +461,16 @@ function createMachines() {
       tell(page);
     },
     /** A page that is held is the probe. */
-    again(machine, number) {
-      const streak = streaks.get(machine);
+    again(number) {
       if (!streak?.before || streak.pages.length === 0) return;
       const [page] = streak.pages.splice(number % streak.pages.length, 1) as [number];
       streak.probe = page;
       repeat(page);
       ledger.apply({ row: page, again: true });
-      if (number % 3) steps[number % 2 ? "succeed" : "fail"]?.(machine, number);
+      if (number % 3) steps[number % 2 ? "succeed" : "fail"]?.(number);
     },
     /** A batch that was reset tells a failure at once. */
-    told(machine, number) {
-      const streak = streaks.get(machine);
+    told(number) {
       const page = streak?.pages[number % streak.pages.length];
       if (!streak || page === undefined) return;
       streak.pages = streak.pages.filter((other) => other !== page);
@@ -511,46 +483,23 @@ function createMachines() {
       ledger.apply({ retry: true });
     },
     letGo() {
-      for (const [owner, streak] of streaks) {
-        resolve(streak, false);
-        if (!streak.before || owner === NOBODY) streaks.delete(owner);
-      }
+      resolve(false);
       ledger.apply({ letGo: true });
-    },
-    gone(machine) {
-      const streak = streaks.get(machine);
-      const other = streaks.get(NOBODY);
-      streaks.delete(machine);
-      if (streak && !streak.before) resolve(streak, false);
-      else if (streak && other) other.pages.push(...streak.pages);
-      else if (streak && streak.pages.length > 0) streaks.set(NOBODY, streak);
-      ledger.gone(machine);
     },
   };
 
-  return (name: string, machine: string, number: number): void => {
-    steps[name]?.(machine, number);
-    assert.deepEqual(
-      ledger.held(),
-      [...streaks.values()].flatMap(({ pages }) => pages),
-    );
-    assert.deepEqual(
-      ledger.machines(),
-      [...streaks.keys()].filter((owner) => owner !== NOBODY),
-    );
+  return (name: string, number: number): void => {
+    steps[name]?.(number);
+    assert.deepEqual(ledger.held(), streak?.pages ?? []);
     assert.equal(ledger.has("begun", 0), telling.size > 0);
     assert.equal(ledger.countNew({ existing: "create", first: 0, end: PAGES }), waiting.size);
-    for (const machine of machines) {
-      const streak = ledger.streakOf(machine);
-      const expected = streakOf(machine);
-      for (const what of ["pages", "error", "before"] as const) assert.deepEqual(streak?.[what], expected?.[what]);
-    }
+    for (const what of ["pages", "error", "before"] as const) assert.deepEqual(ledger.streak()?.[what], streak?.[what]);
   };
 }
 
 const stepsOf = (weights: Record<string, number>) => {
   const names = Object.entries(weights).flatMap(([name, weight]) => Array<string>(weight).fill(name));
-  return fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(1000), fc.constantFrom(...machines)), {
+  return fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(1000)), {
     minLength: 20,
     maxLength: 150,
     size: "max",
@@ -575,14 +524,32 @@ describe("The ledger of a batch", () => {
     );
   });
 
-  it("counts each machine's failures in a row, and holds their pages while they may be the account's", () => {
-    const weights = { succeed: 1, fail: 20, fly: 2, land: 2, tell: 6, again: 2, told: 1, retry: 1, letGo: 1, gone: 2 };
+  it("counts failures in a row, and holds their pages while they may be the account's", () => {
+    const weights = { succeed: 1, fail: 20, fly: 2, land: 2, tell: 6, again: 2, told: 1, retry: 1, letGo: 1 };
     fc.assert(
       fc.property(stepsOf(weights), (steps) => {
-        const step = createMachines();
-        for (const [name, number, machine] of steps) step(name, machine, number);
+        const step = createFailures();
+        for (const [name, number] of steps) step(name, number);
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("keeps the date of a report whose update was canceled, until a later plan finds another date", () => {
+    const list = [{ key: "a.example", valid: true }];
+    const request: Sent = { sent: "regenerate", report: "7", generatedAt: "2026-01-01" };
+    const log: Entry[] = [
+      { row: 0, at: "now", ...request, intent: { generatedAt: "2026-01-01" } },
+      { row: 0, at: "now", ...request, intent: undefined },
+    ];
+    const { ledger } = open([list]);
+    // A log is lines of JSON.
+    for (const entry of log) ledger.apply(JSON.parse(JSON.stringify(entry)));
+    ledger.restore();
+    assert.equal(ledger.takeBegun(), 0);
+    assert.deepEqual(ledger.requestOf(0, undefined), { ...request, intent: undefined });
+    const plan = { report: "7", generatedAt: "2026-02-02" };
+    assert.deepEqual(ledger.requestOf(0, plan), { ...request, ...plan, intent: undefined });
+    assert.deepEqual(ledger.requestOf(0, { ...plan, report: "8" }), { ...request, intent: undefined });
   });
 });

@@ -66,7 +66,7 @@ for (const engine of engines)
       const [frozen] = spawn(3, urls(45));
       await fleet.until(() => fleet.results().length > 15, "pages are reported");
       // It may still send one that it was about to send, if the others have looked for that meanwhile.
-      await fleet.whileAllWait(3 * SHARE, () => frozen?.kill("SIGSTOP"));
+      await fleet.whileAllWait(SHARE, () => frozen?.kill("SIGSTOP"));
       await fleet.until(() => fleet.finals() > 0, "the batch is finished");
       frozen?.kill("SIGCONT");
       await sleep(1000);
@@ -111,7 +111,7 @@ for (const engine of engines)
       await fleet.until(() => fleet.finals() > 0, "the batch is finished");
       check(fleet, 60);
       assert.equal(fleet.errors().length, 1);
-      assert.match(String(fleet.errors()[0]), /is paused on this machine: \d pages in a row failed\. .*401/);
+      assert.match(String(fleet.errors()[0]), /is paused: \d pages in a row failed\. .*401/);
       assert.equal(bad.exitCode, null);
     });
 
@@ -126,15 +126,5 @@ for (const engine of engines)
       await fleet.until(() => fleet.finals() > 0, "the batch is finished");
       check(fleet, 60);
       assert.equal(fleet.errors().length, 1);
-    });
-
-    it("keep to one rate", async () => {
-      fleet = await open({ rate: 600, share: 3 });
-      spawn(3, urls(25));
-      await fleet.until(() => fleet.finals() > 0, "the batch is finished");
-      const between = fleet.times.slice(1).map((time, index) => time - (fleet.times[index] as number));
-      const mean = between.reduce((sum, ms) => sum + ms, 0) / between.length;
-      assert.ok(mean > 95 && mean < 2000, `${mean} ms between two requests`);
-      check(fleet, 25);
     });
   });

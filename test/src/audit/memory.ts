@@ -1,25 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { fromServer } from "../../../src/audit/shared/faults.js";
+import type { AuditOptions } from "../../../src/audit/audit.js";
+import { entriesIn } from "../../../src/audit/shared/journal.js";
+import { answerIn, type JobEntry } from "../../../src/audit/shared/letter.js";
 import type { Lease, Queue, Server } from "../../../src/audit/shared/server.js";
-import { openStore } from "../../../src/audit/shared/store.js";
-import type { Hooks, Store } from "../../../src/audit/store.js";
-import type { SeoError } from "../../../src/errors.js";
+import { createShared, type SharedOptions } from "../../../src/audit/shared/shared.js";
+import { inQueue } from "./fake.js";
 
 interface Job {
   id: string;
   data: unknown;
-  timestamp: number;
   state: "wait" | "prioritized" | "active";
   logs: string[];
-  deduplication?: string | undefined;
   /** Who has it, and until when. */
   token?: string;
   until?: number;
-}
-
-interface Options {
-  jobId: string;
-  deduplication?: { id: string };
 }
 
 /**
@@ -30,13 +24,13 @@ export type Way = "answered" | "lost" | "mute" | "late" | "collides";
 
 /** Milliseconds after which a command has failed that is not answered. */
 const PATIENCE = 40;
+/** Milliseconds for which a message waits. */
+const MESSAGE = 2000;
 /** Milliseconds after that until a late command is carried out, at most. */
 const LATEST = 100;
 const MISSING = Object.assign(new Error("there is no such job"), { code: -1 });
 const COLLISION = Object.assign(new Error("duplicate key value"), { code: "23505" });
 const timedOut = () => Object.assign(new Error("timed out"), { code: "ETIMEDOUT" });
-
-const toError = (cause: unknown) => fromServer(cause, new URL("redis://memory"), []) as SeoError;
 
 /**
  * The part of BullMQ's queues that audits use, in this process: its connections fail whenever a test wants them to. The same
@@ -78,13 +72,17 @@ export function createMemory() {
       const shown = (job: Job | undefined) =>
         job && {
           ...job,
-          moveToCompleted: (_: unknown, token: string) =>
+          getState: () => call(() => find(job.id).state),
+          updateData: (data: unknown) =>
+            call(() => {
+              find(job.id).data = data;
+            }),
+          moveToWait: (token: string) =>
             call(() => {
               if (find(job.id).token !== token) throw new Error("missing lock");
-              jobs.delete(job.id);
+              Object.assign(find(job.id), { state: "wait", token: "" });
             }),
         };
-      const withKey = (key: string) => [...jobs.values()].find(({ deduplication }) => deduplication === key);
       return {
         getBackend: () => ({
           addLog: (id: string, text: string) => call(() => find(id).logs.push(text), text),
@@ -92,27 +90,16 @@ export function createMemory() {
             call(() => {
               find(id).state = priority > 0 ? "prioritized" : "wait";
             }),
-          removeDeduplicationKey: (key: string, id: string) =>
-            call(() => {
-              const job = withKey(key);
-              if (job?.id === id) job.deduplication = undefined;
-            }),
         }),
-        add: (_: string, data: unknown, { jobId: id, deduplication }: Options) =>
+        add: (_: string, data: unknown, { jobId: id }: { jobId: string }) =>
           call(() => {
-            const known = jobs.get(id) ?? (deduplication && withKey(deduplication.id));
-            const timestamp = Date.now();
-            const job: Job = { id, data, timestamp, state: "wait", logs: [], deduplication: deduplication?.id };
-            if (!known) jobs.set(id, job);
-            return shown(known ?? job);
+            if (!jobs.has(id)) jobs.set(id, { id, data, state: "wait", logs: [] });
           }),
         getJob: (id: string) => call(() => shown(jobs.get(id))),
         getJobLogs: (id: string, from: number, to: number) =>
           call(() => ({ logs: jobs.get(id)?.logs.slice(from, to + 1) ?? [] })),
-        getJobState: (id: string) => call(() => jobs.get(id)?.state ?? "unknown"),
         getRanges: (states: string[]) =>
           call(() => [...jobs.values()].filter(({ state }) => states.includes(state)).map(({ id }) => id)),
-        getDeduplicationJobId: (key: string) => call(() => withKey(key)?.id ?? null),
         remove: (id: string) => call(() => Number(jobs.delete(id))),
         getNextJob: (token: string, lease: Lease) =>
           call(() => {
@@ -159,20 +146,27 @@ export function createMemory() {
     };
   }
 
-  /** Opens the jobs that its machines share, as `createShared` does. */
-  const opening =
-    (lease: Lease, ...connection: Parameters<typeof connect>) =>
-    async (hooks: Hooks): Promise<Store> => {
-      const server = connect(...connection);
-      try {
-        return await openStore(server, "node", lease, toError, hooks);
-      } catch (cause) {
-        await server.close();
-        throw toError(cause);
-      }
-    };
+  /** What machines still have to do: letters without an answer, and batches that have not finished. */
+  const unfinished = () =>
+    [...(queues.get("service")?.values() ?? [])].filter(({ logs }) => {
+      const lines = logs.map((text) => JSON.parse(text));
+      const entries = entriesIn<JobEntry>(lines);
+      if (!answerIn(entries)) return !lines[0]?.back;
+      const end = entries.findLast((entry) => "finished" in entry || "retry" in entry);
+      return entries.some((entry) => "begin" in entry) && !(end && "finished" in end);
+    });
 
-  return { connect, opening, queues };
+  /** One of its machines. */
+  const share = (lease: Lease, ...connection: Parameters<typeof connect>) =>
+    createShared({ url: "redis://memory" }, { lease, patience: MESSAGE, connect: async () => connect(...connection) });
+
+  /** An audit of one of its machines, for `createBench`. */
+  const auditing =
+    (lease: Lease, more: Partial<SharedOptions> = {}, ...connection: Parameters<typeof connect>) =>
+    (options: AuditOptions) =>
+      inQueue(share(lease, ...connection), more)(options);
+
+  return { connect, share, auditing, unfinished, queues };
 }
 
 function attempt(command: () => unknown): void {

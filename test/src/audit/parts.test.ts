@@ -522,8 +522,8 @@ describe("The parts of an audit", () => {
 
   it("wait while nothing can be saved, report that once, and continue after a probe that succeeds", async () => {
     const BETWEEN = 20_000;
-    const PATIENCE = 30_000;
-    const step = fc.constantFrom("full", "free", "keep", "patiently", "pass", "pass", "retry", "saved");
+    const PASS = 15_000;
+    const step = fc.constantFrom("full", "free", "keep", "pass", "pass", "retry", "saved");
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 40, size: "max" }),
@@ -552,11 +552,9 @@ describe("The parts of an audit", () => {
             { failed: (error) => told.push(error), changed: () => told.push(disk.trouble() ? "stalled" : "recovered") },
           );
           /** What is saved or waits, and how it should have ended by now. */
-          const works: { until: number; ended?: unknown; expected?: unknown }[] = [];
-          function begin(work: Promise<unknown>, isPatient: boolean): void {
-            const entry: (typeof works)[number] = {
-              until: isPatient ? clock.now() + PATIENCE : Number.POSITIVE_INFINITY,
-            };
+          const works: { ended?: unknown; expected?: unknown }[] = [];
+          function begin(work: Promise<unknown>): void {
+            const entry: (typeof works)[number] = {};
             works.push(entry);
             work.then(
               () => {
@@ -567,7 +565,6 @@ describe("The parts of an audit", () => {
               },
             );
             if (!isFull) entry.expected = "saved";
-            else if (isPatient && kind === "disk") entry.expected = trouble;
             else if (probeAt === Number.POSITIVE_INFINITY) {
               probeAt = clock.now() + BETWEEN;
               if (!isReported) expected.push(trouble);
@@ -575,19 +572,16 @@ describe("The parts of an audit", () => {
               isReported = true;
             }
           }
-          function wake(): void {
-            for (const work of works) if (!isFull) work.expected ??= "saved";
-          }
           function probe(): void {
             expected.push("probe");
             probeAt = isFull ? clock.now() + BETWEEN : Number.POSITIVE_INFINITY;
             if (!isFull) expected.push("recovered");
-            wake();
+            for (const work of works) if (!isFull) work.expected ??= "saved";
           }
           for (const step of steps) {
             if (step === "full") isFull = true;
             else if (step === "free") isFull = false;
-            else if (step === "keep" || step === "patiently") begin(disk[step](save), step === "patiently");
+            else if (step === "keep") begin(disk.keep(save));
             else if (step === "saved") {
               disk.saved();
               isReported = false;
@@ -596,11 +590,8 @@ describe("The parts of an audit", () => {
               void disk.retry();
               if (probeAt < Number.POSITIVE_INFINITY) probe();
             } else {
-              clock.pass(PATIENCE / 2);
+              clock.pass(PASS);
               if (probeAt <= clock.now()) probe();
-              const late = works.filter((work) => work.expected === undefined && work.until <= clock.now());
-              if (late.length > 0) wake();
-              for (const work of late) work.expected ??= trouble;
             }
             await new Promise(setImmediate);
             assert.deepEqual(told, expected, String(steps));
@@ -613,9 +604,8 @@ describe("The parts of an audit", () => {
           await new Promise(setImmediate);
           for (const work of works) assert.equal(work.ended, work.expected ?? cancelled);
           await assert.rejects(disk.keep(save), cancelled);
-          await assert.rejects(disk.patiently(save), trouble);
           told.length = 0;
-          clock.pass(2 * PATIENCE);
+          clock.pass(2 * BETWEEN);
           await new Promise(setImmediate);
           assert.deepEqual(told, []);
         },
@@ -623,12 +613,10 @@ describe("The parts of an audit", () => {
     );
     const disk = createDisk(createManualClock(), { probe: assert.fail }, { failed: assert.fail, changed: assert.fail });
     const defect = new Error("A defect.");
-    for (const how of [disk.keep, disk.patiently])
-      await assert.rejects(
-        how(() => Promise.reject(defect)),
-        defect,
-      );
-    await disk.patiently(() => undefined);
+    await assert.rejects(
+      disk.keep(() => Promise.reject(defect)),
+      defect,
+    );
     await disk.retry();
   });
 

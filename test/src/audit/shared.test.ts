@@ -7,23 +7,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { root } from "../../../dev/nodered.js";
 import { fromServer } from "../../../src/audit/shared/faults.js";
-import { limitOf } from "../../../src/audit/shared/gate.js";
-import { segmentOf } from "../../../src/audit/shared/log.js";
-import { joinMachines } from "../../../src/audit/shared/machine.js";
 import { checkClock } from "../../../src/audit/shared/postgres.js";
-import { createRegistry } from "../../../src/audit/shared/registry.js";
-import { connect } from "../../../src/audit/shared/server.js";
 import { createShared, testQueue } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { listen, tlsFile } from "../../support/faulty.js";
 import { LEASE } from "../../support/fleet.js";
 import { type Engine, engines, PASSWORD, type Server, startServer } from "../../support/servers.js";
-import { type Bench, createBench, createFake, urls } from "./fake.js";
+import { createBench, createFake, inQueue, urls } from "./fake.js";
 
 const LEAVER = fileURLToPath(new URL("leaver.js", import.meta.url));
 
@@ -37,14 +31,20 @@ async function said(...[place]: Parameters<typeof testQueue>): Promise<string> {
   }
 }
 
-/** Changes the data of the only batch in a Redis queue. */
-async function changeJob({ url, prefix }: { url: string; prefix: string }, change: (job: { rows: string }) => object) {
-  const client = new Redis(url);
-  const [key = ""] = await client.keys(`${prefix}:node:*-*`);
-  const job = JSON.parse((await client.hget(key, "data")) ?? "");
-  await client.hset(key, "data", JSON.stringify({ ...job, ...change(job) }));
+/** Does something with the only batch in a Redis queue. */
+async function withJob(place: { url: string; prefix: string }, work: (client: Redis, key: string) => Promise<unknown>) {
+  const client = new Redis(place.url);
+  const keys = await client.keys(`${place.prefix}:service:*-*-*`);
+  await work(client, keys.find((key) => !key.endsWith(":logs")) ?? "");
   await client.quit();
 }
+
+/** Changes the data of the only batch in a Redis queue. */
+const changeJob = (place: { url: string; prefix: string }, change: (job: { text: string }) => object) =>
+  withJob(place, async (client, key) => {
+    const job = JSON.parse((await client.hget(key, "data")) ?? "");
+    await client.hset(key, "data", JSON.stringify({ ...job, ...change(job) }));
+  });
 
 describe("The queue that several machines share", () => {
   const servers = new Map<Engine, Server>();
@@ -134,9 +134,9 @@ describe("The queue that several machines share", () => {
     ] as const;
     for (const [policy, appendonly] of settings) {
       await client.config("SET", "maxmemory-policy", policy, "appendonly", appendonly);
-      const owner = { node: "policy", service: "policy", warn: (sentence: string) => warnings.push(sentence) };
+      const shared = createShared({ url, prefix: "policy" }, { lease: LEASE });
       const { audit, add, finished } = createBench("", createFake(), {
-        open: createShared({ url }, owner, LEASE).open,
+        create: inQueue(shared, { warn: (sentence) => warnings.push(sentence) }),
       });
       await add(urls(1));
       await finished();
@@ -243,16 +243,10 @@ describe("The queue that several machines share", () => {
     });
 
   for (const engine of engines) {
-    let bench: Bench;
-    const open = (more: object = {}, patience = 30_000) => {
-      const shared = createShared(
-        { url: serverOf(engine).url, prefix: "x y" },
-        { node: "a:b", service: "c.d" },
-        LEASE,
-        patience,
-      );
-      bench = createBench("", createFake({ latency: 20 }), { open: shared.open, ...more });
-      return bench;
+    const open = (patience = 30_000) => {
+      const shared = createShared({ url: serverOf(engine).url, prefix: "x y" }, { lease: LEASE, patience });
+      const create = inQueue(shared, { node: "a:b", service: "c.d" });
+      return createBench("", createFake({ latency: 20 }), { create });
     };
 
     it(`closes within seconds while ${engine} does not respond, and continues later`, async () => {
@@ -271,7 +265,7 @@ describe("The queue that several machines share", () => {
 
     it(`lets a list wait for ${engine}, and then fail`, async () => {
       await serverOf(engine).stop("SIGKILL");
-      const { add, audit, errors } = open({}, 1500);
+      const { add, audit, errors } = open(1500);
       await assert.rejects(add(urls(3)), { code: "SEO_NETWORK" });
       assert.equal(errors.length, 1);
       await audit.close();
@@ -284,58 +278,68 @@ describe("The queue that several machines share", () => {
     });
   }
 
-  it("stops a batch whose log is damaged, until it is reset", async () => {
-    const place = { url: serverOf("Redis").url, prefix: "damaged" };
-    const open = () => createShared(place, { node: "node", service: "service" }, LEASE).open;
-    const first = createBench("", createFake({ latency: 50 }), { open: open() });
-    await first.add(urls(40));
-    while (first.results.length === 0) await sleep(10);
-    const client = new Redis(place.url);
-    const [key = ""] = await client.keys("damaged:node-log:*:logs");
-    for (const line of ["{", '{"from":"x","number":1,"entries":[{"strange":true}]}']) await client.rpush(key, line);
-    client.disconnect();
-    while (first.errors.length === 0) await sleep(10);
-    const sentence =
-      /^The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Send msg\.reset\.$/;
-    assert.match(first.errors[0]?.message ?? "", sentence);
-    await first.audit.close();
-    const second = createBench("", createFake(), { open: open() });
-    await assert.rejects(second.add(urls(1)), { message: sentence });
-    await second.audit.reset();
-    assert.equal(await second.add(urls(2)), 2);
-    await second.finished();
-    await second.audit.close();
-  });
+  const damages: Record<string, (holder: string) => string> = {
+    "cut off": () => "{",
+    "no object": () => "null",
+    strange: (by) => JSON.stringify({ by, n: 99, entries: [{ strange: true }] }),
+  };
+  for (const [what, lineBy] of Object.entries(damages))
+    it(`stops a batch whose log has a line that is ${what}, until it is reset`, async () => {
+      const place = { url: serverOf("Redis").url, prefix: `damaged ${what}` };
+      const create = () => inQueue(createShared(place, { lease: LEASE }));
+      const first = createBench("", createFake({ latency: 50 }), { create: create() });
+      await first.add(urls(40));
+      while (first.results.length === 0) await sleep(10);
+      await first.audit.close();
+      await withJob(place, async (client, key) => {
+        const [took = ""] = await client.lrange(`${key}:logs`, 0, 0);
+        await client.rpush(`${key}:logs`, lineBy(JSON.parse(took).took));
+      });
+      const sentence =
+        /^The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Send msg\.reset\.$/;
+      const second = createBench("", createFake(), { create: create() });
+      await assert.rejects(second.add(urls(1)), { message: sentence });
+      assert.match(second.errors[0]?.message ?? "", sentence);
+      await second.audit.reset();
+      assert.equal(await second.add(urls(2)), 2);
+      await second.finished();
+      await second.audit.close();
+    });
 
-  it("stops only the batch whose list is damaged, until it is reset", async () => {
-    const place = { url: serverOf("Redis").url, prefix: "list" };
-    const open = () => createShared(place, { node: "node", service: "service" }, LEASE).open;
-    const first = createBench("", createFake({ latency: 50 }), { open: open() });
-    await first.add(urls(40));
-    await first.audit.close();
-    await changeJob(place, ({ rows }) => ({ rows: `${rows}{\n` }));
-    const second = createBench("", createFake(), { open: open() });
-    await second.add(urls(2), { batch: "other" });
-    await second.finished("other");
-    const message =
-      /^The batch "default" cannot continue: its list in the queue is damaged \(.*\)\. Send msg\.reset\.$/;
-    await assert.rejects(second.add(urls(1)), { message });
-    assert.equal(second.errors.length, 1);
-    assert.match(second.errors[0]?.message ?? "", message);
-    assert.equal(await second.audit.reset("default"), 1);
-    assert.equal(await second.add(urls(2)), 2);
-    await second.finished();
-    await second.audit.close();
-  });
+  const changes: Record<string, (text: string) => string> = {
+    "cut off": (text) => text.slice(0, 100),
+    damaged: (text) => text.replace('\\n"', '\\n{\\n"'),
+  };
+  for (const [what, change] of Object.entries(changes))
+    it(`stops only the batch whose list is ${what}, until it is reset`, async () => {
+      const place = { url: serverOf("Redis").url, prefix: `list ${what}` };
+      const create = () => inQueue(createShared(place, { lease: LEASE }));
+      const first = createBench("", createFake({ latency: 50 }), { create: create() });
+      await first.add(urls(40));
+      await first.audit.close();
+      await changeJob(place, ({ text }) => ({ text: change(text) }));
+      const second = createBench("", createFake(), { create: create() });
+      await second.add(urls(2), { batch: "other" });
+      await second.finished("other");
+      const message =
+        /^The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Send msg\.reset\.$/;
+      await assert.rejects(second.add(urls(1)), { message });
+      assert.equal(second.errors.length, 1);
+      assert.match(second.errors[0]?.message ?? "", message);
+      assert.equal(await second.audit.reset("default"), 1);
+      assert.equal(await second.add(urls(2)), 2);
+      await second.finished();
+      await second.audit.close();
+    });
 
   it("does not read a batch of another version of the package", async () => {
     const place = { url: serverOf("Redis").url, prefix: "format" };
-    const open = () => createShared(place, { node: "node", service: "service" }, LEASE).open;
-    const first = createBench("", createFake({ latency: 50 }), { open: open() });
+    const create = () => inQueue(createShared(place, { lease: LEASE }));
+    const first = createBench("", createFake({ latency: 50 }), { create: create() });
     await first.add(urls(40));
     await first.audit.close();
-    await changeJob(place, () => ({ format: 2 }));
-    const second = createBench("", createFake(), { open: open() });
+    await changeJob(place, () => ({ format: 1 }));
+    const second = createBench("", createFake(), { create: create() });
     const message = 'The batch "default" is of another version of this package: update it on all machines.';
     await assert.rejects(second.add(urls(1)), { code: "SEO_CONFIG", message });
     assert.deepEqual(
@@ -363,78 +367,10 @@ describe("The queue that several machines share", () => {
     await Promise.all(engines.map((engine) => leave(serverOf(engine))));
   });
 
-  it("removes what is left of a batch whose removal did not end", async () => {
-    const place = { url: serverOf("Redis").url, prefix: "left" };
-    const connection = new Redis(place.url, { maxRetriesPerRequest: null });
-    const logs = new Queue("node-log", { connection, prefix: place.prefix, skipVersionCheck: true });
-    for (const jobId of ["gone-0", "gone-1"]) await logs.add("log", {}, { jobId });
-    const { open } = createShared(place, { node: "node", service: "service" }, LEASE);
-    const { audit, add } = createBench("", createFake({ latency: 50 }), { open });
-    await add(urls(20));
-    const ids = (await logs.getWaiting()).map(({ id }) => id);
-    assert.ok(!ids.some((id) => id?.startsWith("gone")), String(ids));
-    await audit.close();
-    await logs.close();
-    connection.disconnect();
-  });
-
-  for (const engine of engines)
-    it(`keeps the log of a batch on ${engine} that is retried while another machine starts`, async () => {
-      const place = { url: serverOf(engine).url, prefix: "start" };
-      const [one, two] = await Promise.all([connect(place), connect(place)]);
-      const logs = one.queue("node-log");
-      const registry = createRegistry(one.queue("node"), logs);
-      const other = createRegistry(two.queue("node"), two.queue("node-log"));
-      const id = String(await registry.add("batch", { existing: "create" }, "", null));
-      await logs.add("log", {}, { jobId: segmentOf(id, 0) });
-      for (let round = 0; round < 60; round++) {
-        await registry.keep(id);
-        await Promise.all([other.prepare(), sleep((round % 6) * 0.7).then(() => registry.reopen(id))]);
-        assert.ok(await logs.getJob(segmentOf(id, 0)), `round ${round}`);
-      }
-      await Promise.all([one.close(), two.close()]);
-    });
-
-  for (const engine of engines)
-    it(`removes a batch on ${engine} that another machine removes at the same time`, async () => {
-      const place = { url: serverOf(engine).url, prefix: "remove" };
-      const servers = await Promise.all([connect(place), connect(place)]);
-      const registries = servers.map((server) => createRegistry(server.queue("node"), server.queue("node-log")));
-      for (let round = 0; round < 30; round++) {
-        const id = String(await registries[0]?.add(`batch ${round}`, { existing: "create" }, "", null));
-        for (const number of [0, 1])
-          await servers[0]?.queue("node-log").add("log", {}, { jobId: segmentOf(id, number) });
-        await Promise.all(registries.map((registry) => registry.remove(id)));
-      }
-      await Promise.all(servers.map((server) => server.close()));
-    });
-
-  for (const engine of engines)
-    it(`gives a machine on ${engine} that has lost its lock one new name`, async () => {
-      const server = await connect({ url: serverOf(engine).url, prefix: "renew" });
-      const lease = { lockDuration: 1000, stalledInterval: 200 };
-      const machine = await joinMachines(server, "node", lease);
-      const before = machine.id();
-      while ((await machine.living()).size > 0) await sleep(20);
-      await Promise.all([machine.renew(), machine.renew(), machine.renew()]);
-      assert.notEqual(machine.id(), before);
-      assert.deepEqual([...(await machine.living())], [machine.id()]);
-      await server.close();
-    });
-
   it("rejects clocks that differ from the server's by more than 2 s, but no slow response", () => {
     checkClock(9000, 1000, 10_000);
     checkClock(12_000, 9000, 10_000);
     for (const server of [6000, 15_000])
       assert.throws(() => checkClock(server, 9000, 10_000), { code: "SEO_CONFIG", message: /differ by [35] s\./ });
-  });
-
-  it("never permits more than the rate in a minute", () => {
-    for (const rate of [1, 7, 60, 600, 1200, 1201, 5000, 100_000]) {
-      const { max, duration } = limitOf(rate);
-      const most = max === 1 ? Math.floor(60_000 / duration) + 1 : (Math.floor(60_000 / duration) + 2) * max;
-      assert.ok(most <= rate, `${most} of ${rate}`);
-      assert.ok(most > rate * 0.9 || rate < 20, `${most} of ${rate}`);
-    }
   });
 });

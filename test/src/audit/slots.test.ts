@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createAudit } from "../../../src/audit/audit.js";
 import { openFiles } from "../../../src/audit/files.js";
 import { requestsOf } from "../../../src/audit/requests.js";
+import { readRows } from "../../../src/audit/rows.js";
 import type { Result } from "../../../src/audit/work.js";
 import { createClient } from "../../../src/client.js";
 import { answer, listen } from "../../support/faulty.js";
@@ -40,7 +41,7 @@ describe("an audit's slots and the client's", () => {
     const client = createClient({ baseUrl: service.url, apiKey: "key", concurrency: share + 1, reconcile: 1 });
     const results: Result[] = [];
     const audit = createAudit({
-      open: ({ lost }) => openFiles(folder, "node", lost),
+      open: (lost) => openFiles(folder, "node", lost),
       connect: () => requestsOf(client),
       share,
       result: (result) => results.push(result),
@@ -49,7 +50,7 @@ describe("an audit's slots and the client's", () => {
     });
     try {
       const settings = { existing: "create" as const, maxAge: undefined, privacy: undefined };
-      await audit.add({ batch: "default", settings, pages: urls(8) });
+      await audit.add({ batch: "default", settings, rows: readRows(urls(8)) });
       while (throttled.length < share) await sleep(5);
       const looks = () => service.requests.filter(({ method }) => method === "GET").length;
       const before = looks();

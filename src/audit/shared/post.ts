@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SeoError } from "../../errors.js";
+import { Trouble } from "../trouble.js";
+import { appendLine } from "./journal.js";
+import { type Answer, countIn, type Letter, newId, pack, readAnswer } from "./letter.js";
+import type { Queue } from "./server.js";
+
+export interface PostOptions {
+  /** The queue; undefined as long as it is not connected. Throws why it cannot be. */
+  letters(): Queue | undefined;
+  toError(cause: unknown): SeoError;
+  /** Milliseconds for which a letter waits to be added and answered. */
+  patience: number;
+  added(): void;
+}
+
+const TRIES = 60;
+/** An answer that nobody has read so many milliseconds later may have been removed. */
+const LATE = 15_000;
+const SILENCE = "No machine that leads has responded.";
+
+const ineffective = (why: string) => new Trouble("server", `${why} The message has no effect.`);
+const unknown = (why: string) => new Trouble("server", `${why} The message can still take effect.`);
+
+/** Sends letters to the machine that leads, in order, and waits for its answers. */
+export function createPost({ letters, toError, patience, added }: PostOptions) {
+  const waiting = new Map<string, (answer: Answer) => void>();
+  let adding: Promise<unknown> = Promise.resolve();
+
+  /** A command whose response was lost can still be carried out. */
+  async function add(id: string, letter: Letter, until: number): Promise<void> {
+    let trouble: SeoError | undefined;
+    for (;;) {
+      const queue = letters();
+      try {
+        if (queue) {
+          await queue.add("letter", pack(letter), { jobId: id });
+          return;
+        }
+      } catch (cause) {
+        trouble = toError(cause);
+        if (!(trouble instanceof Trouble)) throw trouble;
+      }
+      if (performance.now() > until)
+        throw trouble ? unknown(trouble.message) : ineffective("The queue's server cannot be reached.");
+      await sleep(patience / TRIES, undefined, { ref: false });
+    }
+  }
+
+  /** Whoever is first in the letter's log has it: the machine that leads, or this one, which then takes it back. */
+  async function takeBack(id: string, letter: Letter, until: number): Promise<Answer> {
+    // It was answered in time.
+    if (!waiting.has(id)) return { count: 0 };
+    try {
+      const queue = letters() as Queue;
+      // Also if the server gets the letter only now.
+      await queue.add("letter", pack(letter), { jobId: id });
+      const isFirst = (await appendLine(queue, id, { back: true })) === 1;
+      if (isFirst && performance.now() - until < LATE) throw ineffective(SILENCE);
+      const answer = await readAnswer(queue, id);
+      if (answer) return answer;
+    } catch (cause) {
+      if (cause instanceof Trouble) throw cause;
+    }
+    throw unknown(SILENCE);
+  }
+
+  function answer(id: string, given: Answer | undefined): void {
+    if (given) waiting.get(id)?.(given);
+  }
+
+  return {
+    isWaiting: () => waiting.size > 0,
+    answer,
+
+    /** Reads the answers to the letters that wait for one. */
+    async read(queue: Queue): Promise<void> {
+      for (const id of waiting.keys()) answer(id, await readAnswer(queue, id));
+    },
+
+    /** Resolves with the number in the answer. Rejects with its error, or if there is none in time. */
+    async send(node: string, letter: Letter): Promise<number> {
+      const id = newId(node, letter);
+      const until = performance.now() + patience;
+      const answered = new Promise<Answer>((resolve) => waiting.set(id, resolve));
+      try {
+        const sent = adding.then(() => add(id, letter, until));
+        adding = sent.catch(() => {});
+        await sent;
+        added();
+        const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false });
+        return countIn(await Promise.race([answered, late.then(() => takeBack(id, letter, until))]));
+      } finally {
+        waiting.delete(id);
+      }
+    },
+  };
+}

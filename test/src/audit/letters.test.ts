@@ -1,0 +1,492 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import type { Requests } from "../../../src/audit/requests.js";
+import { entriesIn, type Line } from "../../../src/audit/shared/journal.js";
+import type { JobEntry } from "../../../src/audit/shared/letter.js";
+import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
+import { SeoError } from "../../../src/errors.js";
+import { LEASE } from "../../support/fleet.js";
+import { startRelay } from "../../support/relay.js";
+import { engines, type Server, startServer } from "../../support/servers.js";
+import { type Bench, createBench, createFake, type FakeService, inQueue, unreadable, urls } from "./fake.js";
+import { createMemory, type Way } from "./memory.js";
+
+/** Of machines in memory. */
+const SHORT = { lockDuration: 200, stalledInterval: 50 };
+const PAGES = 8;
+/** So many lives of a lead at the same time. */
+const LIVES = 20;
+
+const rejected = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+const unauthorized = new SeoError("SEO_UNAUTHORIZED", "No.", { attempts: 1 });
+
+async function until(holds: () => unknown): Promise<void> {
+  while (!(await holds())) await sleep(5);
+}
+
+/** A client whose API key is invalid. */
+const withoutKey = (service: FakeService) => (): Requests => ({
+  ...service.connect(),
+  send: () => Promise.reject(unauthorized),
+  pages: unreadable(unauthorized),
+});
+
+/** Each page was requested once, and each row reported. */
+function checkPages(service: FakeService, benches: Bench[], rows: number, pages = rows): void {
+  assert.equal(new Set(service.carriedOut).size, service.carriedOut.length, "a page was requested twice");
+  assert.equal(service.carriedOut.length, pages);
+  const results = benches.flatMap((one) => one.results).filter(({ batch }) => batch === "default");
+  assert.equal(new Set(results.map(({ index }) => index)).size, rows);
+  const first = results.filter(({ outcome, repeated }) => outcome === "created" && !repeated);
+  assert.equal(new Set(first.map(({ index }) => index)).size, first.length, "a row was reported twice");
+}
+
+/** A message: what is sent before, and how many rows or batches it is about. */
+interface Message {
+  before(lead: Bench, memory: ReturnType<typeof createMemory>): Promise<unknown>;
+  send(sender: Bench): Promise<number>;
+  count: number;
+  /** Its batch is paused, until it is resumed. */
+  pauses?: boolean;
+  drops?: boolean;
+}
+
+const addPaused = (pages: number) => async (lead: Bench) => {
+  await lead.add(urls(pages));
+  assert.equal(await lead.audit.pause(), 1);
+};
+const messages: Record<string, Message> = {
+  "a new list": { before: async () => {}, send: ({ add }) => add(urls(PAGES)), count: PAGES },
+  "a list for an open batch": { before: addPaused(6), send: ({ add }) => add(urls(PAGES)), count: 2, pauses: true },
+  "msg.pause": { before: ({ add }) => add(urls(PAGES)), send: ({ audit }) => audit.pause(), count: 1, pauses: true },
+  "msg.resume": { before: addPaused(PAGES), send: ({ audit }) => audit.resume(), count: 1 },
+  "msg.retry": {
+    async before({ add }, { queues }) {
+      await add(urls(PAGES));
+      const kept = () => [...(queues.get("service")?.values() ?? [])].filter(({ state }) => state === "prioritized");
+      await until(() => kept().length === 2);
+    },
+    send: ({ audit }) => audit.retry("default"),
+    count: 1,
+  },
+  "msg.reset": { before: addPaused(PAGES), send: ({ audit }) => audit.reset("default"), count: 1, drops: true },
+};
+
+/** The entries that count of all jobs, with their jobs' IDs. */
+const entriesOf = ({ queues }: ReturnType<typeof createMemory>) =>
+  [...(queues.get("service")?.values() ?? [])].flatMap(({ id, logs }) =>
+    entriesIn<JobEntry>(logs.map((text) => JSON.parse(text))).map((entry) => ({ id, entry })),
+  );
+
+/** Has a lead die at a command after a message was sent to another machine. Returns how many commands the message took. */
+async function live({ before, send, count, pauses, drops }: Message, last: number, way: Way): Promise<number> {
+  const memory = createMemory();
+  let commands = Number.NEGATIVE_INFINITY;
+  let isDead = false;
+  let fails = true;
+  const service = createFake({ latency: 40, fate: (page) => (fails && page.endsWith("/1") ? rejected : "answered") });
+  function next(): Way {
+    commands++;
+    if (commands < last) return "answered";
+    isDead = true;
+    return commands === last ? way : "lost";
+  }
+  const lead: Bench = createBench("", service, {
+    share: 1,
+    result: (result) => isDead || lead.results.push(result),
+    create: memory.auditing(SHORT, {}, next),
+  });
+  await lead.add(["no page"], { batch: "first" });
+  const sender = createBench("", service, { create: memory.auditing(SHORT) });
+  try {
+    await until(() => sender.progress.length > 0);
+    fails = before === messages["msg.retry"]?.before;
+    await before(lead, memory);
+    fails = false;
+    const ids = new Set(memory.queues.get("service")?.keys());
+    commands = 0;
+    const answer = await send(sender);
+    const took = commands;
+    assert.ok(answer > 0 && answer <= count, `${answer} instead of ${count}`);
+    const [letter] = [...(memory.queues.get("service")?.keys() ?? [])].filter((id) => !ids.has(id));
+    const effects = entriesOf(memory).filter(
+      ({ id, entry }) => ("letter" in entry && entry.letter === letter) || ("begin" in entry && id === letter),
+    );
+    assert.equal(effects.length, 1, "effects of the message");
+    if (pauses) {
+      await until(() => sender.progress.at(-1)?.paused === "Paused by msg.pause.");
+      await sender.audit.resume();
+    }
+    await until(() => memory.unfinished().length === 0);
+    if (!drops) checkPages(service, [lead, sender], PAGES);
+    return took;
+  } finally {
+    await Promise.all([lead, sender].map(({ audit }) => audit.close()));
+  }
+}
+
+/** Does things, some at the same time. Returns the errors. */
+async function tryAll(all: (() => Promise<unknown>)[]): Promise<string[]> {
+  const failed: string[] = [];
+  const next = all.entries();
+  const work = async () => {
+    for (const [index, one] of next) {
+      const late = sleep(20_000, undefined, { ref: false }).then(() => assert.fail("it hangs"));
+      await Promise.race([one(), late]).catch(({ message }) => failed.push(`${index}: ${message}`));
+    }
+  };
+  await Promise.all(Array.from({ length: LIVES }, work));
+  return failed;
+}
+
+describe("The messages that one machine handles for all", () => {
+  for (const [name, message] of Object.entries(messages))
+    it(`takes effect once if the lead dies at any command of ${name}`, async () => {
+      const took = await live(message, Number.POSITIVE_INFINITY, "answered");
+      assert.ok(took > 4, `${took} commands`);
+      const commands = Array.from({ length: took + 6 }, (_, index) => index + 1);
+      const failed = await tryAll(
+        (["lost", "mute"] as const).flatMap((way) => commands.map((command) => () => live(message, command, way))),
+      );
+      assert.deepEqual(failed, []);
+    });
+
+  for (const way of ["lost", "mute"] as const)
+    it(`takes effect once if its result cannot be saved until its batch has finished: ${way}`, async () => {
+      const memory = createMemory();
+      let misses = 0;
+      const requested: string[] = [];
+      let failing = /[1357]$/;
+      const service = createFake({
+        latency: 30,
+        fate: (page) => (failing.test(page) ? rejected : "answered"),
+        step: (what) => void (what.startsWith("request") && requested.push(what)),
+      });
+      const { add, audit, finished, progress } = createBench("", service, {
+        share: 1,
+        create: memory.auditing(SHORT, {}, (line) =>
+          line.includes('"entries":[{"answer"') && misses-- > 0 ? way : "answered",
+        ),
+      });
+      await add(urls(4));
+      misses = 15;
+      assert.ok((await add(urls(PAGES))) > 0);
+      await finished();
+      progress.length = 0;
+      misses = 10;
+      // The others show that its failure is not the account's, while the batch is open.
+      failing = /1$/;
+      assert.equal(await audit.retry(), 1);
+      await finished();
+      const twice = requested.filter((page, index) => requested.indexOf(page) < index);
+      assert.deepEqual(
+        twice,
+        [1, 3, 5, 7].map((page) => `request example.org/page/${page}`),
+      );
+      await audit.close();
+    });
+
+  it("requests each page once, and reports each row, at whatever side effect the lead dies", async () => {
+    const sides = Array.from({ length: 3 * PAGES }, (_, index) => index + 1);
+    const failed = await tryAll(
+      sides.map((last) => async () => {
+        const memory = createMemory();
+        let side = 0;
+        const isDead = () => side >= last;
+        const count = () => {
+          side++;
+        };
+        const service = createFake({ latency: 5, step: count });
+        const way = (): Way => (isDead() ? "lost" : "answered");
+        const lead: Bench = createBench("", service, {
+          result(result) {
+            if (!isDead()) lead.results.push(result);
+            count();
+          },
+          create: memory.auditing(SHORT, {}, way),
+        });
+        await lead.add(urls(PAGES)).catch(() => {});
+        const other = createBench("", service, { create: memory.auditing(SHORT) });
+        await until(() => isDead() && memory.unfinished().length === 0);
+        checkPages(service, [lead, other], PAGES);
+        await Promise.all([lead, other].map(({ audit }) => audit.close()));
+      }),
+    );
+    assert.deepEqual(failed, []);
+  });
+
+  it("takes a list back that no machine has handled, which then has no effect", async () => {
+    const memory = createMemory();
+    const server = memory.connect();
+    await server.queue("service-lead").add("lead", { holder: "", progress: "{}" }, { jobId: "lead" });
+    const silent = await server.worker("service-lead", LEASE).getNextJob("silent", { block: false });
+    // Nobody takes the lead from it.
+    Object.assign(memory.queues.get("service-lead")?.get("lead") ?? {}, { until: Number.POSITIVE_INFINITY });
+    const service = createFake();
+    const { add, audit, finished, results } = createBench("", service, { create: memory.auditing(SHORT) });
+    await assert.rejects(add(urls(PAGES)), {
+      code: "SEO_NETWORK",
+      message: "No machine that leads has responded. The message has no effect.",
+    });
+    await silent?.moveToWait("silent");
+    await add(["no page"], { batch: "next" });
+    await finished("next");
+    await sleep(SHORT.lockDuration);
+    assert.deepEqual([service.carriedOut, results.length], [[], 1]);
+    assert.equal(await add(urls(PAGES)), PAGES);
+    await finished();
+    await audit.close();
+  });
+
+  it("has another lead for each SEO service node", async () => {
+    const memory = createMemory();
+    const service = createFake({ latency: 5 });
+    const [one, two] = [memory.share(SHORT), memory.share(SHORT)];
+    const open = (shared: Shared, id: string) =>
+      createBench("", service, { create: inQueue(shared, { service: id, node: `node of ${id}` }) });
+    const first = open(one, "a");
+    await first.add(["no page"], { batch: "first" });
+    const second = open(two, "b");
+    await second.add(["no page"], { batch: "first" });
+    const [others, otherFirst] = [open(one, "b"), open(two, "a")];
+    assert.deepEqual(await Promise.all([others.add(urls(3)), otherFirst.add(urls(5, 4))]), [3, 5]);
+    await Promise.all([first.finished(), second.finished()]);
+    const counts = [first, second, others, otherFirst].map(
+      ({ results }) => results.filter(({ batch }) => batch === "default").length,
+    );
+    assert.deepEqual([counts, service.carriedOut.length], [[5, 3, 0, 0], 8]);
+    await Promise.all([first, second, others, otherFirst].map(({ audit }) => audit.close()));
+  });
+
+  it("continues the batches of a node if another one of its process is closed", async () => {
+    const memory = createMemory();
+    const service = createFake({ latency: 20 });
+    const shared = memory.share(SHORT);
+    const [closed, other] = ["closed", "other"].map((node) =>
+      createBench("", service, { create: inQueue(shared, { node }) }),
+    ) as [Bench, Bench];
+    await closed.add(urls(50));
+    await other.add(urls(20, 100));
+    await until(() => other.results.length > 0);
+    await closed.audit.close();
+    assert.equal((await other.finished()).created, 20);
+    // Longer than the time after which it looks for letters of nodes that it does not have.
+    await sleep(SHORT.lockDuration);
+    await other.add(urls(2, 200));
+    await until(() => new Set(other.results.map(({ input }) => input)).size === 22);
+    assert.deepEqual(other.errors, []);
+    const again = createBench("", service, { create: inQueue(shared, { node: "closed" }) });
+    await again.finished();
+    checkPages(service, [closed, again], 50, 72);
+    await Promise.all([other, again].map(({ audit }) => audit.close()));
+  });
+
+  it("lets a machine lead that has a node which the lead lacks", async () => {
+    const memory = createMemory();
+    const service = createFake({ latency: 20 });
+    const open = (shared: Shared, node: string) => createBench("", service, { create: inQueue(shared, { node }) });
+    const lead = open(memory.share(SHORT), "both");
+    await lead.add(urls(60));
+    const shared = memory.share(SHORT);
+    const [both, own] = [open(shared, "both"), open(shared, "own")];
+    assert.equal(await own.add(urls(5, 100)), 5);
+    assert.equal((await own.finished()).created, 5);
+    await both.finished();
+    assert.equal(own.results.length, 5);
+    checkPages(service, [lead, both], 60, 65);
+    await Promise.all([lead, both, own].map(({ audit }) => audit.close()));
+  });
+});
+
+/** A machine whose connection can die for good. */
+interface Mortal {
+  shared: Shared;
+  die(): void;
+}
+
+const inMemory = () => {
+  const memory = createMemory();
+  return async (): Promise<Mortal> => {
+    let isDead = false;
+    return {
+      shared: memory.share(SHORT, () => (isDead ? "lost" : "answered")),
+      die() {
+        isDead = true;
+      },
+    };
+  };
+};
+
+const onServer = ({ url, port }: Server, closing: (() => unknown)[]) => {
+  const prefix = `p${randomBytes(4).toString("hex")}`;
+  return async (): Promise<Mortal> => {
+    const relay = await startRelay(port);
+    closing.push(relay.stop);
+    const place = { url: url.replace(`:${port}`, `:${relay.port}`), prefix };
+    return { shared: createShared(place, { lease: LEASE }), die: relay.cut };
+  };
+};
+
+for (const engine of [undefined, ...engines])
+  describe(`The lead of a queue ${engine ? `on ${engine}` : "in memory"}`, () => {
+    const lease = engine ? LEASE : SHORT;
+    let server: Server | undefined;
+    let start: () => Promise<Mortal>;
+    let closing: (() => unknown)[];
+
+    before(async function () {
+      if (engine) server = (await startServer(engine)) ?? this.skip();
+    });
+    after(() => server?.close());
+    beforeEach(() => {
+      closing = [];
+      start = server ? onServer(server, closing) : inMemory();
+    });
+    afterEach(async () => {
+      for (const close of closing.reverse()) await close();
+    });
+
+    async function open(service: FakeService, connect = service.connect): Promise<Bench & { die(): void }> {
+      const { shared, die } = await start();
+      let isDead = false;
+      const bench: Bench = createBench("", service, {
+        connect,
+        create: inQueue(shared),
+        result: (result) => isDead || bench.results.push(result),
+      });
+      closing.push(bench.audit.close);
+      const kill = () => {
+        isDead = true;
+        die();
+      };
+      return Object.assign(bench, { die: kill });
+    }
+
+    it("dies once a list was sent to a machine that stands by, which then leads", async () => {
+      const service = createFake({ latency: 5 });
+      const lead = await open(service);
+      await lead.add(["no page"], { batch: "first" });
+      const other = await open(service);
+      await other.finished("first");
+      const added = other.add(urls(30));
+      await sleep(Math.random() * 100);
+      lead.die();
+      assert.equal(await added, 30);
+      await other.finished();
+      checkPages(service, [lead, other], 30);
+    });
+
+    it("continues, paused, and handles messages if its API key is invalid and it is alone", async () => {
+      const service = createFake();
+      const alone = await open(service, withoutKey(service));
+      await alone.add(urls(20));
+      await until(() => alone.errors.length > 0);
+      // Meanwhile it hands over.
+      await sleep(2 * lease.lockDuration);
+      assert.match(String((await alone.audit.progress())[0]?.paused), /pages in a row failed\. No\./);
+      assert.deepEqual([await alone.audit.pause(), await alone.audit.resume()], [1, 1]);
+      assert.equal(await alone.add(["no page"], { batch: "next" }), 1);
+      await alone.finished("next");
+      assert.equal(alone.errors.length, 1);
+      assert.equal(await alone.audit.reset("default"), 1);
+    });
+
+    it("keeps the pages of a short list waiting if its API key is invalid and it is alone", async () => {
+      const service = createFake();
+      const alone = await open(service, withoutKey(service));
+      await alone.add(urls(6));
+      await until(() => alone.errors.length > 0);
+      // Meanwhile it hands over, and leads again.
+      await sleep(2 * lease.lockDuration);
+      assert.equal((await alone.audit.progress())[0]?.waiting, 6);
+      assert.deepEqual(alone.results, []);
+    });
+
+    it("hands over to a machine that stands by if its own API key is invalid", async () => {
+      const service = createFake({ latency: 5 });
+      const bad = await open(service, withoutKey(service));
+      await bad.add(["no page"], { batch: "first" });
+      const good = await open(service);
+      await good.finished("first");
+      await bad.add(urls(20));
+      assert.equal((await good.finished()).created, 20);
+      checkPages(service, [good], 20);
+      assert.deepEqual([bad.errors.length, good.errors.length], [1, 0]);
+      // It does not take the lead back.
+      await sleep(2 * lease.lockDuration);
+      await bad.add(urls(3, 100), { batch: "next" });
+      assert.equal((await good.finished("next")).created, 3);
+      assert.equal(bad.errors.length, 1);
+    });
+
+    it("hands over to a machine that starts later, if it leads only because it was alone", async () => {
+      const service = createFake({ latency: 5 });
+      const bad = [await open(service, withoutKey(service)), await open(service, withoutKey(service))];
+      await bad[0]?.add(urls(20));
+      await until(() => bad.some(({ errors }) => errors.length > 0));
+      await sleep(4 * lease.lockDuration);
+      const good = await open(service);
+      assert.equal((await good.finished()).created, 20);
+      checkPages(service, [good], 20);
+    });
+  });
+
+describe("The journal of a job", () => {
+  const holder = fc.constantFrom("a", "b", "c");
+  const number = fc.nat(4);
+  const line: fc.Arbitrary<Line<number>> = fc.oneof(
+    fc.record({ took: holder }),
+    fc.record({
+      by: holder,
+      n: number,
+      entries: fc.array(fc.nat(), { maxLength: 2 }),
+      void: fc.option(fc.array(number, { maxLength: 2 }), { nil: undefined }),
+    }),
+    fc.constant({ back: true as const }),
+  );
+  const log = fc.array(line, { maxLength: 20 });
+  const lastHolder = (lines: Line<number>[]) => {
+    const last = lines.findLast((one) => "took" in one);
+    return last && "took" in last ? last.took : undefined;
+  };
+
+  it("counts a line if its machine took the job last, and did not void it", () => {
+    fc.assert(
+      fc.property(log, (lines) => {
+        const counts = (index: number) => {
+          const one = lines[index];
+          return one && "by" in one && one.by === lastHolder(lines.slice(0, index)) ? one : undefined;
+        };
+        const expected: number[] = [];
+        for (const index of lines.keys()) {
+          const one = counts(index);
+          const isVoid = [...lines.keys()].some((other) => {
+            const later = counts(other);
+            return one && later?.by === one.by && later.void?.includes(one.n);
+          });
+          if (one && !isVoid) expected.push(...one.entries);
+        }
+        assert.deepEqual(entriesIn(lines), expected);
+      }),
+    );
+  });
+
+  it("does not change if a machine takes the job, another one writes, or its sender takes it back", () => {
+    fc.assert(
+      fc.property(log, line, (lines, next) => {
+        if ("by" in next && next.by === lastHolder(lines)) return;
+        assert.deepEqual(entriesIn([...lines, next]), entriesIn(lines));
+      }),
+    );
+  });
+
+  it("is damaged if any of its lines is no JSON", () => {
+    fc.assert(
+      fc.property(log, fc.nat(20), (lines, at) => {
+        assert.throws(() => entriesIn(lines.toSpliced(at, 0, { damaged: "{" })), /no JSON/);
+      }),
+    );
+  });
+});
