@@ -55,7 +55,9 @@ const failing: [pattern: RegExp, reason: string][] = [
 
 /** The server is empty, or older than what it said before. PostgreSQL then lacks a schema, a table or a function. */
 export const isLoss = (cause: unknown): boolean =>
-  cause === lostData || ["3F000", "42P01", "42883"].includes(Object(cause).code);
+  cause === lostData ||
+  ["3F000", "42P01", "42883"].includes(Object(cause).code) ||
+  /^could not open relation/.test(Object(cause).message);
 
 /** So many lost batches are named. */
 const MOST_NAMED = 5;

@@ -135,7 +135,11 @@ export async function openStore(
   async function isJoined({ id, again }: Current, name: string): Promise<boolean> {
     if (!again) return false;
     for (const other of [...(await idsIn("wait", name)), ...(await idsIn("prioritized", name))]) {
-      const entries = entriesIn(await readLines<JobEntry>(queue, other, 0));
+      // A line of an open batch may still become void.
+      const batch = open.get(other);
+      if (batch?.letters.has(id)) return true;
+      if (batch) continue;
+      const entries = entriesIn(await readLines<JobEntry>(queue, other));
       if (entries.some((entry) => "letter" in entry && entry.letter === id)) return true;
     }
     return false;

@@ -258,14 +258,15 @@ describe("An audit in a queue whose server changes", () => {
       await until(() => other.progress.length > 0);
       // PostgreSQL can end it because another command waits for it, and it for that one.
       await until(() => run(losses[engine]).then(Boolean, () => false));
-      await until(() => [bench, other].every(({ errors }) => errors.length > 0));
-      for (const { errors, progress } of [bench, other])
-        assert.deepEqual([errors[0]?.message, progress.at(-1)?.paused], [loss, loss]);
+      const isLost = ({ errors, progress }: Bench) =>
+        errors.some(({ message }) => message === loss) && progress.at(-1)?.paused === loss;
+      await until(() => [bench, other].every(isLost));
       const passing = setInterval(() => clock.pass(MINUTE), 100);
       closing.push(() => clearInterval(passing));
       await until(() => other.add(urls(3)).catch(() => 0));
       await until(() => bench.add(urls(3), { batch: "next" }).catch(() => 0));
-      await Promise.all([bench, other].flatMap((one) => [one.finished(), one.finished("next")]));
+      // A machine that stands by can miss the end of a batch if the next one has begun.
+      for (const name of ["default", "next"]) await Promise.race([bench, other].map((one) => one.finished(name)));
       for (const { progress, errors } of [bench, other]) {
         assert.equal(progress.filter(({ total, finished }) => finished && total === MANY).length, 0);
         assert.equal(errors.filter(({ message }) => message === loss).length, 1);
