@@ -19,8 +19,6 @@ export interface EngineOptions extends Omit<Tools, "disk" | "isClosed"> {
   failed(error: SeoError, batch?: string): void;
   /** A batch waits until its account can go on, also if that was reported. */
   stopped?(error: SeoError): void;
-  /** Batches that have stopped wait for their next probes, also at the beginning. */
-  patient?: boolean;
   /** The jobs can be kept again. `opened`: they were read again, and some batches may be gone. */
   recovered?(opened: boolean): void;
 }

@@ -19,8 +19,6 @@ export interface RunOptions {
   stalled(): SeoError | undefined;
   /** A probe can be sent. */
   due(): void;
-  /** A batch that has stopped waits for its next probe, also at the beginning. */
-  patient?: boolean;
 }
 
 /** What is in memory of a batch that is worked on, beside its pages. */
@@ -76,7 +74,7 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
     /** The pages whose response was lost, as long as it is looked for. */
     lost: new Set<number>(),
     /** The account could not go on, and a probe can be sent. At the beginning, because a deploy may have repaired it. */
-    due: trouble !== undefined && !out.patient,
+    due: trouble !== undefined,
     /** A probe was requested since the last one was sent. */
     asked: false,
     /** The page that is the probe. */
@@ -148,7 +146,6 @@ export function createRun(batch: Batch, { clock, ...out }: RunOptions) {
       cancelProbe();
     },
   };
-  if (trouble && !run.due) cancelProbe = clock.later(PROBE, run.setDue);
   return run;
 }
 

@@ -164,14 +164,14 @@ export class Member {
 
   /** This machine cannot do the work: another one is to lead. Not again for a while, because it may be alone. */
   handOver(): void {
-    if (!this.#term || this.isAway()) return;
+    if (!this.#term || this.#isAway()) return;
     this.#handedOver = this.#options.clock.now();
     // Without the key, it is not known which reports are new: what is lost now would stay uncertain.
     void Promise.all(Array.from(this.#hosts.values(), (host) => host.drain())).then(() => this.#stepDown());
   }
 
   /** It has handed over, and leads only if nobody else does. */
-  isAway = (): boolean => this.#options.clock.now() - this.#handedOver < AWAY;
+  #isAway = (): boolean => this.#options.clock.now() - this.#handedOver < AWAY;
 
   #openStore = (node: string) => () => {
     if (!this.#link || !this.#term) throw taken;
@@ -180,7 +180,7 @@ export class Member {
       gone: this.#gone,
       probe: this.#probe,
       yield: () => {
-        if (this.isAway()) void this.#stepDown();
+        if (this.#isAway()) void this.#stepDown();
       },
     });
   };
@@ -218,7 +218,7 @@ export class Member {
     const news: News = {
       holder: term.holder,
       progress: JSON.stringify(this.#news),
-      away: this.isAway(),
+      away: this.#isAway(),
       padding,
     };
     await job.updateData(news);
@@ -270,7 +270,7 @@ export class Member {
 
   /** A machine that has handed over leads again if nobody else does. */
   async #staysAway(job: Job): Promise<boolean> {
-    if (!this.isAway()) return false;
+    if (!this.#isAway()) return false;
     this.#unclaimed = (await job.getState()) === "active" ? undefined : (this.#unclaimed ?? performance.now());
     return this.#unclaimed === undefined || performance.now() - this.#unclaimed < this.#options.lease.lockDuration / 2;
   }

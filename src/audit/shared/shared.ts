@@ -87,7 +87,6 @@ export function createShared(place: Place, options: QueueOptions = {}) {
             clock,
             failed,
             recovered,
-            patient: member.isAway(),
             stopped({ code }) {
               if (OWN.includes(code)) member.handOver();
             },

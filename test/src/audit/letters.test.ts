@@ -393,17 +393,6 @@ for (const engine of [undefined, ...engines])
       assert.equal(await alone.audit.reset("default"), 1);
     });
 
-    it("keeps the pages of a short list waiting if its API key is invalid and it is alone", async () => {
-      const service = createFake();
-      const alone = await open(service, withoutKey(service));
-      await alone.add(urls(6));
-      await until(() => alone.errors.length > 0);
-      // Meanwhile it hands over, and leads again.
-      await sleep(2 * lease.lockDuration);
-      assert.equal((await alone.audit.progress())[0]?.waiting, 6);
-      assert.deepEqual(alone.results, []);
-    });
-
     it("hands over to a machine that stands by if its own API key is invalid", async () => {
       const service = createFake({ latency: 5 });
       const bad = await open(service, withoutKey(service));
