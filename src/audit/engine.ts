@@ -113,11 +113,16 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     return (hold) => work.page(run, claim, hold);
   }
 
+  function isOver({ batch, progress }: Run): boolean {
+    const { done, total } = progress();
+    return batch.dropped() || done === total;
+  }
+
   /** Nothing is in flight: tells the last failures if nothing else is left, and at the end that the batch is finished. */
   async function settle(run: Run): Promise<void> {
     const { batch } = run;
+    if (isOver(run)) return finish(run);
     const { done, total } = run.progress();
-    if (batch.dropped() || done === total) return finish(run);
     if (run.stopped() || batch.paused()) return;
     const last = batch.held().reduce((sum, page) => sum + batch.untold(page).length, 0);
     if (done + last === total) await disk.keep(batch.letGo);
@@ -127,7 +132,7 @@ export function createEngine({ store, share, clock, ...surroundings }: EngineOpt
     const { batch } = run;
     const last = await disk.keep(batch.last);
     // Meanwhile, a message can change the batch.
-    if (closed || run.active > 0) return;
+    if (closed || run.active > 0 || !isOver(run)) return;
     const { failed, uncertain } = batch.counts;
     runs.delete(run);
     run.end(last);
