@@ -30,7 +30,9 @@ export function createBatch(keeper: Keeper, pages: Pages, ledger: Ledger, report
   /** Its rows had been told before it was opened. An invalid one that is left ends at once. */
   let wasOver = pages.counts.sent === 0 && !ledger.has("new", pages.count());
   // If a note is lost, the row is told again.
-  const delivery = createDelivery((row) => void keeper.append({ row, told: true }, false).catch(() => {}));
+  const delivery = createDelivery((row) => {
+    if (ledger.isTold(row)) void keeper.append({ row, told: true }, false).catch(() => {});
+  });
 
   /** Nothing counts before it is saved. */
   async function write(entry: Entry): Promise<void> {

@@ -60,7 +60,8 @@ export function createLedger(pages: Pages) {
   function tell(row: number): void {
     const page = pages.pageOf(row);
     const entry = ended.get(page);
-    if (!entry) throw new Error("the result was sent before the page ended");
+    // msg.retry came between the result and its note.
+    if (!entry || isTold(row)) return;
     pages.set(row, entry.ended);
     if (untold(page).length > 0) return;
     ended.delete(page);
@@ -87,6 +88,7 @@ export function createLedger(pages: Pages) {
     sent,
     ended,
     untold,
+    isTold,
     streak: streaks.streak,
     held: streaks.held,
     counts: pages.counts,

@@ -161,7 +161,7 @@ describe("the files of an audit", () => {
       damages.push(["log", line, () => "{}"]);
     }
     for (let line = 1; line <= lines(anyList); line++) damages.push(["list", line, (text) => text.slice(0, -1)]);
-    damages.push(["log", 1, () => '{"row":99,"told":true}'], ["log", 1, () => '{"row":0,"told":true}']);
+    damages.push(["log", 1, () => '{"row":99,"told":true}']);
     damages.push(["log", 1, () => '{"row":0.5,"again":true}'], ["log", 1, () => '{"row":6,"sent":"create"}']);
     damages.push(["log", 1, () => '{"row":0,"ended":"toString","attempts":1}']);
     async function check([which, line, damage]: (typeof damages)[number]): Promise<void> {

@@ -278,8 +278,6 @@ function createBatch() {
       for (const row of [-1, 0.5, total(), "0"]) reject({ row, told: true }, "there is no such row");
       for (const ended of ["strange", "waiting", undefined])
         reject({ row: some, ended, attempts: 1 }, "the outcome is unknown");
-      for (const { rows, ended } of records.values())
-        if (!ended) for (const row of rows) reject({ row, told: true }, "the result was sent before the page ended");
       for (const entry of [{}, { row: some }, { strange: true }]) reject(entry, "the line has an unknown meaning");
       assert.deepEqual(readings(), before);
     },
