@@ -22,7 +22,8 @@ for (const { params } of Object.values(operations))
 
 /** HTML entities, JSON escapes, percent-encoded UTF-8, a form's space, and characters that Unicode can decompose. */
 const ENCODED =
-  /&#(?:x[\da-f]+|\d+);?|&[a-z][a-z\d]*;|\\(?:u[\da-f]{4}|["'\\/bfnrt])|%[0-7][\da-f]|%[cd][\da-f]%[\da-f]{2}|%e[\da-f](?:%[\da-f]{2}){2}|%f[\da-f](?:%[\da-f]{2}){3}|\+|[^\0-\x7f]/giu;
+  // With the flag i, [^\0-\x7f] would not match the Kelvin sign, because its lower case is k.
+  /&#(?:[Xx]\p{AHex}+|\d+);?|&[A-Za-z][A-Za-z\d]*;|\\(?:u\p{AHex}{4}|["'\\/bfnrt])|%[0-7]\p{AHex}|%[CDcd]\p{AHex}%\p{AHex}{2}|%[Ee]\p{AHex}(?:%\p{AHex}{2}){2}|%[Ff]\p{AHex}(?:%\p{AHex}{2}){3}|\+|[^\0-\x7f]/gu;
 
 function decode(encoded: string): string {
   const [first, second = ""] = encoded;
@@ -69,7 +70,8 @@ function layersOf(text: string): Reading[] {
 
 /** The longest part of a secret that no encoding changes: searching for it is cheap, and nearly always enough. */
 export function unencoded(secret: string): string {
-  const parts = secret.normalize("NFC").match(/[A-Za-z0-9]+/g) ?? [];
+  // A letter before a mark is left out, because NFC can compose both.
+  const parts = secret.match(/[A-Za-z0-9]+(?!\p{M})/gu) ?? [];
   const longest = parts.reduce((longest, part) => (part.length > longest.length ? part : longest), "");
   // A search stops wherever the first character occurs, so it begins with one that is rare in a report.
   return longest.slice(Math.max(0, longest.search(/[^\dacdeilnoprstu](?=.{7})/)));

@@ -90,7 +90,7 @@ describe("An encoded secret", () => {
     "htmlspecialchars() with &apos;": every(/[&<>"']/g, (one) => (one === "'" ? "&apos;" : (special[one] ?? one))),
     "htmlentities()": every(/≂̸|./gsu, (one) => named[one] ?? one),
     "decimal HTML entities": every(/[^a-z\d]/giu, (one) => `&#${code(one)};`),
-    "decimal HTML entities without semicolons": every(/[^\w](?=[\s_"'<>()*])/gu, (one) => `&#${code(one)}`),
+    "decimal HTML entities without semicolons": every(/&(?=#)|[^\w](?=[\s_"'<>()*])/gu, (one) => `&#${code(one)}`),
     "hexadecimal HTML entities": every(/[^a-z\d]/giu, (one) => `&#X00${code(one).toString(16).toUpperCase()};`),
     "encodeURIComponent()": encodeURIComponent,
     "rawurlencode()": every(/[^\w.~-]+/gu, (some) => `%${Buffer.from(some).toString("hex").match(/../g)?.join("%")}`),
@@ -123,7 +123,14 @@ describe("An encoded secret", () => {
         const other = encode(`["é _${[...secret].slice(1).join("")}_"]`);
         assert.equal(redact(other, [`\u{1f511}${secret}`]), other);
       }),
-      { numRuns: 1000 },
+      // NFC turns the Kelvin sign into the letter K.
+      {
+        numRuns: 1000,
+        examples: [
+          ["%41aa\u212a%41", []],
+          ["%41aa\u212a%41", ["NFC"]],
+        ],
+      },
     );
   });
 
