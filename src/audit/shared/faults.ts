@@ -15,42 +15,44 @@ export function missing(name: string, client: string, cause: unknown): unknown {
   return new SeoError("SEO_CONFIG", sentence, { stage: "package", values: { command } });
 }
 
-const wrongPassword = "the user name or password in the queue's URL is wrong";
+/** What the server does, and the stage of a connection test that usually ends with it. */
+const rejects: [does: string, stage: Stage] = ["rejects the connection", "key"];
+const fails: typeof rejects = ["reports an error", "unknown"];
+const away: typeof rejects = ["cannot be reached", "connect"];
 
-const refused: Record<string, string> = {
-  "28P01": wrongPassword,
-  "28000": "the user is not allowed to log in",
-  "3D000": "the database does not exist",
-  "42501": "the user must be allowed to create a schema in the database",
-};
+type Fault = [kind: typeof rejects, pattern: RegExp, reason: string, stage?: Stage];
 
-const timedOut: [string, Stage] = ["timed out", "time"];
-
-const unreachable: Record<string, [reason: string, stage?: Stage]> = {
-  "57P01": ["it is shutting down"],
-  "57P02": ["it is shutting down"],
-  "57P03": ["it is not ready"],
-  ECONNREFUSED: ["connection refused"],
-  ECONNRESET: ["connection reset"],
-  EPIPE: ["connection closed"],
-  ENOTFOUND: ["unknown host", "name"],
-  EAI_AGAIN: ["unknown host", "name"],
-  ETIMEDOUT: timedOut,
-  EHOSTUNREACH: ["host unreachable"],
-  ENETUNREACH: ["network unreachable"],
-};
-
-const words: [pattern: RegExp, reason: [string, Stage?]][] = [
-  [/time(d )?out/i, timedOut],
-  [/clos|end|terminat|connect/i, ["connection closed"]],
-  [/LOADING/, ["it is starting"]],
-];
-
-/** What a server that responds cannot do, by the words of Redis and the codes of PostgreSQL. */
-const failing: [pattern: RegExp, reason: string][] = [
-  [/^OOM |^53200$/, "its memory is full"],
-  [/^MISCONF |^53100$/, "it cannot write to its disk"],
-  [/^53300$/, "it has too many connections"],
+/** By the code, the name or the message of an error. The first that matches counts. */
+const faults: Fault[] = [
+  [rejects, /^28P01$|WRONGPASS|invalid (username-)?password/, "the user name or password in the queue's URL is wrong"],
+  [rejects, /NOAUTH|Authentication required|password must be a string/, "it requires a password in the queue's URL"],
+  [
+    rejects,
+    /NOPERM|user executing the script can't/,
+    "the user must be allowed to use all commands on the keys with the queue's prefix",
+  ],
+  [rejects, /no pg_hba.conf entry .*no encryption/, "it requires TLS", "tls"],
+  [rejects, /^28000$/, "the user is not allowed to log in"],
+  [rejects, /^3D000$/, "the database does not exist"],
+  [rejects, /^(42501|SchemaMigrationRequiredError)$/, "the user must be allowed to create a schema in the database"],
+  [rejects, /^UnsupportedPostgresVersionError$/, "PostgreSQL 13 or later is required", "version"],
+  [rejects, /^SchemaVersionMismatchError$/, "its schema is of another version of BullMQ", "version"],
+  [fails, /^OOM |^53200$/, "its memory is full"],
+  [fails, /^MISCONF |^53100$/, "it cannot write to its disk"],
+  [fails, /^53300$/, "it has too many connections"],
+  [away, /^57P0[12]$/, "it is shutting down"],
+  [away, /^57P03$/, "it is not ready"],
+  [away, /^ECONNREFUSED$/, "connection refused"],
+  [away, /^ECONNRESET$/, "connection reset"],
+  [away, /^EPIPE$/, "connection closed"],
+  [away, /^(ENOTFOUND|EAI_AGAIN)$/, "unknown host", "name"],
+  [away, /^ETIMEDOUT$/, "timed out", "time"],
+  [away, /^EHOSTUNREACH$/, "host unreachable"],
+  [away, /^ENETUNREACH$/, "network unreachable"],
+  [rejects, /CERT|certificate|SSL|TLS|ALTNAME/i, "TLS failed (%s)", "tls"],
+  [away, /time(d )?out/i, "timed out", "time"],
+  [away, /clos|end|terminat|connect/i, "connection closed"],
+  [away, /LOADING/, "it is starting"],
 ];
 
 /** The server is empty, or older than what it said before. PostgreSQL then lacks a schema, a table or a function. */
@@ -78,38 +80,17 @@ export function fromServer(thrown: unknown, url: URL, batches: string[] = []): S
   // A transaction of Redis fails with the error of its first command only in here.
   const cause = Object(thrown).previousErrors?.[0] ?? thrown;
   const { message = "", code = "", name = "" } = Object(cause) as NodeJS.ErrnoException;
-  const isRedis = url.protocol.startsWith("redis");
-  const server = `The queue's server ${url.host}`;
-  const config = (reason: string, stage: Stage = "key") =>
-    new SeoError("SEO_CONFIG", `${server} rejects the connection: ${reason}.`, { stage });
-  if (/WRONGPASS|invalid (username-)?password/.test(message)) return config(wrongPassword);
-  if (/NOAUTH|Authentication required|password must be a string/.test(message))
-    return config("it requires a password in the queue's URL");
-  if (/NOPERM|user executing the script can't/.test(message))
-    return config("the user must be allowed to use all commands on the keys with the queue's prefix");
-  if (/no pg_hba.conf entry .*no encryption/.test(message)) return config("it requires TLS", "tls");
-  const reason = isRedis ? undefined : refused[code];
-  if (reason) return config(reason);
-  if (name === "SchemaMigrationRequiredError") return config(String(refused["42501"]));
-  if (/^(UnsupportedPostgresVersion|SchemaVersionMismatch)Error$/.test(name))
-    return config(
-      name.startsWith("Unsupported")
-        ? "PostgreSQL 13 or later is required"
-        : "its schema is of another version of BullMQ",
-      "version",
-    );
-  const [, problem] = failing.find(([pattern]) => pattern.test(message) || pattern.test(code)) ?? [];
-  if (problem) return new Trouble("server", `${server} reports an error: ${problem}.`, { stage: "unknown" });
-  if (!unreachable[code] && /CERT|certificate|SSL|TLS|ALTNAME/i.test(`${code} ${message}`))
-    return config(`TLS failed (${code || message.slice(0, 80)})`, "tls");
-  const [why, stage = "connect"] = unreachable[code] ?? words.find(([pattern]) => pattern.test(message))?.[1] ?? [];
-  if (why) return new Trouble("server", `${server} cannot be reached: ${why}.`, { stage });
   const said = [url.password, url.username]
     .flatMap((text) => [text, decode(text)])
     .reduce((text, secret) => (secret ? text.replaceAll(secret, "…") : text), message);
-  return new Trouble("server", `${server} reports an error: ${said.slice(0, 200)} (${code || name}).`, {
-    stage: "unknown",
-  });
+  const other: Fault = [fails, /$/, `${said.slice(0, 200)} (${code || name})`];
+  const isCause = ([, pattern]: Fault) => [code, name, message].some((text) => pattern.test(text));
+  const [kind, , reason, stage = kind[1]] = faults.find(isCause) ?? other;
+  const why = reason.replace("%s", () => code || said.slice(0, 80));
+  const sentence = `The queue's server ${url.host} ${kind[0]}: ${why}.`;
+  return kind === rejects
+    ? new SeoError("SEO_CONFIG", sentence, { stage })
+    : new Trouble("server", sentence, { stage });
 }
 
 /** Trying again is of no use. */
