@@ -1,6 +1,6 @@
 import type { BackendFactory } from "bullmq";
 import type { TlsOptions } from "../../config.js";
-import { missing } from "./faults.js";
+import { SeoError } from "../../errors.js";
 
 /** Where the jobs are kept: `redis://`, `rediss://` or `postgres://`. */
 export interface Place {
@@ -27,8 +27,20 @@ export const BETWEEN = 1000;
 export const GOODBYE = 2000;
 export const DEFAULT_PREFIX = "seo-reports";
 
-/** A module that may not be installed. `client`: the package that is needed besides bullmq. */
-export const load = <Module>(name: string, client: string, module: Promise<Module>): Promise<Module> =>
-  module.catch((cause) => {
-    throw missing(name, client, cause);
-  });
+/** Loads bullmq and its client, which may not be installed. */
+export async function load<Client>(
+  name: string,
+  client: () => Promise<Client>,
+): Promise<[typeof import("bullmq"), Client]> {
+  try {
+    return [await import("bullmq"), await client()];
+  } catch (cause) {
+    const { code, message } = Object(cause) as NodeJS.ErrnoException;
+    if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw cause;
+    const missing = message.includes("'bullmq'") ? "bullmq" : name;
+    // All machines need the same version of bullmq.
+    const command = `npm install --save-exact bullmq@6.7.0 ${name}`;
+    const sentence = `The package ${missing} is not installed: run "${command}" in the Node-RED user directory, and restart Node-RED.`;
+    throw new SeoError("SEO_CONFIG", sentence, { stage: "package", values: { command } });
+  }
+}

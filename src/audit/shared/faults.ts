@@ -5,16 +5,6 @@ import { Trouble } from "../trouble.js";
 /** The server was emptied, or restarted without its last data. */
 export const lostData = new Error("has lost data");
 
-/** A package is not installed. `client`: the package that is needed besides bullmq. */
-export function missing(name: string, client: string, cause: unknown): unknown {
-  const { code } = Object(cause) as NodeJS.ErrnoException;
-  if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") return cause;
-  // All machines need the same version of bullmq.
-  const command = `npm install --save-exact bullmq@6.7.0 ${client}`;
-  const sentence = `The package ${name} is not installed: run "${command}" in the Node-RED user directory, and restart Node-RED.`;
-  return new SeoError("SEO_CONFIG", sentence, { stage: "package", values: { command } });
-}
-
 /** What the server does, and the stage of a connection test that usually ends with it. */
 const rejects: [does: string, stage: Stage] = ["rejects the connection", "key"];
 const fails: typeof rejects = ["reports an error", "unknown"];

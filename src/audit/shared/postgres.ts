@@ -8,11 +8,7 @@ const CONNECTIONS = 3;
 const MOST_APART = 2000;
 
 /** A PostgreSQL identifier. */
-const schemaOf = (prefix: string) =>
-  prefix
-    .replace(/\W/g, "_")
-    .replace(/^(?=\d)/, "_")
-    .slice(0, 60) || "_";
+const schemaOf = (prefix: string) => prefix.replace(/\W|^(?=\d)/g, "_").slice(0, 60) || "_";
 
 /**
  * BullMQ compares the times of the machines, so that one whose clock is wrong would lose its pages, or stop the others.
@@ -28,7 +24,7 @@ export function checkClock(server: number, asked: number, now = Date.now()): voi
 
 /** Connects to PostgreSQL. Rejects as its driver does. */
 export async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
-  const [bullmq] = await Promise.all([load("bullmq", "pg", import("bullmq")), load("pg", "pg", import("pg"))]);
+  const [bullmq] = await load("pg", () => import("pg"));
   // A mode in the URL would replace the TLS options.
   if (tls) url.searchParams.delete("sslmode");
   const sockets = new Set<Socket>();

@@ -2,16 +2,13 @@ import type { BackendFactory } from "bullmq";
 import { SeoError } from "../../errors.js";
 import { BETWEEN, DEFAULT_PREFIX, type Driver, load, PATIENCE, type Place } from "./driver.js";
 
-const OLDEST_REDIS = [6, 2];
+const OLDEST = "6.2";
 /** Any other policy removes jobs. */
 const SAFE = "noeviction";
 
 /** Connects to Redis. Rejects as its driver does. */
 export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Place): Promise<Driver> {
-  const [bullmq, { Redis }] = await Promise.all([
-    load("bullmq", "ioredis", import("bullmq")),
-    load("ioredis", "ioredis", import("ioredis")),
-  ]);
+  const [bullmq, { Redis }] = await load("ioredis", () => import("ioredis"));
   const client = new Redis(url.href, {
     lazyConnect: true,
     maxRetriesPerRequest: null,
@@ -45,29 +42,20 @@ export async function openRedis(url: URL, { prefix = DEFAULT_PREFIX, tls }: Plac
       fieldOf("aof_enabled") === "0" &&
         `If it restarts, ${place} loses the last minutes or everything, because its appendonly is no: set it to yes.`,
     ];
-    const [major = 0, minor = 0] = version.split(".").map(Number);
-    const [oldest = 0, second = 0] = OLDEST_REDIS;
-    if (major < oldest || (major === oldest && minor < second))
-      throw new SeoError(
-        "SEO_CONFIG",
-        `The queue needs Redis ${OLDEST_REDIS.join(".")} or later; the server is Redis ${version}.`,
-        { stage: "version" },
-      );
+    if (version.localeCompare(OLDEST, "en", { numeric: true }) < 0) {
+      const sentence = `The queue needs Redis ${OLDEST} or later; the server is Redis ${version}.`;
+      throw new SeoError("SEO_CONFIG", sentence, { stage: "version" });
+    }
     // BullMQ writes what it finds to the console, and reports connections that fail to the queues as well.
     const connection = new bullmq.RedisConnection(client, { shared: true, blocking: false, skipVersionCheck: true });
     connection.on("error", () => {});
     await connection.client;
     const keys = new bullmq.QueueKeys(prefix);
-    const factory = (name: string, opts: object) =>
-      new bullmq.RedisQueueBackend(
-        connection,
-        name,
-        keys.getKeys(name),
-        (type) => keys.toKey(name, type),
-        { ...opts, connection: client, prefix } as never,
-        undefined,
-        false,
-      );
+    const factory = (name: string, opts: object) => {
+      const toKey = (type: string) => keys.toKey(name, type);
+      const options = { ...opts, connection: client, prefix } as never;
+      return new bullmq.RedisQueueBackend(connection, name, keys.getKeys(name), toKey, options, undefined, false);
+    };
     return {
       version: `Redis ${version}`,
       warning: warnings.filter(Boolean).join(" ") || undefined,

@@ -39,10 +39,8 @@ const MOST_STALLS = 2 ** 31 - 1;
 function readUrl(text: string): URL {
   const url = parseUrl(text.trim());
   if (url && /^(rediss?|postgres(ql)?):$/.test(url.protocol) && url.hostname !== "") return url;
-  throw new SeoError(
-    "SEO_CONFIG",
-    "The queue's URL must begin with redis://, rediss:// or postgres://, and name a host.",
-  );
+  const sentence = "The queue's URL must begin with redis://, rediss:// or postgres://, and name a host.";
+  throw new SeoError("SEO_CONFIG", sentence);
 }
 
 /**
@@ -51,40 +49,32 @@ function readUrl(text: string): URL {
  */
 export async function connect(place: Place, patience = 0): Promise<Server> {
   const url = readUrl(place.url);
-  const isRedis = url.protocol.startsWith("redis");
+  const openDriver = url.protocol.startsWith("redis") ? openRedis : openPostgres;
   const until = performance.now() + patience;
-  let driver: Driver | undefined;
-  while (!driver) {
-    try {
-      driver = await (isRedis ? openRedis : openPostgres)(url, place);
-    } catch (cause) {
+  const open = (): Promise<Driver> =>
+    openDriver(url, place).catch(async (cause) => {
       const error = fromServer(cause, url);
       if (isHopeless(error) || performance.now() + BETWEEN > until) throw error;
       await sleep(BETWEEN);
-    }
-  }
-  const { version, warning, factory, close, destroy } = driver;
+      return open();
+    });
+  const { version, warning, factory, close, destroy } = await open();
   const bullmq = await import("bullmq");
   const parts: { close(): Promise<unknown> }[] = [];
-  /** A part's errors are those of its calls. */
-  const quiet = <Part extends { close(): Promise<unknown> } & EventEmitter>(part: Part): Part => {
+  function keep<Part extends Queue | Worker>(part: Part): Part {
+    // Its calls reject with the same errors.
     EventEmitter.prototype.on.call(part, "error", () => {});
     parts.push(part);
     return part;
-  };
+  }
   return {
     version,
     warning,
-    queue: (name) => quiet(new bullmq.Queue(name, { connection: {} }, factory) as Queue),
-    worker: (name, lease) =>
-      quiet(
-        new bullmq.Worker(
-          name,
-          null,
-          { ...lease, connection: {}, autorun: false, maxStalledCount: MOST_STALLS },
-          factory,
-        ) as Worker,
-      ),
+    queue: (name) => keep(new bullmq.Queue(name, { connection: {} }, factory) as Queue),
+    worker(name, lease) {
+      const options = { ...lease, connection: {}, autorun: false, maxStalledCount: MOST_STALLS };
+      return keep(new bullmq.Worker(name, null, options, factory) as Worker);
+    },
     async close(responds = true) {
       const ended = Promise.all(parts.map((part) => part.close()))
         .then(close)
