@@ -5,7 +5,7 @@ import { appendLine } from "./journal.js";
 import { type Answer, countIn, type Letter, newId, pack, readAnswer } from "./letter.js";
 import type { Queue } from "./server.js";
 
-export interface PostOptions {
+interface PostOptions {
   /** The queue; undefined as long as it is not connected. Throws why it cannot be. */
   letters(): Queue | undefined;
   toError(cause: unknown): SeoError;
@@ -27,22 +27,21 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
   const waiting = new Map<string, (answer: Answer) => void>();
   let adding: Promise<unknown> = Promise.resolve();
 
+  const put = (queue: Queue, id: string, letter: Letter) => queue.add("letter", pack(letter), { jobId: id });
+
   /** A command whose response was lost can still be carried out. */
   async function add(id: string, letter: Letter, until: number): Promise<void> {
-    let trouble: SeoError | undefined;
+    let failure = ineffective("The queue's server cannot be reached.");
     for (;;) {
       const queue = letters();
       try {
-        if (queue) {
-          await queue.add("letter", pack(letter), { jobId: id });
-          return;
-        }
+        if (queue) return void (await put(queue, id, letter));
       } catch (cause) {
-        trouble = toError(cause);
-        if (!(trouble instanceof Trouble)) throw trouble;
+        const error = toError(cause);
+        if (!(error instanceof Trouble)) throw error;
+        failure = unknown(error.message);
       }
-      if (performance.now() > until)
-        throw trouble ? unknown(trouble.message) : ineffective("The queue's server cannot be reached.");
+      if (performance.now() > until) throw failure;
       await sleep(patience / TRIES, undefined, { ref: false });
     }
   }
@@ -54,7 +53,7 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
     try {
       const queue = letters() as Queue;
       // Also if the server gets the letter only now.
-      await queue.add("letter", pack(letter), { jobId: id });
+      await put(queue, id, letter);
       const isFirst = (await appendLine(queue, id, { back: true })) === 1;
       if (isFirst && performance.now() - until < LATE) throw ineffective(SILENCE);
       const answer = await readAnswer(queue, id);
@@ -96,3 +95,5 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
     },
   };
 }
+
+export type Post = ReturnType<typeof createPost>;

@@ -1,0 +1,112 @@
+import type { SeoError } from "../../errors.js";
+import { type Audit, type AuditOptions, createAudit } from "../audit.js";
+import type { Progress } from "../progress.js";
+import { prefixOf } from "./letter.js";
+import type { Post } from "./post.js";
+import type { QueueStore } from "./store.js";
+
+/** An audit whose batches are in a queue. */
+export interface SharedOptions extends Omit<AuditOptions, "open"> {
+  /** The audit node and its SEO service node, by their IDs, which are the same on all machines. */
+  node: string;
+  service: string;
+  /** Another machine leads: what it says of the batches, and those of them that have changed. */
+  standBy(all: readonly Progress[], changed: readonly Progress[]): void;
+  /** Gets a sentence if the server should be set otherwise. */
+  warn?(sentence: string): void;
+}
+
+/** Failures that another machine may not have: those of the key, and of the network. */
+const OWN: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_FORBIDDEN", "SEO_NETWORK", "SEO_TIMEOUT"];
+
+/** An audit node of this process. It works on its batches while this machine leads, and otherwise shows what the lead says. */
+export class Host {
+  /** While this machine leads. */
+  #work: { audit?: Audit; store?: QueueStore } = {};
+  /** What is known of the batches. A finished one is known until another one continues. */
+  #news: readonly Progress[] = [];
+  #shown = new Map<string, string>();
+  /** The code of the last error of each batch, and of the queue. */
+  readonly #told = new Map<string | undefined, string>();
+
+  constructor(
+    readonly options: SharedOptions,
+    readonly post: Post,
+    readonly handOver: () => void,
+  ) {}
+
+  news = (): readonly Progress[] => this.#news;
+  unfinished = (): Progress[] => this.#news.filter(({ finished }) => !finished);
+  progress = async (): Promise<Progress[]> => this.#work.audit?.progress() ?? [...this.#news];
+  /** Begins nothing more, and waits for the responses to what is in flight. */
+  drain = async (): Promise<void> => this.#work.audit?.drain();
+
+  /** Reports an error once. */
+  failed = (error: SeoError, batch?: string): void => {
+    if (this.#told.get(batch) === error.code) return;
+    this.#told.set(batch, error.code);
+    this.options.failed(error, batch);
+  };
+
+  /** The queue can be used. */
+  recovered(): void {
+    if (this.#told.delete(undefined)) this.options.recovered?.(false);
+  }
+
+  /** Another machine leads. */
+  show(all: readonly Progress[]): void {
+    const changed = all.filter((one) => this.#shown.get(one.batch) !== JSON.stringify(one));
+    this.#shown = new Map(all.map((one) => [one.batch, JSON.stringify(one)]));
+    for (const { batch, paused } of all) if (paused === false) this.#told.delete(batch);
+    this.#news = all;
+    this.options.standBy(all, changed);
+  }
+
+  /** This machine leads. */
+  begin(open: () => Promise<QueueStore>): void {
+    const { options } = this;
+    const work: { audit?: Audit; store?: QueueStore } = {};
+    this.#work = work;
+    this.#news = [];
+    work.audit = createAudit({
+      ...options,
+      failed: this.failed,
+      recovered: (opened) => {
+        this.#told.delete(undefined);
+        options.recovered?.(opened);
+      },
+      stopped: ({ code }) => OWN.includes(code) && this.handOver(),
+      result: (result) => {
+        if (!result.error) this.#told.delete(result.batch);
+        options.result(result);
+      },
+      progress: (progress) => {
+        if (progress.finished) this.#told.delete(progress.batch);
+        this.#news = [...this.unfinished().filter(({ batch }) => batch !== progress.batch), progress];
+        options.progress(progress);
+      },
+      open: async () => {
+        work.store = await open();
+        return work.store;
+      },
+    });
+  }
+
+  /** Handles those jobs of the node that are letters, in order. */
+  async handle(ids: readonly string[]): Promise<void> {
+    const { audit, store } = this.#work;
+    if (!audit || !store) return;
+    const own = ids.filter((id) => id.startsWith(prefixOf(this.options.node)));
+    for (const id of own) this.post.answer(id, await store.handle(id, audit));
+    await store.clean();
+  }
+
+  /** This machine does not lead any more; or nobody can, and the progress says why. */
+  async end(why?: SeoError): Promise<void> {
+    const { audit } = this.#work;
+    this.#work = {};
+    if (audit) this.#shown = new Map();
+    else if (why) this.show(this.#news.map((one) => (one.finished ? one : { ...one, paused: why.message })));
+    await audit?.close(why);
+  }
+}

@@ -1,0 +1,73 @@
+import type { Clock } from "../clock.js";
+import { lostData } from "./faults.js";
+import { newName } from "./journal.js";
+import type { connect, Job, Lease, Place } from "./server.js";
+
+export interface QueueSettings {
+  lease: Lease;
+  /** Milliseconds for which a message, or the first connection, waits for the server. */
+  patience: number;
+  connect: typeof connect;
+}
+
+export interface MemberOptions extends QueueSettings {
+  clock: Clock;
+  /** Gets a sentence if the server should be set otherwise. */
+  warn(sentence: string): void;
+}
+
+/** The data of the job `lead`: what the machine that leads says of its nodes. */
+export interface News {
+  holder: string;
+  /** JSON: by node, its batches. */
+  progress: string;
+  /** It leads only because no other machine does. */
+  away?: boolean;
+  padding?: string | undefined;
+}
+
+const LEAD = "lead";
+
+/** A queue's name; no colon is allowed. */
+const named = (id: string, what = "") => `${id.replace(/[^\w-]/g, "_")}${what}`;
+
+/** Connects to the queues of a service: the letters and batches, and the job `lead`, whose lock makes a machine the lead. */
+export async function openLink(place: Place, service: string, { lease, patience, connect, warn }: MemberOptions) {
+  const server = await connect(place, patience);
+  const token = newName();
+  try {
+    if (server.warning) warn(server.warning);
+    const leads = server.queue(named(service, "-lead"));
+    const worker = server.worker(named(service, "-lead"), lease);
+    const none: News = { holder: "", progress: "{}" };
+    await leads.add(LEAD, none, { jobId: LEAD });
+    await worker.startStalledCheckTimer();
+    return {
+      letters: server.queue(named(service)),
+      close: server.close,
+
+      async lead() {
+        const job = await leads.getJob(LEAD);
+        if (!job) throw lostData;
+        return job as Job & { data: News };
+      },
+
+      /** Takes the lock if it is free. Returns how to give it back. */
+      async take() {
+        const lead = await worker.getNextJob(token, { block: false });
+        return lead && (() => lead.moveToWait(token));
+      },
+
+      /** Whether the lock was still this machine's. */
+      async renew(): Promise<boolean> {
+        const lost = await worker.extendJobLocks([LEAD], [token], lease.lockDuration);
+        return lost.length === 0;
+      },
+    };
+  } catch (cause) {
+    await server.close();
+    throw cause;
+  }
+}
+
+export type Link = Awaited<ReturnType<typeof openLink>>;

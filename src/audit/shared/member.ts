@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { cancelled, type SeoError } from "../../errors.js";
+import type { Progress } from "../progress.js";
+import { taken } from "../trouble.js";
+import { fromServer, isHopeless, isLoss } from "./faults.js";
+import type { Host } from "./host.js";
+import { pack, prefixOf } from "./letter.js";
+import { type Link, type MemberOptions, openLink } from "./link.js";
+import { createPost, type Post } from "./post.js";
+import type { Place } from "./server.js";
+import { createTerm, type Term } from "./term.js";
+
+/** How often, in the time that a lock lasts, the lead looks for letters, others look at the lead, and those that wait for an answer. */
+const LEADING = 20;
+const STANDING_BY = 10;
+const WAITING = 40;
+const MINUTE = 60_000;
+/** For so long, a machine that has handed over does not lead, unless nobody has taken the lead for some seconds. */
+const AWAY = 15 * MINUTE;
+const GOODBYE = 2000;
+
+/**
+ * One of the machines that share the batches of an SEO service. If it holds the lock of the job `lead`, it leads: it works on
+ * all batches, and handles the letters of all machines. Otherwise it stands by.
+ */
+export class Member {
+  readonly hosts = new Set<Host>();
+  /** Jobs of nodes that this process does not have. It hands over once for each that is open. */
+  readonly others = new Set<string>();
+  readonly post: Post;
+  readonly #running: Promise<void>;
+  #link: Link | undefined;
+  /** Why the queue cannot be used until it is opened again. */
+  #lost: SeoError | undefined;
+  /** Set while it leads, and until that has ended. */
+  #term: Term | undefined;
+  /** When it handed over, by the clock. */
+  #handedOver = Number.NEGATIVE_INFINITY;
+  /** When another machine may have led. */
+  #led = 0;
+  #wake = () => {};
+
+  constructor(
+    readonly place: Place,
+    readonly service: string,
+    readonly options: MemberOptions,
+  ) {
+    this.post = createPost({
+      letters: () => {
+        if (this.#lost) throw this.#lost;
+        return this.#link?.letters;
+      },
+      toError: this.toError,
+      patience: options.patience,
+      added: () => this.#wake(),
+    });
+    // Not before its first node has joined.
+    this.#running = Promise.resolve().then(() => this.#run());
+  }
+
+  join(host: Host): void {
+    this.hosts.add(host);
+    this.#term?.begin(host);
+  }
+
+  /** A node is gone. The last one gives the lead back, and ends the connection. */
+  async leave(host: Host): Promise<void> {
+    this.hosts.delete(host);
+    if (this.hosts.size > 0) return;
+    this.#wake();
+    const ended = await Promise.race([this.#running.then(() => true), sleep(GOODBYE, false, { ref: false })]);
+    if (!ended) await this.#link?.close(false);
+  }
+
+  /** What went wrong, as an engine wants it. Some of that ends this machine's turn, or the use of the queue. */
+  toError = (cause: unknown): SeoError => {
+    const names = Array.from(this.hosts, (host) => host.unfinished().map(({ batch }) => batch)).flat();
+    const error = fromServer(cause, new URL(this.place.url), [...new Set(names)]);
+    if (error === taken) void this.#term?.end();
+    else if (!this.#lost && (isLoss(cause) || isHopeless(error))) {
+      this.#lost = error;
+      this.#wake();
+    }
+    return error;
+  };
+
+  /** It has handed over, and leads only if nobody else does. */
+  isAway = (): boolean => this.options.clock.now() - this.#handedOver < AWAY;
+
+  /** This machine cannot do the work: another one is to lead. Not again for a while, because it may be alone. */
+  handOver = (): void => {
+    const term = this.#term;
+    if (!term || term.isOver() || this.isAway()) return;
+    this.#handedOver = this.options.clock.now();
+    // Without the key, it is not known which reports are new: what is lost now would stay uncertain.
+    void Promise.all(Array.from(this.hosts, (host) => host.drain())).then(() => term.end());
+  };
+
+  async #run(): Promise<void> {
+    while (this.hosts.size > 0) {
+      try {
+        await this.#step();
+        if (!this.#lost) for (const host of this.hosts) host.recovered();
+      } catch (cause) {
+        const error = this.toError(cause);
+        this.#led = performance.now();
+        if (error !== taken && error !== cancelled) for (const host of this.hosts) host.failed(error);
+      }
+      if (this.hosts.size === 0) break;
+      const times = this.#term ? LEADING : this.post.isWaiting() ? WAITING : STANDING_BY;
+      if (this.#lost) await this.#recover(this.#lost);
+      else await this.#rest((wake) => setTimeout(wake, this.options.lease.lockDuration / times));
+    }
+    await this.#term?.end();
+    await this.#link?.close();
+  }
+
+  async #step(): Promise<void> {
+    if (this.#term?.isOver()) {
+      await this.#term.end();
+      this.#term = undefined;
+      this.#led = performance.now();
+    }
+    this.#link ??= await openLink(this.place, this.service, this.options);
+    if (this.hosts.size > 0) await (this.#term ? this.#term.work() : this.#standBy(this.#link));
+  }
+
+  /** Shows what the lead says, and leads if nobody does. */
+  async #standBy(link: Link): Promise<void> {
+    const lead = await link.lead();
+    const { holder, progress, away } = lead.data;
+    const news: Record<string, Progress[]> = JSON.parse(progress);
+    for (const host of this.hosts) host.show(news[host.options.node] ?? []);
+    await this.post.read(link.letters);
+    if (this.isAway()) {
+      if ((await lead.getState()) === "active") this.#led = performance.now();
+      if (performance.now() - this.#led < this.options.lease.lockDuration / 2) return;
+    }
+    const giveBack = await link.take();
+    const [node] = Object.keys(news);
+    if (giveBack) this.#term = createTerm(this, link, giveBack);
+    // If the lead leads only because it was alone, this letter has it give the lead back. With this ID, it is added once.
+    else if (away && node) await link.letters.add("letter", pack({ do: "work" }), { jobId: prefixOf(node) + holder });
+  }
+
+  #rest(begin: (wake: () => void) => unknown): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      begin(resolve);
+    });
+  }
+
+  /** Opens the queue again, a minute later. */
+  async #recover(why: SeoError): Promise<void> {
+    for (const host of this.hosts) host.failed(why);
+    await Promise.all(Array.from(this.hosts, (host) => host.end(why)));
+    await this.#term?.end();
+    await this.#link?.close(false);
+    this.#link = undefined;
+    await this.#rest((wake) => this.options.clock.later(MINUTE, wake));
+    this.#led = performance.now();
+    this.#lost = undefined;
+  }
+}

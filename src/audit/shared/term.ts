@@ -1,0 +1,100 @@
+import { randomBytes } from "node:crypto";
+import type { SeoError } from "../../errors.js";
+import { taken } from "../trouble.js";
+import { lostData } from "./faults.js";
+import type { Host } from "./host.js";
+import { newName } from "./journal.js";
+import { isOpen, prefixOf } from "./letter.js";
+import type { Link, News } from "./link.js";
+import type { Lease } from "./server.js";
+import { openStore } from "./store.js";
+
+interface Machine {
+  hosts: ReadonlySet<Host>;
+  options: { lease: Lease };
+  toError(cause: unknown): SeoError;
+  handOver(): void;
+  isAway(): boolean;
+  others: Set<string>;
+}
+
+/** Bytes: more than fits into the space that a full disk has left. */
+const PADDING = 24_000;
+
+/** The time for which this machine leads: it works on the batches of all nodes that it has, and handles their letters. */
+export function createTerm(machine: Machine, link: Link, giveBack: () => Promise<unknown>) {
+  const { hosts, others, toError, isAway } = machine;
+  const { lockDuration } = machine.options.lease;
+  const holder = newName();
+  const began = performance.now();
+  /** What the others were told. */
+  let told = "";
+  let ended: Promise<unknown> | undefined;
+  const timer = setInterval(() => void renew().catch(toError), lockDuration / 3);
+
+  function end(): Promise<unknown> {
+    clearInterval(timer);
+    ended ??= Promise.all(Array.from(hosts, (host) => host.end()))
+      .then(giveBack)
+      .catch(() => {});
+    return ended;
+  }
+
+  const isLed = async () => (await link.lead()).data.holder === holder;
+
+  /** Redis forgets a lock while it is away: then the job is free, and whoever is first has it. */
+  async function renew(): Promise<void> {
+    if ((await link.renew()) || ended || (await link.take())) return;
+    if (!(await isLed())) throw taken;
+  }
+
+  const progress = () =>
+    JSON.stringify(Object.fromEntries(Array.from(hosts, (host) => [host.options.node, host.news()])));
+
+  async function tell(padding?: string): Promise<void> {
+    const job = await link.lead();
+    if (ended) throw taken;
+    const news: News = { holder, progress: progress(), away: isAway(), padding };
+    await job.updateData(news);
+    told = news.progress;
+  }
+
+  function begin(host: Host): void {
+    if (ended) return;
+    host.begin(async () => {
+      if (ended) throw taken;
+      return openStore(link.letters, host.options.node, {
+        toError,
+        gone: async () => ((await isLed()) ? lostData : taken),
+        // PostgreSQL would compress a text that repeats.
+        probe: () => tell(randomBytes(PADDING / 2).toString("hex")),
+        yield: () => void (isAway() && end()),
+      });
+    });
+  }
+
+  for (const host of hosts) begin(host);
+
+  return {
+    begin,
+    end,
+    isOver: () => ended !== undefined,
+
+    /** Does what there is to do now. */
+    async work(): Promise<void> {
+      if (told !== progress()) await tell();
+      const ids = await link.letters.getRanges(["wait"], 0, -1, true);
+      for (const host of hosts) await host.handle(ids);
+      // The nodes of a process do not start at the same moment.
+      if (performance.now() - began < lockDuration / 2) return;
+      const nodes = Array.from(hosts, ({ options }) => prefixOf(options.node));
+      for (const id of ids) {
+        if (others.has(id) || nodes.some((prefix) => id.startsWith(prefix))) continue;
+        others.add(id);
+        if (await isOpen(link.letters, id)) machine.handOver();
+      }
+    },
+  };
+}
+
+export type Term = ReturnType<typeof createTerm>;
