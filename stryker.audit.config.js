@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 
 const src = JSON.parse(readFileSync(new URL("stryker.config.json", import.meta.url), "utf8"));
-const specs = ["parts", "ledger", "group", "audit", "files", "slots", "lock", "log", "network"];
+const specs = ["audit", "files", "letters", "lock", "network", "state"];
 
 // Ends a test that a mutant leaves waiting: without a mutant, each takes less than three seconds.
 process.env.TEST_LIMIT = "5000";
@@ -13,7 +13,7 @@ if (existsSync("/dev/shm")) process.env.TMPDIR ??= "/dev/shm";
 /** Audits, with the tests that need neither a server nor other processes. */
 export default {
   ...src,
-  mutate: ["src/audit/*.ts", "src/audit/shared/{batch,elsewhere,group,log,machine,registry,store,writer}.ts"],
+  mutate: ["src/audit/*.ts", "src/audit/shared/{host,journal,letter,member,post,store,term}.ts"],
   mochaOptions: { ...src.mochaOptions, spec: specs.map((name) => `dist/test/src/audit/${name}.test.js`) },
   timeoutMS: 5000,
   timeoutFactor: 1,

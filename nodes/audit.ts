@@ -93,9 +93,10 @@ export function registerAudit(RED: NodeAPI): void {
         ]);
       if (queue) status.connecting();
       const { share } = readSettings(row.options, config, "SEO_CONFIG");
+      const most = share === undefined ? Math.max(1, client.concurrency - 1) : Number(share);
       const options: Omit<AuditOptions, "open"> = {
-        connect: () => requestsOf(client),
-        share: share === undefined ? Math.max(1, client.concurrency - 1) : Number(share),
+        connect: (changed) => requestsOf(client, most, changed),
+        share: most,
         result: tell,
         progress(progress) {
           if (closed) return;
@@ -187,7 +188,7 @@ export function registerAudit(RED: NodeAPI): void {
      * Ends everything, and removes the files if the node was removed. A queue is also that of other machines. If the jobs are
      * kept elsewhere from now on, a warning says what was left behind.
      */
-    async function close(removed: boolean): Promise<void> {
+    async function close(): Promise<void> {
       closed = true;
       const { audit } = (await tools?.catch(() => undefined)) ?? {};
       let waiting = 0;
@@ -197,8 +198,8 @@ export function registerAudit(RED: NodeAPI): void {
         if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
         status.close();
       }
-      // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow.
-      const gone = (removed || node._alias !== undefined) && !isInFlows(RED, node.id);
+      // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow, or that was moved into one.
+      const gone = !isInFlows(RED, node.id);
       if (!gone && waiting > 0 && placeOf(RED, node._alias ?? node.id) !== place)
         node.warn(RED._("seo-reports.status.pagesLeft", { count: waiting, where }));
       if (!gone || !mayHaveJobs(folder, node.id)) return;
@@ -207,8 +208,8 @@ export function registerAudit(RED: NodeAPI): void {
       if (count > 0) node.warn(RED._("seo-reports.status.pagesDropped", { count }));
     }
 
-    node.on("close", (removed: boolean, done: () => void) => {
-      void close(removed)
+    node.on("close", (_removed: boolean, done: () => void) => {
+      void close()
         .catch((cause) => node.error(reasonOf(cause)))
         .then(done);
     });

@@ -1,16 +1,26 @@
-import type { NodeAPI } from "node-red";
+import type { NodeAPI, NodeDef } from "node-red";
 import { parseUrl } from "../src/url.js";
 import type { Config } from "./handler.js";
 
-/** Whether the flows have a node, which can be disabled. In a subflow its ID is that of the instance, a hyphen, and its own. */
+/**
+ * Whether the flows have a node, which can be disabled. In a subflow its ID is that of the instance, a hyphen, and its own; a node
+ * that was moved into a subflow, or out of one, has another.
+ */
 export function isInFlows(RED: NodeAPI, id: string): boolean {
-  const ids = new Set<string>();
-  RED.nodes.eachNode((node) => ids.add(node.id));
-  const holds = (path: string): boolean =>
-    ids.has(path) ||
-    path
-      .split("-")
-      .some((_, i, parts) => i > 0 && ids.has(parts.slice(i).join("-")) && holds(parts.slice(0, i).join("-")));
+  const nodes = new Map<string, NodeDef & { z?: string }>();
+  RED.nodes.eachNode((node) => nodes.set(node.id, node));
+  const subflowOf = ({ z = "" }: { z?: string }) => (nodes.get(z)?.type === "subflow" ? z : undefined);
+  function holds(path: string, subflow?: string): boolean {
+    const node = nodes.get(path);
+    if (node && subflowOf(node) === undefined && (subflow === undefined || node.type === `subflow:${subflow}`))
+      return true;
+    return path.split("-").some((_, i, parts) => {
+      const own = i > 0 && nodes.get(parts.slice(i).join("-"));
+      if (!own || (subflow !== undefined && own.type !== `subflow:${subflow}`)) return false;
+      const around = subflowOf(own);
+      return around !== undefined && holds(parts.slice(0, i).join("-"), around);
+    });
+  }
   return holds(id);
 }
 

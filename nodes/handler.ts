@@ -88,7 +88,7 @@ export function handleInput(
   const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
   const readInput = createSources(RED, node, row, config);
   const status = createStatus(RED, node);
-  const lane = createLane(maxActive);
+  const lane = createLane({ maxActive });
   const { method = "GET" } = row as Partial<Operation>;
   let loading: Promise<Tools> | undefined;
   let tools: Tools | undefined;

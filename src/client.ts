@@ -47,10 +47,6 @@ export interface SendOptions {
   horizon?: number;
   /** Called before each attempt, with a slot. If it rejects, nothing is sent. */
   sending?: (intent: Intent) => Promise<void>;
-  /** Awaited before each attempt, without a slot. If it rejects, nothing is sent. */
-  permit?: (() => Promise<void>) | undefined;
-  /** Called when the response was lost. Until `permit` is called again, the request is not in flight. */
-  lost?: () => void;
   /** A request that another process was sending: it is looked for first. */
   intent?: Intent | undefined;
   /** When the report was generated, of an update. */
@@ -92,17 +88,7 @@ export function createClient(options: ClientOptions) {
   async function send(
     type: string,
     input: Record<string, string>,
-    {
-      task = createTask(common),
-      method,
-      extra,
-      horizon = reconcile,
-      permit,
-      sending,
-      lost,
-      intent,
-      generatedAt,
-    }: SendOptions = {},
+    { task = createTask(common), method, extra, horizon = reconcile, sending, intent, generatedAt }: SendOptions = {},
   ): Promise<Answer> {
     const row = rowOf(type);
     const request = buildRequest(row, input, base, { method, extra });
@@ -125,7 +111,6 @@ export function createClient(options: ClientOptions) {
 
     /** One request, with a slot. */
     async function attempt(): Promise<Response | SeoError> {
-      if (permit) await queue.wait(task, permit);
       const slot = queue.acquire(task);
       if (slot) await slot;
       try {
@@ -154,13 +139,14 @@ export function createClient(options: ClientOptions) {
     async function findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
       if (!(result instanceof SeoError) || !result.details.uncertain) return result;
       uncertain = true;
-      lost?.();
       const { lane } = task;
       lane.reconciling++;
+      task.isLost = true;
       const outcome = await queue
         .wait(task, () => ticket.lost(result, horizon), uncertain)
         .finally(() => {
           lane.reconciling--;
+          task.isLost = false;
         });
       if (outcome.was === "undecided") return result.with({ candidates: outcome.candidates });
       uncertain = false;

@@ -13,6 +13,8 @@ export interface Lane {
   /** Messages that were admitted and have not ended, and how many of them there can be. */
   active: number;
   readonly maxActive: number;
+  /** How many requests can be in flight. */
+  readonly maxRunning: number;
   /** Until when a failed attempt keeps a request waiting, in the clock of `performance.now()`. */
   until: number;
   /** Its node is gone: nothing more is sent for it. */
@@ -30,6 +32,8 @@ export interface Task {
   pending: number;
   /** It has ended or was cancelled: nothing more is sent for it. */
   closed: boolean;
+  /** The response to its request is lost, and what became of it is being found out. */
+  isLost?: boolean;
 }
 
 /** A message that waits for admission. */
@@ -77,12 +81,19 @@ function createFifo<T>() {
   };
 }
 
-export const createLane = (maxActive = Number.POSITIVE_INFINITY): Lane => ({
+export const createLane = ({
+  maxActive = Number.POSITIVE_INFINITY,
+  maxRunning = Number.POSITIVE_INFINITY,
+}: {
+  maxActive?: number | undefined;
+  maxRunning?: number;
+} = {}): Lane => ({
   running: 0,
   waiting: 0,
   reconciling: 0,
   active: 0,
   maxActive,
+  maxRunning,
   until: 0,
   closed: false,
   changed() {},
@@ -112,8 +123,8 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     lane.changed();
   }
 
-  const isReady = ({ continuing, fresh, active, maxActive }: Lane) =>
-    !continuing.isEmpty() || (!fresh.isEmpty() && active < maxActive && held < budget.free());
+  const isReady = ({ continuing, fresh, running, maxRunning, active, maxActive }: Lane) =>
+    (!continuing.isEmpty() && running < maxRunning) || (!fresh.isEmpty() && active < maxActive && held < budget.free());
 
   function take(lane: Lane): void {
     budget.take();
@@ -123,7 +134,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
   /** Serves a lane: its next request gets a slot, or its next message is admitted and acquires one itself. */
   function serve(lane: Lane): void {
     lanes.splice(lanes.indexOf(lane), 1);
-    const next = lane.continuing.shift();
+    const next = lane.running < lane.maxRunning ? lane.continuing.shift() : undefined;
     const message = next ? undefined : lane.fresh.shift();
     if (next) take(lane);
     else lane.active++;
@@ -204,7 +215,7 @@ export function createQueue({ size, ...limits }: { concurrency: number; rate: nu
     acquire(task: Task): Promise<void> | undefined {
       const { lane } = task;
       if (isOver(task)) throw cancelled;
-      if (budget.wait() === 0) {
+      if (lane.running < lane.maxRunning && budget.wait() === 0) {
         take(lane);
         lane.changed();
         return undefined;

@@ -1,121 +1,37 @@
 /**
  * How a list travels from a message to its results:
  *
- * 1. rows.ts reads the list. A store (store.ts) saves it as a batch (batch.ts): files.ts and filed.ts on this machine, shared/ in a
- *    queue.
- * 2. A ledger (ledger.ts) has the state of each page. Every change is a line of the batch's log, which is saved first.
- * 3. The engine (engine.ts) works on the batches, the oldest first, with a run (run.ts) for each. slots.ts limits what is in flight.
+ * 1. rows.ts reads the list, and batch.ts saves it in a journal: a file (journal.ts) in the node's folder (files.ts, folder.ts, lock.ts),
+ *    or the log of a job in a queue (shared/).
+ * 2. state.ts has what a journal says, and the state of each page. Every change is an entry, which is saved first.
+ * 3. The engine (engine.ts) decides which page of which batch is next, the oldest batch first; opener.ts begins and replaces it. run.ts
+ *    has what is in flight of a batch, and why it waits; progress.ts reports how far it is. Timers are those of clock.ts.
  * 4. plan.ts reads the account's reports once per list, and decides which pages to create, to regenerate, or to leave as they are.
- * 5. work.ts requests a page: request.ts sends it through the client (requests.ts), with a line in the log before and after.
- * 6. The result is sent to the flow, and delivery.ts notes that. streaks.ts holds failures until they are certainly not the account's.
- * 7. If nothing can be saved, disk.ts stops all batches until it can (trouble.ts). A batch that is done is removed, or kept for msg.retry.
+ * 5. work.ts does what is next. page.ts requests a page through the client (requests.ts), with an entry before and after. Then its
+ *    result is sent to the flow.
+ * 6. If nothing can be saved, disk.ts stops all batches until it can (trouble.ts).
  */
-import { cancelled, SeoError } from "../errors.js";
-import { type Clock, clock as realClock } from "./clock.js";
-import { createEngine, type Engine, type EngineOptions } from "./engine.js";
-import type { Settings } from "./list.js";
+import { cancelled, type SeoError } from "../errors.js";
+import type { Batch, List } from "./batch.js";
+import { Opener, type OpenOptions, type Parts } from "./opener.js";
 import type { Progress } from "./progress.js";
-import type { Requests } from "./requests.js";
 import type { Row } from "./rows.js";
 import type { Run } from "./run.js";
-import type { Store } from "./store.js";
+import { hasFailed, total } from "./state.js";
 import { Trouble } from "./trouble.js";
 
-export interface AuditOptions extends Omit<EngineOptions, "store" | "clock" | "requests"> {
-  /** Makes the requests of one engine, which cancels them at its end. */
-  connect(): Requests;
-  /** Opens the place where the jobs are kept. `lost` is called if they are taken over. */
-  open(lost: (error: SeoError) => void): Promise<Store>;
-  clock?: Clock;
-}
+export type AuditOptions = OpenOptions;
 
-/** A list of pages, as a message brings it. */
-export interface NewList {
-  batch: string;
-  settings: Settings;
-  rows: Iterable<Row>;
-}
-
-interface Parts {
-  store: Store;
-  engine: Engine;
-}
-
-const MINUTE = 60_000;
-const SOON = 1000;
-
-/** The batches of one node. If the place where they are kept cannot be opened, this is retried: a server soon, files in a minute. */
-export function createAudit({ open, connect, clock = realClock, ...surroundings }: AuditOptions) {
-  const { failed, recovered } = surroundings;
-  let closed = false;
-  let cancel = () => {};
-  /** The code of the error that was told. */
-  let told: string | undefined;
-  let parts: Parts | undefined;
-  let opened = start();
+/** The batches of one node. */
+export function createAudit(options: AuditOptions) {
+  const place = new Opener(options);
   let turn: Promise<unknown> = Promise.resolve();
-
-  async function load(): Promise<Parts> {
-    let gone: SeoError | undefined;
-    const store = await open((error) => {
-      if (gone) return;
-      gone = error;
-      if (!parts) return;
-      failed(error);
-      parts.engine.lose(error);
-      told = error.code;
-      opened = Promise.reject(error);
-      opened.catch(() => {});
-      void end()
-        .catch(() => {})
-        .finally(() => later());
-    });
-    if (closed || gone) {
-      await store.close();
-      throw gone ?? cancelled;
-    }
-    recovered?.(true);
-    const engine = createEngine({ ...surroundings, requests: connect(), store, clock });
-    for (const { name, error } of store.broken) failed(error, name);
-    for (const batch of store.batches) engine.add(batch);
-    told = undefined;
-    parts = { store, engine };
-    return parts;
-  }
-
-  function start(): Promise<Parts> {
-    const loading = load();
-    loading.catch((cause) => {
-      if (closed) return;
-      const error = cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", String(cause));
-      if (told !== error.code) failed(error);
-      told = error.code;
-      later(error instanceof Trouble && error.kind === "server" ? SOON : MINUTE);
-    });
-    return loading;
-  }
-
-  function later(ms = MINUTE): void {
-    if (closed) return;
-    cancel = clock.later(ms, () => {
-      opened = start();
-    });
-  }
-
-  /** Does not wait for what is not open yet: that ends by itself. */
-  async function end(): Promise<void> {
-    const { engine, store } = parts ?? {};
-    parts = undefined;
-    // What a message saves is saved before the store closes, which would not know of it.
-    await Promise.all([engine?.close(), closed && engine && turn]);
-    await store?.close();
-  }
 
   /** Messages change batches one after the other. */
   function inTurn<Value>(work: (parts: Parts) => Promise<Value>): Promise<Value> {
     const result = turn.then(async () => {
-      if (closed) throw cancelled;
-      return work(await opened);
+      if (place.closed) throw cancelled;
+      return work(await place.opened);
     });
     turn = result.catch(() => {});
     return result;
@@ -123,11 +39,11 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
 
   /** The batches of a name, or all. One that was reset has no name any more. */
   const runsOf = ({ engine }: Parts, name?: string) =>
-    [...engine.runs].filter(({ batch }) => !batch.dropped() && (name === undefined || batch.name === name));
+    [...engine.runs].filter(({ batch }) => !batch.state.dropped && (name === undefined || batch.state.name === name));
 
   function* untilClosed(rows: Iterable<Row>): Generator<Row> {
     for (const row of rows) {
-      if (closed) throw cancelled;
+      if (place.closed) throw cancelled;
       yield row;
     }
   }
@@ -147,7 +63,7 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
      * Adds a list: as a new batch, or the pages that are new to a batch that is not finished. Resolves when it is on disk,
      * with the number of rows. Rejects if it cannot be read or saved.
      */
-    add: ({ batch: name, settings, rows: all }: NewList) =>
+    add: ({ batch: name, settings, rows: all }: List & { batch: string }) =>
       inTurn(async (parts) => {
         const { engine, store } = parts;
         const trouble = engine.disk.trouble();
@@ -157,38 +73,41 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
         const [run] = runsOf(parts, name);
         if (run)
           return engine.change(run, async () => {
-            const count = await run.batch.join(settings, rows);
+            const count = await run.batch.add({ settings, rows });
             // Not with new pages, because a flow that adds a page at a time would send a probe for each.
-            if (count === 0 && run.stopped()) run.setDue();
+            if (count === 0) run.setDue();
             return count;
           });
         await Promise.allSettled(engine.endings);
-        const batch = await store.create(name, settings, rows);
+        const batch = await store.create(name, { settings, rows });
         engine.add(batch);
-        return batch.total();
+        return total(batch.state);
       }),
 
     /** These return how many batches were meant. Without a name, all are. */
-    pause: (name?: string) => changeAll(name, async ({ batch }) => batch.paused() || batch.pause(true)),
+    pause: (name?: string) => changeAll(name, async ({ batch }) => batch.state.paused || batch.change("pause")),
 
     async resume(name?: string) {
       const count = await changeAll(name, async (run) => {
-        if (run.batch.paused()) await run.batch.pause(false);
-        if (!run.stopped()) run.goOn();
+        if (run.batch.state.paused) await run.batch.change("resume");
         run.setDue();
       });
-      await parts?.engine.disk.retry();
+      await place.parts?.engine.disk.retry();
       return count;
     },
 
     /** Has failed and uncertain pages requested again. */
     retry: (name?: string) =>
       inTurn(async (parts) => {
-        let count = await changeRuns(parts, name, ({ batch }) => batch.retry());
+        const retry = async (batch: Batch) => {
+          if ([...batch.state.ended.values()].some(hasFailed)) await batch.change("retry");
+        };
+        let count = await changeRuns(parts, name, ({ batch }) => retry(batch));
         await Promise.allSettled(parts.engine.endings);
         for await (const batch of parts.store.reopen(name)) {
           count++;
-          parts.engine.add(batch);
+          // If it fails, the engine closes the batch again.
+          await retry(batch).finally(() => parts.engine.add(batch));
         }
         return count;
       }),
@@ -196,24 +115,23 @@ export function createAudit({ open, connect, clock = realClock, ...surroundings 
     /** Drops waiting pages. The result of a page in flight is still sent. */
     reset: (name?: string) =>
       inTurn(async (parts) => {
-        const count = await changeRuns(parts, name, ({ batch }) => batch.reset());
+        const count = await changeRuns(parts, name, ({ batch }) => batch.change("reset"));
         await Promise.allSettled(parts.engine.endings);
         return count + (await parts.store.forget(name));
       }),
 
     /** How far each batch is that is not finished. */
-    progress: async (): Promise<Progress[]> => runsOf(await opened).map((run) => run.progress()),
+    progress: async (): Promise<Progress[]> => runsOf(await place.opened).map((run) => run.reporter.read()),
 
     /** Begins nothing more, and waits for the responses to what is in flight. */
-    drain: async () => parts?.engine.drain(),
+    drain: async () => place.parts?.engine.drain(),
 
     /** Ends everything at once; the progress says why. The next audit continues. Returns how many rows wait for it. */
     async close(why?: SeoError): Promise<number> {
-      closed = true;
-      cancel();
+      const { parts } = place;
+      const waiting = parts ? runsOf(parts).reduce((sum, run) => sum + run.reporter.read().waiting, 0) : 0;
       if (why) parts?.engine.lose(why);
-      const waiting = parts ? runsOf(parts).reduce((sum, run) => sum + run.progress().waiting, 0) : 0;
-      await end();
+      await place.close(turn);
       return waiting;
     },
   };

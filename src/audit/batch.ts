@@ -1,132 +1,216 @@
-import { createDelivery } from "./delivery.js";
-import type { Entry, Ledger } from "./ledger.js";
-import type { List, Settings } from "./list.js";
-import type { Pages } from "./pages.js";
-import { type Row, urlOf } from "./rows.js";
-import type { Batch, Plan } from "./store.js";
+import { setImmediate as breathe } from "node:timers/promises";
+import type { SeoError } from "../errors.js";
+import type { Entry, Settings } from "./entries.js";
+import { Notes } from "./notes.js";
+import { keyOf, type Row } from "./rows.js";
+import { apply, hasFailed, listOf, pageOf, type Reading, type State, stageOf, total } from "./state.js";
 
-/** Where a batch is kept: its lists, and the log of what was done. */
-export interface Keeper {
-  readonly name: string;
-  readonly lists: readonly List[];
+/** The log of one batch: a file, or that of a job in a queue. Rejects with a Trouble, or as `taken` if another machine leads. */
+export interface Journal {
   /** Resolves when the entry is saved; with `synced` false, when it is written. */
   append(entry: Entry, synced?: boolean): Promise<void>;
-  input: Batch["input"];
-  /** Saves the rows whose pages are new. Returns how many. */
-  join(settings: Settings, rows: Iterable<Row>): Promise<number>;
   /** Rejects if another machine leads. */
   check?(): Promise<void>;
-  finish(): Promise<void>;
-  remove(): Promise<void>;
+  /** Whether the message that is processed has changed this batch before. */
+  isHandled?(): boolean;
+  /** Waits for what was appended. Nothing more is. */
   close(): Promise<void>;
+  /** Closes a batch that has finished. It stays for msg.retry. */
+  keep(): Promise<void>;
+  remove(): Promise<void>;
 }
 
-/** A batch that was read. `reports`: those that it got. */
-export function createBatch(keeper: Keeper, pages: Pages, ledger: Ledger, reports: string[]): Batch {
-  const plans = new Map<number, Plan>();
-  let planEnd = 0;
-  ledger.restore();
-  const earlier = new Set(ledger.ended.keys());
-  /** Its rows had been told before it was opened. An invalid one that is left ends at once. */
-  let wasOver = pages.counts.sent === 0 && !ledger.has("new", pages.count());
-  // If a note is lost, the row is told again.
-  const delivery = createDelivery((row) => {
-    if (ledger.isTold(row)) void keeper.append({ row, told: true }, false).catch(() => {});
-  });
+/** A list of pages, as a message brings it. */
+export interface List {
+  settings: Settings;
+  rows: Iterable<Row>;
+}
 
-  /** Nothing counts before it is saved. */
-  async function write(entry: Entry): Promise<void> {
-    await keeper.append(entry);
-    ledger.apply(entry);
+/** Rows that are saved together. Between them, the process does other things, such as a deploy. */
+const ROWS = 1000;
+
+/** A batch that is worked on: what its journal says, and which page is next. */
+export class Batch {
+  readonly state: State;
+  /** The reports that earlier processes got. */
+  readonly reports: readonly string[];
+  /** Pages that failed before it was opened. */
+  readonly failed: readonly number[];
+  readonly #journal: Journal;
+  readonly #notes: Notes;
+  /** Pages that somebody works on. */
+  readonly #busy = new Set<number>();
+  /** Pages that were sent or have ended, and that nobody works on. */
+  readonly #begun = new Set<number>();
+  /** Pages that wait behind all others. */
+  readonly #later = new Set<number>();
+  /** Pages whose results an earlier process may have delivered. */
+  readonly #earlier = new Set<number>();
+  /** No page before it is new. */
+  #cursor = 0;
+  /** Nothing was left to request when it was opened, so that its end may have been reported. */
+  #wasOver: boolean;
+
+  constructor(journal: Journal, { state, reports }: Reading) {
+    this.state = state;
+    this.reports = reports;
+    this.failed = [...state.ended].flatMap(([page, ended]) => (hasFailed(ended) ? page : []));
+    this.#journal = journal;
+    this.#notes = new Notes((page) => journal.append({ type: "delivered", page }, false));
+    this.#wasOver = total(state) > 0;
+    for (let page = 0; page < total(state); page++) {
+      const stage = stageOf(state, page);
+      if (stage === "ended") this.#earlier.add(page);
+      if (stage === "sent" || stage === "ended") this.#begun.add(page);
+      if (stage === "sent" || (stage === "waiting" && !state.dropped)) this.#wasOver = false;
+    }
   }
 
-  return {
-    name: keeper.name,
-    reports,
-    counts: ledger.counts,
-    total: ledger.total,
-    paused: ledger.paused,
-    dropped: ledger.dropped,
-    held: ledger.held,
-    streak: ledger.streak,
-    untold: ledger.untold,
-    find: ledger.find,
+  get wasOver(): boolean {
+    return this.#wasOver;
+  }
 
-    async take(which) {
-      const page = which === "begun" ? ledger.takeBegun() : ledger.takeNew(planEnd);
-      if (page === undefined) return undefined;
-      try {
-        return {
-          page,
-          url: urlOf((await keeper.input(page)).input),
-          settings: keeper.lists.findLast(({ first }) => first <= page) as List,
-          request: ledger.requestOf(page, plans.get(page)),
-          ended: ledger.ended.get(page),
-          repeated: earlier.has(page),
-        };
-      } catch (cause) {
-        ledger.release(page);
-        throw cause;
-      }
-    },
-    takeInvalid: ledger.takeRejected,
-    release: ledger.release,
+  /** Nothing counts before it is saved. */
+  async write(entry: Entry): Promise<void> {
+    await this.#journal.append(entry);
+    this.#wasOver = false;
+    if (entry.type === "ended") this.#earlier.delete(entry.page);
+    apply(this.state, entry);
+    if (entry.type !== "retry") return;
+    this.#notes.keep((page) => stageOf(this.state, page) === "delivered");
+    for (const page of this.#begun) if (stageOf(this.state, page) === "waiting") this.#begun.delete(page);
+    this.#cursor = 0;
+  }
 
-    sent: (page, sent) => write({ row: page, at: new Date().toISOString(), ...sent }),
-    ended(page, ended) {
-      wasOver = false;
-      earlier.delete(page);
-      return write({ row: page, ...ended });
-    },
-    input: keeper.input,
-    told(row) {
-      ledger.apply({ row, told: true });
-      delivery.add(row);
-    },
-    again: (page) => write({ row: page, again: true }),
-    letGo: () => write({ letGo: true }),
+  /** Does what a message says, once. */
+  async change(type: "pause" | "resume" | "retry" | "reset"): Promise<void> {
+    if (!this.#journal.isHandled?.()) await this.write({ type });
+  }
 
-    unplanned() {
-      for (const list of keeper.lists) {
-        if (list.end <= planEnd) continue;
-        const count = list.existing === "create" ? 0 : ledger.countNew(list);
-        if (count > 0) return { list, pages: count };
-        planEnd = list.end;
-      }
-      return undefined;
-    },
-    plan(page, plan) {
-      plans.set(page, plan);
-    },
-    planned(list) {
-      planEnd = list.end;
-    },
+  /** Adds the pages that are new, and has those that wait take the settings. Returns how many rows were added. */
+  async add({ settings, rows }: List): Promise<number> {
+    const relisted = new Set<number>();
+    const saved = await this.#saveRows({ settings, rows }, relisted);
+    if (saved + relisted.size > 0) await this.write({ type: "list", settings, rows: saved, pages: [...relisted] });
+    return saved;
+  }
 
-    join: keeper.join,
-    pause: (paused) => write({ paused }),
-    async retry() {
-      const before = ledger.failed();
-      if (before === 0) return 0;
-      delivery.flush();
-      await write({ retry: true });
-      return before - ledger.failed();
-    },
-    reset: () => write({ reset: true }),
-    async last() {
-      await keeper.check?.();
-      return { repeated: wasOver };
-    },
-    async finish() {
-      await delivery.settled();
-      await keeper.finish();
-    },
-    async remove() {
-      await delivery.settled();
-      await keeper.remove();
-    },
-    close() {
-      delivery.close();
-      return keeper.close();
-    },
-  };
+  async #saveRows({ settings, rows }: List, relisted: Set<number>): Promise<number> {
+    const differs = ({ existing, maxAge, privacy }: Settings) =>
+      existing !== settings.existing || maxAge !== settings.maxAge || privacy !== settings.privacy;
+    let some: Row[] = [];
+    let saved = 0;
+    let count = 0;
+    const save = async () => {
+      await this.write({ type: "rows", from: saved, rows: some });
+      saved += some.length;
+      some = [];
+    };
+    for (const row of rows) {
+      const page = pageOf(this.state, keyOf(row));
+      if (page === undefined) some.push(row);
+      else if (stageOf(this.state, page) === "waiting" && differs(this.settingsOf(page))) relisted.add(page);
+      if (some.length === ROWS) await save();
+      else if (++count % ROWS === 0) await breathe();
+    }
+    if (some.length > 0 || (saved === 0 && relisted.size > 0)) await save();
+    return saved;
+  }
+
+  settingsOf(page: number): State["lists"][number] {
+    return this.state.lists[listOf(this.state, page)] as State["lists"][number];
+  }
+
+  isWaiting(page: number): boolean {
+    return stageOf(this.state, page) === "waiting" && !this.#busy.has(page) && !this.state.invalid.has(page);
+  }
+
+  isEarlier(page: number): boolean {
+    return this.#earlier.has(page);
+  }
+
+  /** The next page that was begun, or else is new: first those that do not wait behind the others. */
+  next(): { page: number; isLater: boolean } | undefined {
+    for (const page of this.#begun) return { page, isLater: false };
+    if (this.state.dropped) return undefined;
+    const isNew = (page: number) => this.isWaiting(page) && !this.#later.has(page);
+    while (this.#cursor < total(this.state) && !isNew(this.#cursor)) this.#cursor++;
+    if (this.#cursor < total(this.state)) return { page: this.#cursor, isLater: false };
+    for (const page of this.#later) if (this.isWaiting(page)) return { page, isLater: true };
+    return undefined;
+  }
+
+  take(page: number): void {
+    this.#busy.add(page);
+    this.#begun.delete(page);
+    this.#later.delete(page);
+  }
+
+  /** The next rows that are invalid, some at a time. */
+  takeInvalid(most: number): number[] {
+    const pages: number[] = [];
+    for (const page of this.state.invalid.keys())
+      if (pages.length < most && stageOf(this.state, page) === "waiting" && !this.#busy.has(page)) pages.push(page);
+    for (const page of pages) this.#busy.add(page);
+    return pages;
+  }
+
+  /** Nobody works on the page any more. If it is not done, it is taken again; `last`: behind all others. */
+  release(page: number, last = false): void {
+    this.#busy.delete(page);
+    const stage = stageOf(this.state, page);
+    if (stage === "sent" || stage === "ended") this.#begun.add(page);
+    else if (stage === "waiting" && last) this.#later.add(page);
+    else if (stage === "waiting") this.#cursor = Math.min(this.#cursor, page);
+  }
+
+  /** The result of a page was sent to the flow. */
+  delivered(page: number): void {
+    apply(this.state, { type: "delivered", page });
+    this.#notes.add(page);
+  }
+
+  /** Resolves if the end can be reported. */
+  async check(): Promise<void> {
+    await this.#journal.check?.();
+  }
+
+  /** Ends a batch that is over. It stays for msg.retry, unless all pages have succeeded, or it was reset. */
+  async finish(): Promise<void> {
+    await this.#notes.settled();
+    const { failed, uncertain } = this.state.counts;
+    if (this.state.dropped || failed + uncertain === 0) return this.#journal.remove();
+    await this.#journal.append({ type: "finished" });
+    await this.#journal.keep();
+  }
+
+  async close(): Promise<void> {
+    this.#notes.close();
+    await this.#journal.close();
+  }
+
+  /** Drops it, with everything that it says. */
+  async remove(): Promise<void> {
+    this.#notes.close();
+    await this.#journal.remove();
+  }
+}
+
+/** Where the batches of one node are kept. */
+export interface Store {
+  /** Those that are not finished, the oldest first. */
+  readonly batches: readonly Batch[];
+  /** Batches that cannot be read. */
+  readonly broken: readonly { name: string; error: SeoError }[];
+  /** A new batch, which is kept once it has a list. One of the same name that has finished is removed. */
+  create(name: string, list: List): Promise<Batch>;
+  /** Opens finished batches again, one or all. Throws at the first that cannot be opened. */
+  reopen(name?: string): AsyncIterable<Batch>;
+  /** Removes finished batches, and those that cannot be read. Returns how many. */
+  forget(name?: string): Promise<number>;
+  /** Rejects if nothing can be saved. */
+  probe(): Promise<void>;
+  /** Milliseconds until the next probe, if it is not a minute. */
+  readonly between?: number;
+  close(): Promise<void>;
 }

@@ -4,10 +4,10 @@ import { Trouble } from "./trouble.js";
 
 const MINUTE = 60_000;
 
-/** Holds everything up while nothing can be saved. `probe` rejects for as long as that is so; `between` are milliseconds. */
+/** Holds everything up while nothing can be saved. `store.probe` rejects for as long as that is so; `between` are milliseconds. */
 export function createDisk(
   clock: Clock,
-  { probe, between = MINUTE }: { probe(): Promise<void>; between?: number },
+  store: { probe(): Promise<void>; readonly between?: number },
   hooks: { failed(error: Trouble): void; changed(): void },
 ) {
   let trouble: Trouble | undefined;
@@ -28,14 +28,14 @@ export function createDisk(
     if (!trouble || probing) return;
     cancel();
     probing = true;
-    const free = await probe().then(
+    const free = await store.probe().then(
       () => true,
       () => false,
     );
     probing = false;
     if (closed) return;
     if (!free) {
-      cancel = clock.later(between, retry);
+      cancel = clock.later(store.between ?? MINUTE, retry);
       return;
     }
     trouble = undefined;
@@ -46,7 +46,7 @@ export function createDisk(
   function stall(error: Trouble): void {
     if (trouble || closed) return;
     trouble = error;
-    cancel = clock.later(between, retry);
+    cancel = clock.later(store.between ?? MINUTE, retry);
     if (!told) hooks.failed(error);
     told = true;
     hooks.changed();

@@ -1,20 +1,21 @@
 import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { FINISHED, listName, openBatch, writeBatch } from "./filed.js";
-import { folderOf, moveFolder, removeFolder, syncFolder } from "./folder.js";
-import { readName } from "./list.js";
+import { createTurns, deferred } from "../turns.js";
+import { Batch, type Journal, type List, type Store } from "./batch.js";
+import { folderOf, syncFolder } from "./folder.js";
+import { nameOfFinished, openFile } from "./journal.js";
 import { lockFolder } from "./lock.js";
-import { outcomes } from "./pages.js";
-import type { Batch, Store } from "./store.js";
+import { createReading, done, total } from "./state.js";
 import { fromDisk, Trouble } from "./trouble.js";
 
-/** Folders of nodes that are open. After a deploy the next node waits for the one before. */
-const inUse = new Map<string, Promise<void>>();
+/** After a deploy, the next node waits until the one before has left its folder. */
+const turns = createTurns();
 
 /** So much must fit on the disk before the work continues. */
 const ROOM = 64 * 1024;
-const BATCH = /^\d+-[a-z0-9-]*(\.finished)?$/;
+const JOURNAL = /^\d+-[a-z0-9-]*\.jsonl$/;
 
+const numberOf = (name: string) => Number.parseInt(name, 10);
 const slug = (name: string) =>
   name
     .toLowerCase()
@@ -22,195 +23,205 @@ const slug = (name: string) =>
     .replace(/^-|-$/g, "")
     .slice(0, 40);
 
-/** Waits until nobody has a node's folder, and takes it. Returns how to give it back. */
-async function occupy(folder: string): Promise<() => void> {
-  for (let before = inUse.get(folder); before; before = inUse.get(folder)) await before;
-  let leave = () => {};
-  const left = new Promise<void>((resolve) => {
-    leave = resolve;
-  });
-  inUse.set(folder, left);
-  return () => {
-    inUse.delete(folder);
-    leave();
-  };
+/** Makes the folder of a node, and those above it. One that is made is on disk only when the one above it is. */
+async function makeFolder(folder: string, own: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (let made = folder; first !== undefined && made.length >= first.length; made = dirname(made))
+    await syncFolder(dirname(made));
+  // Not recursively, because Node.js then does not say why it failed.
+  await mkdir(own, { mode: 0o700 }).then(
+    () => syncFolder(folder),
+    (error) => {
+      if (error.code !== "EEXIST") throw error;
+    },
+  );
 }
 
-/** The name of a batch that is not opened, as far as its list says it. */
-async function nameOf(folder: string): Promise<string> {
-  const name = await readName(join(folder, listName(1))).catch(() => undefined);
-  return name ?? basename(folder, FINISHED).replace(/^\d+-/, "");
+async function removeFile(path: string): Promise<void> {
+  try {
+    await rm(path, { force: true });
+    await syncFolder(dirname(path));
+  } catch (cause) {
+    throw fromDisk(cause, path);
+  }
 }
 
-/**
- * Opens the jobs of one node, in its own folder below `folder`. Rejects with a Trouble if another process uses it, or the
- * disk cannot be used. `lost` is called if another process takes it over.
- */
-export async function openFiles(
-  folder: string,
-  node: string,
-  lost: (error: Trouble) => void,
-): Promise<Store & { remove(): Promise<void> }> {
-  const own = folderOf(folder, node);
-  const vacate = await occupy(own);
-  const batches = new Set<Batch>();
-  /** Folders of batches that are not open, with their names: those that have finished, and those that cannot be read. */
-  const finished = new Map<string, string>();
-  const broken = new Map<string, { name: string; error: Trouble }>();
-  let last = 0;
-  let unlock = async () => {};
+/** The journals of one node, in a folder of its own. */
+class Files implements Store {
+  readonly #folder: string;
+  readonly #batches = new Set<Batch>();
+  /** Batches that are not open, by the paths of their journals: those that have finished, and those that cannot be read. */
+  readonly #closed = new Map<string, { name: string; error?: Trouble }>();
+  #last = 0;
+  #leave: () => Promise<void>;
 
-  async function load(): Promise<void> {
-    const first = await mkdir(folder, { recursive: true, mode: 0o700 });
-    // A folder that is made is on disk only when the one above it is.
-    for (let made = folder; first !== undefined && made.length >= first.length; made = dirname(made))
-      await syncFolder(dirname(made));
-    // Not recursively, because Node.js then does not say why it failed.
-    await mkdir(own, { mode: 0o700 }).then(
-      () => syncFolder(folder),
-      (error) => {
-        if (error.code !== "EEXIST") throw error;
-      },
-    );
-    const message = `The folder ${own} was removed, or taken over by another process.`;
-    ({ release: unlock } = await lockFolder(own, () => lost(new Trouble("locked", message))));
-    const names = await readdir(own);
-    for (const name of names) if (/\.(new|removed)$/.test(name)) await rm(join(own, name), { recursive: true });
-    const numberOf = (name: string) => Number.parseInt(name, 10);
-    for (const name of names.filter((one) => BATCH.test(one)).sort((a, b) => numberOf(a) - numberOf(b))) {
-      last = numberOf(name);
-      await loadBatch(join(own, name));
-    }
+  constructor(folder: string, leave: () => Promise<void>) {
+    this.#folder = folder;
+    this.#leave = leave;
   }
 
-  async function loadBatch(path: string): Promise<void> {
-    if (path.endsWith(FINISHED)) {
-      finished.set(path, await nameOf(path));
-      return;
-    }
-    try {
-      const batch = await openOne(path);
-      // The process died before it removed the batches that this one replaces.
-      await forget(batch.name, finished);
-      for (const other of batches) if (other.name === batch.name && other !== batch) await other.remove();
-    } catch (cause) {
-      if (!broken.has(path)) throw cause;
-    }
+  get batches(): Batch[] {
+    return [...this.#batches];
   }
 
-  async function openOne(path: string): Promise<Batch> {
-    try {
-      const batch: Batch = await openBatch(path, (hasFinished) => {
-        batches.delete(batch);
-        if (hasFinished) finished.set(path + FINISHED, batch.name);
+  get broken() {
+    return [...this.#closed.values()].flatMap(({ name, error }) => (error ? [{ name, error }] : []));
+  }
+
+  async load(): Promise<void> {
+    const names = (await readdir(this.#folder)).filter((name) => JOURNAL.test(name));
+    for (const file of names.sort((a, b) => numberOf(a) - numberOf(b))) {
+      this.#last = numberOf(file);
+      const before = this.batches;
+      const path = join(this.#folder, file);
+      const batch = await this.#open(path).catch((cause) => {
+        if (!this.#closed.has(path)) throw cause;
       });
-      batches.add(batch);
-      // The process died before it removed the batch.
-      if (batch.dropped()) await batch.remove();
-      return batch;
-    } catch (cause) {
-      const error = fromDisk(cause, path);
-      if (error instanceof Trouble && error.kind === "damaged") broken.set(path, { name: await nameOf(path), error });
-      throw error;
+      const closed = this.#closed.get(path);
+      const name = batch?.state.name ?? closed?.name;
+      if (name === undefined || closed?.error) continue;
+      // A batch of that name was removed, or not saved, before this one was made; if it was reset, a page may be in flight.
+      for (const other of before) if (other.state.name === name && !other.state.dropped) await other.remove();
+      await this.#forget((one, at) => one.name === name && !one.error && at !== path);
     }
+  }
+
+  /** Opens a journal. Undefined if it is of no batch that is worked on. */
+  async #open(path: string, { isNew = false, reopens = false } = {}): Promise<Batch | undefined> {
+    const finished = isNew || reopens ? undefined : await nameOfFinished(path);
+    if (finished !== undefined) {
+      this.#closed.set(path, { name: finished });
+      return undefined;
+    }
+    const reading = createReading();
+    const { state } = reading;
+    const file = await openFile(path, isNew, reading.take).catch((error) => {
+      const name = state.name || basename(path, ".jsonl").replace(/^\d+-/, "");
+      if (error instanceof Trouble && error.kind === "damaged") this.#closed.set(path, { name, error });
+      throw error;
+    });
+    if (state.lists.length === 0 && !isNew) {
+      await file.close();
+      await removeFile(path);
+      return undefined;
+    }
+    const leave = async () => {
+      this.#batches.delete(batch);
+      await file.close();
+    };
+    const journal: Journal = {
+      append: file.append,
+      close: file.close,
+      keep: async () => {
+        await leave();
+        this.#closed.set(path, { name: state.name });
+      },
+      remove: async () => {
+        await removeFile(path);
+        await leave();
+      },
+    };
+    const batch = new Batch(journal, reading);
+    this.#batches.add(batch);
+    return batch;
   }
 
   /** Removes batches that are not open. */
-  async function forget(name: string | undefined, from: Map<string, string | { name: string }>): Promise<number> {
-    let count = 0;
-    for (const [path, batch] of from) {
-      if (name !== undefined && name !== (typeof batch === "string" ? batch : batch.name)) continue;
-      await removeFolder(path);
-      from.delete(path);
-      count++;
+  async #forget(matches: (batch: { name: string; error?: Trouble }, path: string) => boolean): Promise<number> {
+    const paths = [...this.#closed].filter(([path, batch]) => matches(batch, path)).map(([path]) => path);
+    for (const path of paths) {
+      await removeFile(path);
+      this.#closed.delete(path);
     }
-    return count;
+    return paths.length;
   }
 
-  async function end(): Promise<void> {
-    await Promise.allSettled(Array.from(batches, (batch) => batch.close()));
+  async create(name: string, list: List): Promise<Batch> {
+    const path = join(this.#folder, `${++this.#last}-${slug(name)}.jsonl`);
+    const batch = (await this.#open(path, { isNew: true })) as Batch;
+    try {
+      await syncFolder(this.#folder);
+      await batch.write({ type: "batch", name });
+      await batch.add(list);
+    } catch (cause) {
+      await batch.remove().catch(() => {});
+      throw fromDisk(cause, this.#folder);
+    }
+    // If that fails, it is done when the journals are opened again.
+    await this.#forget((one) => one.name === name && !one.error).catch(() => {});
+    return batch;
   }
 
-  const leave = () => unlock().finally(vacate);
-
-  try {
-    await load();
-  } catch (cause) {
-    await end();
-    await leave().catch(() => {});
-    throw fromDisk(cause, own);
+  async *reopen(name?: string): AsyncGenerator<Batch> {
+    for (const [path, one] of [...this.#closed]) {
+      if (one.error || (name !== undefined && one.name !== name)) continue;
+      const batch = await this.#open(path, { reopens: true });
+      this.#closed.delete(path);
+      if (batch) yield batch;
+    }
   }
 
-  return {
-    batches: [...batches],
-    get broken() {
-      return [...broken.values()];
-    },
+  forget(name?: string): Promise<number> {
+    return this.#forget((one) => name === undefined || one.name === name);
+  }
 
-    async create(name, settings, rows) {
-      const path = join(own, `${++last}-${slug(name)}`);
-      await writeBatch(path, name, settings, rows);
-      const batch = await openOne(path);
-      // If that fails, it is done when the jobs are opened again.
-      await forget(name, finished).catch(() => {});
-      return batch;
-    },
-
-    async *reopen(name) {
-      for (const [path, batch] of [...finished]) {
-        if (name !== undefined && batch !== name) continue;
-        const open = path.slice(0, -FINISHED.length);
-        await moveFolder(path, open);
-        finished.delete(path);
-        const reopened = await openOne(open);
-        try {
-          await reopened.retry();
-        } finally {
-          // If that fails, the engine closes the batch again.
-          yield reopened;
-        }
-      }
-    },
-
-    forget: async (name) => (await forget(name, finished)) + (await forget(name, broken)),
-
-    async probe() {
-      const path = join(own, "probe.new");
+  async probe(): Promise<void> {
+    const path = join(this.#folder, "probe.new");
+    try {
+      const file = await open(path, "w", 0o600);
       try {
-        const file = await open(path, "w", 0o600);
-        try {
-          await file.appendFile(" ".repeat(ROOM));
-          await file.sync();
-        } finally {
-          await file.close();
-        }
-      } catch (cause) {
-        throw fromDisk(cause, own);
+        await file.appendFile(" ".repeat(ROOM));
+        await file.sync();
       } finally {
-        await rm(path).catch(() => {});
+        await file.close();
       }
-    },
+    } catch (cause) {
+      throw fromDisk(cause, this.#folder);
+    } finally {
+      await rm(path).catch(() => {});
+    }
+  }
 
-    async close() {
-      await end();
-      await leave();
-    },
+  async close(): Promise<void> {
+    await Promise.allSettled(this.batches.map((batch) => batch.close()));
+    await this.#leave();
+  }
 
-    /** Removes everything. */
-    async remove() {
-      await end();
-      await rm(own, { recursive: true, force: true });
-      await leave();
-    },
-  };
+  /** Removes everything. */
+  async remove(): Promise<void> {
+    await Promise.allSettled(this.batches.map((batch) => batch.close()));
+    await rm(this.#folder, { recursive: true, force: true });
+    await this.#leave();
+  }
 }
 
-/** Removes the jobs of one node. Returns how many rows were not done. Rejects as `openFiles` does. */
+/**
+ * Opens the journals of one node, in its own folder below `folder`. Rejects with a Trouble if another process uses it, or the
+ * disk cannot be used. `lost` is called if another process takes it over.
+ */
+export async function openFiles(folder: string, node: string, lost: (error: Trouble) => void): Promise<Files> {
+  const own = folderOf(folder, node);
+  const { promise: left, resolve: vacate } = deferred();
+  await turns.take(own, left);
+  let unlock = async () => {};
+  const files = new Files(own, () => unlock().finally(vacate));
+  try {
+    await makeFolder(folder, own);
+    const message = `The folder ${own} was removed, or taken over by another process.`;
+    ({ release: unlock } = await lockFolder(own, () => lost(new Trouble("locked", message))));
+    await files.load();
+    return files;
+  } catch (cause) {
+    await files.close().catch(() => {});
+    throw fromDisk(cause, own);
+  }
+}
+
+/** Removes the journals of one node. Returns how many rows were not done. Rejects as `openFiles` does. */
 export async function removeFiles(folder: string, node: string): Promise<number> {
-  const store = await openFiles(folder, node, () => {});
-  const waiting = store.batches.map(
-    ({ counts, total }) => total() - outcomes.reduce((done, outcome) => done + counts[outcome], 0),
-  );
-  await store.remove();
-  return waiting.reduce((sum, count) => sum + count, 0);
+  const files = await openFiles(folder, node, () => {});
+  const counted = files.batches.filter(({ state }) => !state.dropped);
+  const waiting = counted.reduce((sum, { state }) => sum + total(state) - done(state), 0);
+  await files.remove();
+  return waiting;
 }

@@ -1,12 +1,11 @@
 import { statSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { fromDisk } from "./trouble.js";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
 
-/** The folder below `folder` that keeps the jobs of one node. */
+/** The folder below `folder` that keeps the journals of one node. */
 export const folderOf = (folder: string, node: string): string => join(folder, node.replace(/[^\w-]/g, "_"));
 
-/** Whether there may be jobs of a node below `folder`. If the folder cannot be read, opening it says why. */
+/** Whether there may be journals of a node below `folder`. If the folder cannot be read, opening it says why. */
 export function mayHaveJobs(folder: string, node: string): boolean {
   try {
     statSync(folderOf(folder, node));
@@ -21,23 +20,4 @@ export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path, "r");
   await folder.sync().finally(() => folder.close());
-}
-
-/** Renames a folder, which may have been renamed already. */
-export async function moveFolder(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to);
-    await syncFolder(dirname(to));
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw fromDisk(cause, from);
-  }
-}
-
-/** Removes a folder. Once its new name is on disk, it is no batch any more. */
-export async function removeFolder(path: string): Promise<void> {
-  const removed = `${path}.removed`;
-  await moveFolder(path, removed);
-  await rm(removed, { recursive: true, force: true }).catch((cause) => {
-    throw fromDisk(cause, path);
-  });
 }

@@ -106,35 +106,31 @@ export async function lockFolder(folder: string, lost: () => void, { stale = STA
   for (let tries = 1; ; tries++) {
     const name = `lock-${self.pid}-${randomBytes(4).toString("hex")}.json`;
     const path = join(folder, name);
-    const unlock = () => {
+    let timer: NodeJS.Timeout | undefined;
+    const release = () => {
+      clearInterval(timer);
       held.delete(name);
       return rm(path, { force: true });
     };
+    const refresh = () =>
+      void utimes(path, new Date(), new Date()).catch(({ code }) => {
+        if (code !== "ENOENT" || !held.has(name)) return;
+        clearInterval(timer);
+        lost();
+      });
     held.add(name);
-    const written = writeFile(path, JSON.stringify(self), { flag: "wx", mode: 0o600 });
+    const written = writeFile(path, JSON.stringify(self), { flag: "wx", mode: 0o600 }).then(() => {
+      // Also while another lock is looked at, or its process would take this one for dead.
+      timer = setInterval(refresh, beat).unref();
+    });
     const other = await written
       .then(() => findOther(folder, name, self, stale))
       .catch(async (error) => {
-        await unlock();
+        await release();
         throw error;
       });
-    if (!other) {
-      const timer = setInterval(() => {
-        utimes(path, new Date(), new Date()).catch(({ code }) => {
-          if (code !== "ENOENT") return;
-          clearInterval(timer);
-          lost();
-        });
-      }, beat);
-      timer.unref();
-      return {
-        release() {
-          clearInterval(timer);
-          return unlock();
-        },
-      };
-    }
-    await unlock();
+    if (!other) return { release };
+    await release();
     const holder = other.pid > 0 ? `process ${other.pid} on ${other.host}` : "another process";
     if (tries === TRIES) throw new Trouble("locked", `The folder ${folder} is in use by ${holder}.`);
     // Two that start at the same moment see each other.

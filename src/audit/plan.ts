@@ -3,30 +3,50 @@ import { clockOf } from "../dates.js";
 import { DAY, dateOf, isNewer, needOf } from "../existing.js";
 import type { Json } from "../json.js";
 import { reportsIn } from "../records.js";
-import type { List } from "./list.js";
+import type { Batch } from "./batch.js";
+import type { Plan, Settings } from "./entries.js";
 import type { Requests } from "./requests.js";
-import type { Batch } from "./store.js";
+import { listOf, pageOf } from "./state.js";
 
 const LIST = "seo-report-list";
 const NEWEST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
 const AT_ONCE = 100;
+/** Pages in one entry of the journal. */
+const PLANS = 1000;
 
 /**
- * Finds out which of a list's pages have a report, by reading the account's list of reports until nothing more can change:
- * each page was found, or only reports that are too old are left. `fresh` gets the pages that need no request.
+ * Finds out which pages of a list have a report, by reading the account's list of reports until nothing more can change: each
+ * page was found, or only reports that are too old are left. `fresh` gets the pages that need no request.
  */
 export async function makePlan(
   batch: Batch,
-  { list, pages }: { list: List; pages: number },
+  list: number,
   requests: Requests,
   fresh: (page: number, record: Json) => Promise<void>,
 ): Promise<void> {
-  const { existing, maxAge } = list;
+  const { state } = batch;
+  const { existing, maxAge } = state.lists[list] as Settings;
+  const isListed = (page: number) => batch.isWaiting(page) && listOf(state, page) === list;
+  const pages = state.inputs.reduce((count, _, row) => count + Number(isListed(row)), 0);
+  const plans = new Map<number, Plan>();
   const found = new Map<number, Json>();
   /** Reports that need no request. As long as the list is not sorted, a newer one of the same page can follow. */
   const recent = new Map<number, Json>();
   let sorted = true;
   let last = Number.POSITIVE_INFINITY;
+
+  function see(record: Json, now: number): void {
+    const page = pageOf(state, pageKey(String(record.url)));
+    if (page === undefined || !isListed(page)) return;
+    const known = found.get(page);
+    if (known && !isNewer(record, known)) return;
+    const need = needOf(existing, maxAge, record, now);
+    const { id, generated_at, created_at } = record;
+    const generatedAt = typeof generated_at === "string" ? generated_at : undefined;
+    if (need === "fresh") recent.set(page, record);
+    if (need === "regenerate") plans.set(page, { page, report: String(id), generatedAt });
+    found.set(page, { id, generated_at, created_at });
+  }
 
   async function endRecent(): Promise<void> {
     const all = [...recent];
@@ -35,25 +55,14 @@ export async function makePlan(
   }
 
   for await (const { records, response } of requests.pages(LIST, NEWEST)) {
+    if (state.dropped) return;
     const now = clockOf(response.headers);
     for (const record of reportsIn(records)) {
       if (typeof record.generated_at === "string") {
         sorted &&= dateOf(record) <= last;
         last = dateOf(record);
       }
-      const page = batch.find(list, pageKey(String(record.url)));
-      if (page === undefined) continue;
-      const known = found.get(page);
-      if (known && !isNewer(record, known)) continue;
-      const need = needOf(existing, maxAge, record, now);
-      if (need === "fresh") recent.set(page, record);
-      const { id, generated_at, created_at } = record;
-      if (need === "regenerate")
-        batch.plan(page, {
-          report: String(id),
-          generatedAt: typeof generated_at === "string" ? generated_at : undefined,
-        });
-      found.set(page, { id, generated_at, created_at });
+      see(record, now);
     }
     if (!sorted) continue;
     await endRecent();
@@ -61,5 +70,7 @@ export async function makePlan(
     if (existing === "return" && maxAge !== undefined && last < now - maxAge * DAY) break;
   }
   await endRecent();
-  batch.planned(list);
+  const all = [...plans.values()];
+  while (all.length > 0) await batch.write({ type: "plan", list, pages: all.splice(0, PLANS) });
+  await batch.write({ type: "planned", list });
 }

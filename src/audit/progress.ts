@@ -1,15 +1,12 @@
-import type { Batch } from "./store.js";
+import type { Clock } from "./clock.js";
+import type { Outcome } from "./entries.js";
+import { done, rowsOf, type State, total } from "./state.js";
 
 /** How far a batch is, in rows. */
-export interface Progress {
+export interface Progress extends Record<Outcome, number> {
   batch: string;
   total: number;
   done: number;
-  created: number;
-  regenerated: number;
-  fresh: number;
-  failed: number;
-  uncertain: number;
   waiting: number;
   /** How many of them wait only because the response to their request was lost. */
   reconciling: number;
@@ -29,64 +26,110 @@ export interface Progress {
 
 const REMEMBERED = 200;
 const MINUTE = 60_000;
-
-/** Measures how fast requests end: the last 200 of them, so that hours do not hide the last minutes. */
-export function createPace(now: () => number) {
-  const times = [now()];
-  return {
-    ended(): void {
-      times.push(now());
-      if (times.length > REMEMBERED) times.shift();
-    },
-    perMinute(): number {
-      const elapsed = now() - (times[0] as number);
-      return elapsed > 0 ? ((times.length - 1) * MINUTE) / elapsed : 0;
-    },
-  };
-}
-
-export type Pace = ReturnType<typeof createPace>;
+/** Milliseconds between two messages about the progress. */
+const BETWEEN = 5000;
 
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
-/**
- * `lost`: the pages whose response was lost. How long these, and held failures, take does not depend on the pace. `stuck`: until
- * one of them is found, nothing else can go on. `wait`: the milliseconds for which no request can start.
- */
-export function progressOf(
-  batch: Batch,
-  lost: Iterable<number>,
-  pace: Pace,
-  paused: string | false,
-  finished: boolean,
-  wait: number,
-  stuck: boolean,
-): Progress {
-  const { created, regenerated, fresh, failed, uncertain } = batch.counts;
-  const done = created + regenerated + fresh + failed + uncertain;
-  const rest = batch.total() - done;
-  const perMinute = pace.perMinute();
-  const rowsOf = (some: Iterable<number>) => Array.from(some, batch.untold).flat().length;
-  const reconciling = rowsOf(lost);
-  const ended = rest === 0 || batch.dropped();
-  const requests = !ended && !stuck && rest > reconciling + rowsOf(batch.held());
-  const left = ended ? 0 : requests ? Math.round((rest * 60) / perMinute) : undefined;
-  return {
-    batch: batch.name,
-    total: batch.total(),
-    done,
-    created,
-    regenerated,
-    fresh,
-    failed,
-    uncertain,
-    waiting: batch.dropped() ? 0 : rest,
-    reconciling: batch.dropped() ? 0 : reconciling,
-    dropped: batch.dropped() ? rest : 0,
-    perMinute: round(perMinute),
-    ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
-    ...(!paused && requests && wait > 0 && { secondsToWait: Math.ceil(wait / 1000) }),
-    paused,
-    finished,
-  };
+/** What a report of the progress needs to know. */
+export interface Source {
+  state: State;
+  clock: Clock;
+  /** Why the batch is paused, as a sentence. */
+  paused(): string | undefined;
+  /** The pages whose response is lost, and whether anything else is in work. */
+  lost(): { pages: number[]; alone: boolean };
+  /** Milliseconds for which no request can start. */
+  wait(): number;
+  send(progress: Progress): void;
+}
+
+/** Reports how far a batch is: at once if a pause begins or ends, otherwise at most every 5 s. */
+export class Reporter {
+  readonly #source: Source;
+  /** When the last requests ended: 200 of them, so that hours do not hide the last minutes. */
+  #times: number[];
+  #shown = Number.NEGATIVE_INFINITY;
+  /** Why it was paused then. */
+  #reason: string | undefined;
+  #cancel: (() => void) | undefined;
+  #closed = false;
+
+  constructor(source: Source) {
+    this.#source = source;
+    this.#times = [source.clock.now()];
+  }
+
+  requestEnded(): void {
+    this.#times.push(this.#source.clock.now());
+    if (this.#times.length > REMEMBERED) this.#times.shift();
+  }
+
+  changed(): void {
+    if (this.#closed) return;
+    const { clock, paused } = this.#source;
+    const wait = this.#shown + BETWEEN - clock.now();
+    if (wait <= 0 || paused() !== this.#reason) this.#show();
+    else this.#cancel ??= clock.later(wait, () => this.#show());
+  }
+
+  /** Reports the end. `repeated`: a process that died may have reported it. */
+  end(repeated: boolean): void {
+    this.close();
+    const { send } = this.#source;
+    send({ ...this.read(), paused: false, finished: true, ...(repeated && { repeated }) });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel?.();
+  }
+
+  #show(): void {
+    const { clock, paused, send } = this.#source;
+    this.#cancel?.();
+    this.#cancel = undefined;
+    const before = this.#reason;
+    this.#reason = paused();
+    // The time of a pause does not count.
+    if (before !== undefined && this.#reason === undefined) this.#times = [clock.now()];
+    this.#shown = clock.now();
+    const now = this.read();
+    if (now.secondsToWait !== undefined) this.changed();
+    send(now);
+  }
+
+  /** Requests a minute. */
+  #pace(): number {
+    const elapsed = this.#source.clock.now() - (this.#times[0] as number);
+    return elapsed > 0 ? ((this.#times.length - 1) * MINUTE) / elapsed : 0;
+  }
+
+  read(): Progress {
+    const { state, paused: reason, lost, wait: waitFor } = this.#source;
+    const { counts, dropped } = state;
+    const { pages, alone } = lost();
+    const rest = total(state) - done(state);
+    const reconciling = pages.reduce((sum, page) => sum + rowsOf(state, page).length, 0);
+    const ended = rest === 0 || dropped;
+    // How long lost responses take does not depend on the pace.
+    const requests = !ended && !alone && rest > reconciling;
+    const left = ended ? 0 : requests ? Math.round((rest * 60) / this.#pace()) : undefined;
+    const paused = reason() ?? false;
+    const wait = waitFor();
+    return {
+      batch: state.name,
+      total: total(state),
+      done: done(state),
+      ...counts,
+      waiting: dropped ? 0 : rest,
+      reconciling: dropped ? 0 : reconciling,
+      dropped: dropped ? rest : 0,
+      perMinute: round(this.#pace()),
+      ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
+      ...(!paused && requests && wait > 0 && { secondsToWait: Math.ceil(wait / 1000) }),
+      paused,
+      finished: false,
+    };
+  }
 }

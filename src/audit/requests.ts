@@ -1,7 +1,7 @@
 import type { Client, Answer as ClientAnswer } from "../client.js";
 import type { SeoError } from "../errors.js";
 import { service } from "../operations.js";
-import { createLane, createTask } from "../queue.js";
+import { createLane, createTask, type Task } from "../queue.js";
 import type { Intent } from "../reconcile/look.js";
 
 /** What an audit needs of a response. */
@@ -14,20 +14,20 @@ export interface ListPage {
 }
 
 export interface SendOptions {
+  /** Says whether the response is lost, so that its effect is looked for. */
+  task?: Pick<Task, "isLost">;
   /** Of a request that an earlier process sent: its effect is looked for first, and it is sent only if it has none. */
   intent?: Intent | undefined;
   /** When the report was generated, if it is updated. The client may know a later time. */
   generatedAt?: string | undefined;
-  /** Awaited before each attempt waits to be sent. */
-  permit?(): Promise<void>;
   /** Awaited before each attempt is sent. If it rejects, nothing is sent. */
   sending?(intent: Intent): Promise<void>;
-  /** The response was lost. Until `permit` is called again, the request is not in flight. */
-  lost?(): void;
 }
 
 /** What an audit needs of the service. All requests keep to its budget. Rejects with an SeoError. */
 export interface Requests {
+  /** What a page is requested for. */
+  createTask(): Pick<Task, "isLost">;
   send(type: string, input: Record<string, string>, options?: SendOptions): Promise<Answer>;
   /** Reads a list, a page at a time, each only when it is needed. */
   pages(type: string, input: Record<string, string>): AsyncIterable<ListPage>;
@@ -43,12 +43,19 @@ export const STORE = "seo-report-store";
 /** Milliseconds for which a lost response is looked for if the client's settings do not say. */
 const HORIZON = Number(service.reconcile?.initial) * 1000;
 
-/** The requests of a client. They belong to one lane, whose end cancels them. */
-export function requestsOf(client: Client): Requests {
-  const lane = createLane();
+/**
+ * The requests of a client, of which `share` are in flight at most. They belong to one lane, whose end cancels them. `changed`
+ * is called when a response is lost or found.
+ */
+export function requestsOf(client: Client, share: number, changed: () => void): Requests {
+  const lane = createLane({ maxRunning: share });
+  lane.changed = changed;
   const horizon = client.horizon || HORIZON;
+  const taskOf = (task: SendOptions["task"]) => (task as Task | undefined) ?? createTask(lane);
   return {
-    send: (type, input, options) => client.send(type, input, { ...options, horizon, task: createTask(lane) }),
+    createTask: () => createTask(lane),
+    send: (type, input, { task, ...options } = {}) =>
+      client.send(type, input, { ...options, horizon, task: taskOf(task) }),
     pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
     claim: (ids) => client.claim(ids, horizon),
     waitingFor: () => (lane.running > 0 ? 0 : Math.max(0, client.waitingFor(lane))),

@@ -4,16 +4,17 @@ import { validateInput } from "../input.js";
 import { isObject, type Json } from "../json.js";
 import { type Operation, operations } from "../operations.js";
 
-/** One row of a list of pages. */
+/** One row of a list of pages: plain data. */
 export interface Row {
-  /** Equal for rows that mean the same page. */
-  key: string;
-  /** JSON: `input`, the row as it was given but without a password; `error`, why it cannot be audited, if it cannot. */
-  text: string;
+  /** As it was given, but without a password; of an invalid row, its long values are cut. */
+  input: unknown;
+  /** Why it cannot be audited, if it cannot. */
+  error?: string;
 }
 
-/** A row that is not valid is kept only if it is short. */
+/** Characters of an invalid row that are kept, and of each of its values if it is longer. */
 const LONGEST_INVALID = 2000;
+const LONGEST_VALUE = 200;
 const STORE = operations["seo-report-store"] as Operation;
 /** Some programs put it before the first column's name. */
 const BYTE_ORDER_MARK = "\uFEFF";
@@ -23,14 +24,14 @@ const toInput = (row: Json): Json =>
   Object.fromEntries(
     Object.entries(row)
       .map(([name, value]) => [name.startsWith(BYTE_ORDER_MARK) ? name.slice(1) : name, value] as const)
-      .filter(([name]) => name.toLowerCase() !== "password"),
+      .filter(([name]) => name.trim().toLowerCase() !== "password"),
   );
 
 /** The URL in the input of a valid row. */
 export const urlOf = (input: unknown): string => String(isObject(input) ? input.url : input).trim();
 
-/** The key of a row that was read back. No page's key begins with a space. */
-export const keyOf = ({ input, error }: Json): string =>
+/** Equal for rows that mean the same page. No page's key begins with a space. */
+export const keyOf = ({ input, error }: Row): string =>
   error === undefined ? pageKey(urlOf(input)) : ` ${JSON.stringify(input)}`;
 
 function show(value: unknown): string {
@@ -55,14 +56,20 @@ function problemOf(row: unknown): string | undefined {
   return isPage(urlOf(row)) ? undefined : `The URL ${allowedPage}; it is ${show(url)}.`;
 }
 
-/** A row that is reported with an error. Its key is as `keyOf` reads it back. */
-const invalid = (input: string, error: string): Row => ({
-  key: ` ${input}`,
-  text: `{"input":${input},"error":${JSON.stringify(error)}}`,
-});
-
 /** Its input is not null, which is another row. */
-const unsaved = invalid('"…"', "The row cannot be saved: it is not plain data.");
+const unsaved: Row = { input: "…", error: "The row cannot be saved: it is not plain data." };
+
+const cut = (_name: string, value: unknown) =>
+  typeof value === "string" && value.length > LONGEST_VALUE ? `${value.slice(0, LONGEST_VALUE)}…` : value;
+
+/** Plain data of its own, which nobody changes later. */
+function copy(input: unknown, isValid: boolean): unknown {
+  const text = JSON.stringify(input) ?? "null";
+  if (isValid || text.length <= LONGEST_INVALID) return JSON.parse(text);
+  const short = JSON.stringify(input, cut);
+  if (short.length <= LONGEST_INVALID) return JSON.parse(short);
+  return isObject(input) && typeof input.url === "string" ? { url: cut("url", input.url) } : "…";
+}
 
 function readRow(given: unknown): Row {
   // A Buffer has as many names as bytes.
@@ -70,9 +77,7 @@ function readRow(given: unknown): Row {
   try {
     const input = isObject(given) ? toInput(given) : given;
     const error = problemOf(input);
-    if (error === undefined) return { key: pageKey(urlOf(input)), text: JSON.stringify({ input }) };
-    const text = JSON.stringify(input) ?? "null";
-    return invalid(text.length > LONGEST_INVALID ? JSON.stringify(`${text.slice(0, LONGEST_INVALID)}…`) : text, error);
+    return { input: copy(input, error === undefined), ...(error !== undefined && { error }) };
   } catch {
     return unsaved;
   }

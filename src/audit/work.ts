@@ -1,158 +1,163 @@
 import { cancelled, SeoError } from "../errors.js";
 import type { Disk } from "./disk.js";
+import type { Ended, PageRequest } from "./entries.js";
+import { type End, requestPage, showReport } from "./page.js";
 import { makePlan } from "./plan.js";
-import { type End, sendRequest, showReport } from "./request.js";
 import { type Requests, toJSON } from "./requests.js";
-import type { Run } from "./run.js";
-import type { Hold } from "./slots.js";
-import type { Batch, Claim, Ended } from "./store.js";
+import { urlOf } from "./rows.js";
+import { isAccounts, type Job, type Run } from "./run.js";
+import { inputOf, listOf, rowsOf, stageOf } from "./state.js";
 import { Trouble } from "./trouble.js";
 
 /** One row's result. */
-export interface Result extends Omit<Ended, "ended" | "report"> {
+export interface Result extends Omit<Ended, "report"> {
   batch: string;
   index: number;
   /** The row as it was given, without a password. */
   input: unknown;
-  outcome: Ended["ended"];
   /** The report, or null. */
   record: unknown;
-  /** It may have been told before, by a process that died. */
+  /** It may have been sent before, by a process that died. */
   repeated?: true;
 }
 
 export interface Tools {
   requests: Requests;
   disk: Disk;
-  /** Nothing is begun or told any more. */
+  /** Nothing is sent or reported any more. */
   isClosed(): boolean;
   result(result: Result): void;
+  /** A job does not count among the requests in flight any more. */
+  freed(): void;
 }
 
-const REJECTED_AT_ONCE = 100;
+const INVALID_AT_ONCE = 100;
 
-/** What is done for a batch: a page, its plan, and the rows that are invalid. Each rejects if the batch cannot go on. */
-export function createWork({ requests, disk, isClosed, ...out }: Tools) {
-  async function tell(run: Run, page: number, { ended, record }: End, repeated = false): Promise<void> {
-    const { ended: outcome, report: _, ...rest } = ended;
-    for (const index of run.batch.untold(page)) {
-      const { input } = await disk.keep(() => run.batch.input(index));
+/** A page is not sent: meanwhile, a message has changed its batch. */
+export const outdated = new SeoError("SEO_CANCELLED", "The batch was changed.");
+
+/** What is done for a batch. Each rejects if the batch cannot go on. */
+export class Work {
+  readonly #tools: Tools;
+
+  constructor(tools: Tools) {
+    this.#tools = tools;
+  }
+
+  /** Requests a page, or reports how it ended in an earlier process. Returns whether it is to wait behind all others. */
+  async page(run: Run, page: number, job: Job): Promise<boolean> {
+    const { state } = run.batch;
+    const ended = state.ended.get(page);
+    if (stageOf(state, page) !== "ended" || !ended) return this.#request(run, page, job);
+    this.#report(run, page, { ended, record: await this.#show(ended) });
+    return false;
+  }
+
+  async #request(run: Run, page: number, job: Job): Promise<boolean> {
+    const { batch } = run;
+    const { state } = batch;
+    const { requests, disk, isClosed, freed } = this.#tools;
+    const settings = batch.settingsOf(page);
+    const waits = () => batch.write({ type: "waits", page });
+    async function sending(request: PageRequest): Promise<void> {
       if (isClosed()) throw cancelled;
-      const result = { batch: run.batch.name, index, input, outcome, ...rest, record };
-      out.result(repeated ? { ...result, repeated } : result);
-      run.batch.told(index);
-      run.changed();
+      if (state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
+      await batch.write({ type: "sent", page, at: new Date().toISOString(), ...request });
+      disk.saved();
     }
-  }
-
-  /** Nothing is told before it is on disk. */
-  async function end(run: Run, page: number, ended: Ended): Promise<void> {
-    await disk.keep(() => run.batch.ended(page, ended));
-    disk.saved();
-  }
-
-  async function request(run: Run, claim: Claim, hold: Hold): Promise<End> {
-    const { batch } = run;
-    const { page } = claim;
-    // What is looked for is not in flight. The progress says so once it is known what begins instead.
-    function lost(): void {
-      run.lost.add(page);
-      hold.leave();
-    }
-    /** Whether the last note says that the request may have had an effect. */
-    let noted = claim.request.intent !== undefined;
-    if (noted) lost();
-    try {
-      const result = await sendRequest(requests, claim, {
-        permit() {
-          run.lost.delete(page);
-          run.changed();
-          return hold.regain();
-        },
-        lost,
-        async sending(sent) {
-          if (isClosed() || batch.dropped()) throw cancelled;
-          noted = true;
-          await batch.sent(page, sent);
-          disk.saved();
-        },
-      });
-      const { ended, error } = result.ended;
-      if (error?.code !== "SEO_CANCELLED") return result;
+    const before = state.requests.get(page) ?? { action: "create" };
+    const end = await requestPage(requests, urlOf(inputOf(state, page)), settings, before, {
+      task: job.task,
+      sending,
+    }).catch(async (cause) => {
+      // What was sent before has had no effect.
+      if (cause === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
+      throw cause;
+    });
+    const { error, outcome } = end.ended;
+    if (error?.code === "SEO_CANCELLED") {
       // Otherwise the next process would look for it until the end of the horizon.
-      if (noted && ended === "failed") await batch.sent(page, { ...claim.request, intent: undefined });
+      if (outcome === "failed" && stageOf(state, page) === "sent") await waits();
       throw cancelled;
-    } finally {
-      run.lost.delete(page);
+    }
+    // After a failure, the next request waits until it is saved, because the batch may be paused.
+    const again = run.judge(page, job, end.ended) && !state.dropped;
+    if (!error) {
+      job.inFlight = false;
+      freed();
+    }
+    if (again) await disk.keep(waits);
+    else await this.#end(run, page, end);
+    return again;
+  }
+
+  async #show(ended: Ended): Promise<unknown> {
+    try {
+      return await showReport(this.#tools.requests, ended);
+    } catch (cause) {
+      if (cause instanceof SeoError && (cause.code === "SEO_CANCELLED" || isAccounts(cause))) throw cause;
+      // Its outcome is known.
+      return null;
     }
   }
 
-  async function requestPage(run: Run, claim: Claim, hold: Hold): Promise<void> {
-    const { batch } = run;
-    const { page } = claim;
-    const result = await request(run, claim, hold);
-    const { error } = result.ended;
-    // The next request need not wait for the disk. After a failure it does, because it may be the one that stops the batch.
-    if (!error) hold.leave();
-    await end(run, page, result.ended);
-    run.requestEnded();
-    if (!error || batch.dropped()) await tell(run, page, result);
-    if (run.probe !== page) return run.agree();
-    run.probe = undefined;
-    // If one of the failed pages fails again, they are no streak any more: no page is left to find out why.
-    if (batch.streak()?.before) run.stop();
-    else run.goOn();
+  /** Nothing is reported before it is saved. */
+  async #end(run: Run, page: number, end: End): Promise<void> {
+    await this.#tools.disk.keep(() => run.batch.write({ type: "ended", page, ...end.ended }));
+    this.#tools.disk.saved();
+    this.#report(run, page, end);
   }
 
-  return {
-    /** Requests a page, or tells how it ended in an earlier process. */
-    async page(run: Run, claim: Claim, hold: Hold): Promise<void> {
-      const { page, ended, repeated } = claim;
-      try {
-        if (!ended) return await requestPage(run, claim, hold);
-        await tell(run, page, { ended, record: await showReport(requests, ended) }, repeated);
-        if (run.probe === page && !run.batch.streak()?.before) run.goOn();
-      } finally {
-        run.batch.release(page);
-        // A probe that was not sent is still to be sent.
-        if (run.probe === page) {
-          run.due = run.stopped();
-          run.probe = undefined;
-        }
-      }
-    },
+  /** Reports how a page ended, unless it is to be requested again by now. */
+  #report({ batch, reporter }: Run, page: number, { ended, record }: End): void {
+    const { state } = batch;
+    if (this.#tools.isClosed()) throw cancelled;
+    if (stageOf(state, page) !== "ended") return;
+    const { report: _, ...rest } = ended;
+    const repeated = batch.isEarlier(page) && ({ repeated: true } as const);
+    for (const index of rowsOf(state, page))
+      this.#tools.result({
+        batch: state.name,
+        index,
+        input: inputOf(state, index),
+        ...rest,
+        record,
+        ...repeated,
+      });
+    batch.delivered(page);
+    reporter.changed();
+  }
 
-    /** Finds out what the pages of a list need, and tells those that need nothing. */
-    async plan(run: Run, wanted: NonNullable<ReturnType<Batch["unplanned"]>>): Promise<void> {
-      try {
-        await makePlan(run.batch, wanted, requests, async (page, record) => {
-          const ended: Ended = { ended: "fresh", report: String(record.id), attempts: 0 };
-          await end(run, page, ended);
-          await tell(run, page, { ended, record });
-        });
-        if (!run.batch.streak()?.before) run.goOn();
-        run.due = run.stopped();
-      } catch (cause) {
-        if (cause instanceof Trouble) run.due = run.stopped();
-        throw cause;
-      }
-    },
+  /** Finds out what the pages of a list need, and reports those that need nothing. */
+  async plan(run: Run, list: number): Promise<void> {
+    const { batch } = run;
+    const fresh = async (page: number, record: { id?: unknown }) => {
+      if (!batch.isWaiting(page) || listOf(batch.state, page) !== list) return;
+      batch.take(page);
+      const ended: Ended = { outcome: "fresh", report: String(record.id), attempts: 0 };
+      await this.#end(run, page, { ended, record }).finally(() => batch.release(page));
+    };
+    try {
+      await makePlan(batch, list, this.#tools.requests, fresh);
+      run.planned();
+    } catch (cause) {
+      if (!(cause instanceof SeoError) || cause instanceof Trouble || cause.code === "SEO_CANCELLED") throw cause;
+      if (!this.#tools.isClosed()) run.stop(cause, { byPlan: true });
+    }
+  }
 
-    /** Tells the rows that are invalid. */
-    async reject(run: Run): Promise<void> {
-      const { batch } = run;
-      for (let row = batch.takeInvalid(); row !== undefined; ) {
-        const rows: number[] = [];
-        for (; row !== undefined && rows.length < REJECTED_AT_ONCE; row = batch.takeInvalid()) rows.push(row);
-        await Promise.all(
-          rows.map(async (page) => {
-            const { error = "" } = await disk.keep(() => batch.input(page));
-            const ended: Ended = { ended: "failed", attempts: 0, error: toJSON(new SeoError("SEO_INPUT", error)) };
-            await end(run, page, ended);
-            await tell(run, page, { ended, record: null });
-          }),
-        );
-      }
-    },
-  };
+  /** Reports the rows that are invalid. */
+  async reject(run: Run): Promise<void> {
+    const { batch } = run;
+    while (!batch.state.dropped) {
+      const pages = batch.takeInvalid(INVALID_AT_ONCE);
+      if (pages.length === 0) return;
+      const rejected = pages.map((page) => {
+        const error = toJSON(new SeoError("SEO_INPUT", batch.state.invalid.get(page) ?? ""));
+        const ended: Ended = { outcome: "failed", attempts: 0, error };
+        return this.#end(run, page, { ended, record: null }).finally(() => batch.release(page));
+      });
+      await Promise.all(rejected);
+    }
+  }
 }

@@ -63,7 +63,7 @@ describe("docs/compose.yaml", () => {
   it("has the version of bullmq that every command to install it names", () => {
     const example = "examples/12 - More than one machine.json";
     const catalogs = readdirSync(join(root, "nodes/locales")).map((file) => `nodes/locales/${file}`);
-    for (const file of ["docs/scaling.md", example, "src/audit/shared/faults.ts", ...catalogs]) {
+    for (const file of ["docs/scaling.md", example, "src/audit/shared/driver.ts", ...catalogs]) {
       const versions = readFileSync(join(root, file), "utf8").match(/bullmq@\d[\w.]*/g) ?? [];
       assert.deepEqual([...new Set(versions)], [pinned("bullmq")], file);
     }

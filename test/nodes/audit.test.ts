@@ -571,7 +571,7 @@ describe("The audit node", () => {
       for (const topic of ["one", "two"]) await succeed({ payload: urls(10), topic });
       await flow.until(() => results().length > 2);
       await flow.stop();
-      const log = join(folder, "audit/1-one/log.jsonl");
+      const log = join(folder, "audit/1-one.jsonl");
       const [, ...lines] = readFileSync(log, "utf8").split("\n");
       writeFileSync(log, ["not JSON", ...lines].join("\n"));
       flow = await startFlow(nodes());
@@ -770,6 +770,34 @@ describe("The audit node", () => {
       );
       assert.deepEqual(readdirSync(folder), []);
     });
+  });
+
+  it("that is moved into a subflow, or out of one, drops its pages with a warning that counts them", async () => {
+    sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0, latency: 20 });
+    closing.push(sandbox.close);
+    const [first, audit, ...rest] = nodes() as [FlowNode, FlowNode, ...FlowNode[]];
+    const around = [
+      service("service", sandbox.url, { retries: "0" }),
+      ...rest,
+      { id: "sub", type: "subflow", name: "sub" },
+    ];
+    const outside = [...around, audit];
+    const inside = [...around, { ...audit, z: "sub" }, node("instance", "subflow:sub")] as FlowNode[];
+    assert.equal(first.id, "service");
+    flow = await startFlow(outside as FlowNode[]);
+    for (const [there, id, folderName] of [
+      [inside, "audit", "audit"],
+      [outside, "instance-audit", "instance-audit"],
+    ] as const) {
+      await flow.until(() => helper.getNode(id) ?? undefined);
+      (helper.getNode(id) as Node).receive({ payload: urls(50) } as never);
+      await flow.until(() => readdirSync(folder).includes(folderName));
+      await late(300);
+      const before = flow.warnings().length;
+      await flow.deploy(there as FlowNode[], "full");
+      assert.match(String(flow.warnings()[before]?.msg), /pagesDropped/);
+      assert.ok(!readdirSync(folder).includes(folderName));
+    }
   });
 
   describe("beside other nodes of the service", () => {

@@ -211,7 +211,7 @@ describe("The client", () => {
 
     it("starts the next message of a lane with maxActive 1 when the first one has ended", () => {
       open();
-      const lane = createLane(1);
+      const lane = createLane({ maxActive: 1 });
       const [first, second] = [admit(lane), admit(lane)];
       assert.deepEqual([first.started, second.started], [true, false]);
       client.end(first);

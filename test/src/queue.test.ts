@@ -122,7 +122,7 @@ describe("The queue of a service", () => {
   });
 
   it("admits at most maxActive messages of a lane, and serves the further requests of admitted ones", async () => {
-    const [single, other] = [createLane(1), createLane()];
+    const [single, other] = [createLane({ maxActive: 1 }), createLane()];
     const { queue, jobs, started, refused, admit, again, finish } = watch({ concurrency: 3, size: 3 }, time.now);
     for (let i = 0; i < 5; i++) admit(single);
     await time.pass(0);
@@ -147,7 +147,7 @@ describe("The queue of a service", () => {
   });
 
   it("serves the requests of admitted messages before new messages, so that a full lane cannot deadlock", async () => {
-    const lane = createLane(1);
+    const lane = createLane({ maxActive: 1 });
     const { queue, jobs, started, admit, again } = watch({}, time.now);
     admit(lane);
     await time.pass(0);
@@ -378,7 +378,7 @@ describe("The queue of a service", () => {
     });
     await fc.assert(
       fc.asyncProperty(options, fc.array(action, { maxLength: 60 }), async (limits, actions) => {
-        const lanes = [createLane(), createLane(), createLane(1)] as const;
+        const lanes = [createLane(), createLane(), createLane({ maxActive: 1 })] as const;
         const { queue, started, refused, admit, again } = watch(limits, time.now);
         const pauses: [from: number, to: number][] = [];
         /** The starts whose slot is not released, and the messages that were admitted and have not ended. */

@@ -38,6 +38,8 @@ export type Fate =
 
 export interface AccountOptions {
   fate?: (asked: Asked) => Fate;
+  /** Milliseconds before a store takes effect, and after that before the response. */
+  latency?: () => number;
   /** Milliseconds until a report is created that is cut before. */
   late?: number;
   shape?: Shape;
@@ -85,12 +87,16 @@ export async function startAccount(options: AccountOptions = {}) {
     response.writeHead(status).end(json ? JSON.stringify(body) : body);
   };
 
-  async function write(one: Asked, response: ServerResponse, carryOut: () => Report): Promise<void> {
-    const { fate = () => "answered", late = 0 } = account.options;
+  async function write(one: Asked, response: ServerResponse, effect: () => Report): Promise<void> {
+    const { fate = () => "answered", late = 0, latency } = account.options;
+    let report: Report | undefined;
+    const carryOut = () => {
+      report = effect();
+    };
     const cut = () => send(response, 504, "<h1>504 Gateway Time-out</h1>");
     const reject = () => send(response, 500, { message: "The page could not be fetched." });
     const steps: Record<Fate, (() => unknown)[]> = {
-      answered: [() => send(response, 200, { data: carryOut() })],
+      answered: [carryOut, () => send(response, 200, { data: report })],
       "cut, then carried out": [cut, () => setTimeout(late), carryOut],
       "carried out, then cut": [carryOut, cut],
       "cut, not carried out": [cut],
@@ -101,7 +107,10 @@ export async function startAccount(options: AccountOptions = {}) {
       unauthorized: [() => send(response, 401, { message: "Unauthenticated." })],
       "too many requests": [() => send(response, 429, { message: "Too Many Attempts." })],
     };
-    for (const step of steps[fate(one)]) await step();
+    for (const step of steps[fate(one)]) {
+      if (latency) await setTimeout(latency());
+      await step();
+    }
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -14,7 +14,7 @@ const MACHINE = fileURLToPath(new URL("./machine.js", import.meta.url));
 export const SHARE = 4;
 export const LEASE = { lockDuration: 1500, stalledInterval: 400 };
 
-/** Machines that share an audit, the service they use, and what they said. */
+/** Machines that share an audit or work alone, the service they use, and what they said. */
 export async function startFleet(
   queue: string,
   { latency = 60, ...options }: { latency?: number } & Partial<Orders> = {},
@@ -92,7 +92,8 @@ export async function startFleet(
     errors: () => said.flatMap((one) => ("error" in one ? [one.error] : [])),
     async kill(child: ChildProcess) {
       if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, "exit");
+      // Then all that it said was read.
+      const ended = once(child, "close");
       child.kill("SIGKILL");
       await ended;
     },

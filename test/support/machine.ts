@@ -1,4 +1,6 @@
 import { writeSync } from "node:fs";
+import { type AuditOptions, createAudit } from "../../src/audit/audit.js";
+import { openFiles } from "../../src/audit/files.js";
 import { requestsOf } from "../../src/audit/requests.js";
 import { readRows } from "../../src/audit/rows.js";
 import { createShared, type Lease } from "../../src/audit/shared/shared.js";
@@ -7,8 +9,9 @@ import type { Existing } from "../../src/existing.js";
 
 /** What a machine does, as JSON in its only argument. */
 export interface Orders {
-  /** Where the queue and the service are. */
+  /** Where the queue and the service are. `folder`: it audits alone, and keeps its files there. */
   queue: string;
+  folder?: string;
   service: string;
   apiKey: string;
   node: string;
@@ -18,6 +21,7 @@ export interface Orders {
   existing?: Existing;
   share: number;
   lease: Lease;
+  reconcile?: string;
   /** It dies once it has reported the end. */
   dies?: boolean;
 }
@@ -32,11 +36,10 @@ const orders = JSON.parse(process.argv[2] ?? "{}") as Orders;
 const say = (said: Said) => writeSync(1, `${JSON.stringify(said)}\n`);
 
 /** A process of its own that audits pages with others. It ends when it is killed, or its input ends. */
-const client = createClient({ baseUrl: orders.service, apiKey: orders.apiKey, reconcile: "5", concurrency: "8" });
-const audit = createShared({ url: orders.queue }, { lease: orders.lease }).createAudit({
-  node: orders.node,
-  service: orders.node,
-  connect: () => requestsOf(client),
+const { queue, folder, service, apiKey, node, lease, reconcile = "5" } = orders;
+const client = createClient({ baseUrl: service, apiKey, reconcile, concurrency: "8" });
+const options: Omit<AuditOptions, "open"> = {
+  connect: (changed) => requestsOf(client, orders.share, changed),
   share: orders.share,
   result({ index, outcome, repeated = false, error }) {
     say({ result: { index, outcome, repeated, ...(error && { error: error.message }) } });
@@ -46,8 +49,11 @@ const audit = createShared({ url: orders.queue }, { lease: orders.lease }).creat
     if (finished && orders.dies) process.kill(process.pid, "SIGKILL");
   },
   failed: ({ message }) => say({ error: message }),
-  standBy() {},
-});
+};
+const audit =
+  folder === undefined
+    ? createShared({ url: queue }, { lease }).createAudit({ ...options, node, service: node, standBy() {} })
+    : createAudit({ ...options, open: (lost) => openFiles(folder, node, lost) });
 if (orders.pages) {
   const settings = { existing: orders.existing ?? "create" };
   await audit

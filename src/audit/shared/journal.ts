@@ -47,6 +47,13 @@ export async function appendLine(queue: Queue, id: string, line: Line<unknown>):
   }
 }
 
+/** Takes a job over for one entry. */
+export async function appendAlone<Entry>(queue: Queue, id: string, entry: Entry): Promise<void> {
+  const by = newName();
+  await appendLine(queue, id, { took: by });
+  await appendLine(queue, id, { by, n: 1, entries: [entry] });
+}
+
 function parse<Entry>(text: string): Line<Entry> {
   try {
     return JSON.parse(text);

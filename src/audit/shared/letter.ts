@@ -1,9 +1,14 @@
 import { hash } from "node:crypto";
-import { type Code, SeoError } from "../../errors.js";
-import type { Entry } from "../ledger.js";
-import type { Settings } from "../list.js";
-import { keyOf, type Row } from "../rows.js";
-import { entriesIn, newName, readLines } from "./journal.js";
+import { setImmediate as breathe } from "node:timers/promises";
+import { type Code, cancelled, SeoError } from "../../errors.js";
+import type { Audit } from "../audit.js";
+import type { Journal } from "../batch.js";
+import type { Entry, Settings } from "../entries.js";
+import { toJSON } from "../requests.js";
+import type { Row } from "../rows.js";
+import { createReading } from "../state.js";
+import { Trouble, taken } from "../trouble.js";
+import { entriesIn, type Line, newName, readLines } from "./journal.js";
 import type { Queue } from "./server.js";
 
 /** What is done with a list; its job becomes the batch. */
@@ -15,49 +20,112 @@ export interface ListLetter {
 }
 
 /** What a machine has been told by a message. `work`: nothing, but the machine can lead. */
-export type Letter = ListLetter | { do: "pause" | "resume" | "retry" | "reset" | "work"; name?: string | undefined };
+export type Letter =
+  | ListLetter
+  | { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined }
+  | { do: "work"; name?: undefined };
 
 /** How many rows or batches a message was about, or why it has failed. */
 export type Answer = { count: number } | { error: { code: string; message: string } };
 
-/** What a job's journal says. `letter`: the message that it is about, which counts once. */
+/**
+ * What a job's journal says: what that of a file says (`letter`: the message that it is about, which counts once); the answer to the
+ * letter that it is; or that nothing is left to do.
+ */
 export type JobEntry =
   | (Entry & { letter?: string | undefined })
-  | { list: Settings; rows: string; letter: string }
-  | { begin: true; answer: Answer }
-  | { answer: Answer }
-  | { finished: boolean };
+  | { type: "answer"; answer: Answer }
+  | { type: "removed" };
 
 /** Of letters and journals. A machine with another version of the package must not misread them. */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 const digest = (text: string) => hash("sha256", text, "hex").slice(0, 16);
 
 /** The beginning of the IDs of a node's jobs, or of those of one batch. */
 export const prefixOf = (node: string, name?: string): string =>
   name === undefined ? `${digest(node)}-` : `${digest(node)}-${digest(name)}-`;
-export const newId = (node: string, { name = "" }: Letter): string => prefixOf(node, name) + newName();
+export const newId = (node: string, { name = "" }: Request): string => prefixOf(node, name) + newName();
 
-/** As a text, because PostgreSQL rejects some characters in JSON. */
-export const pack = (letter: Letter) => ({
-  format: FORMAT,
-  name: JSON.stringify(letter.name ?? ""),
-  text: JSON.stringify(letter),
-});
-export const answerIn = (entries: readonly JobEntry[]): Answer | undefined =>
-  entries.flatMap((entry) => ("answer" in entry ? [entry.answer] : []))[0];
+/** What a message asks for. */
+export type Request = Exclude<Letter, ListLetter> | (Omit<ListLetter, "rows"> & { rows: Iterable<Row> });
+
+/** The data of a letter's job: texts, because PostgreSQL rejects some characters in JSON. */
+export interface Packed {
+  format: number;
+  name: string;
+  text: string;
+}
+
+/** Rows that become a text at once: the process has other things to do, too. */
+const ROWS = 1000;
+
+export async function pack(request: Request): Promise<Packed> {
+  let letter: Letter;
+  if (request.do === "list") {
+    let rows = "";
+    let count = 0;
+    for (const row of request.rows) {
+      rows += `${JSON.stringify(row)}\n`;
+      if (++count % ROWS === 0) await breathe();
+    }
+    letter = { ...request, rows };
+  } else letter = request;
+  return { format: FORMAT, name: JSON.stringify(letter.name ?? ""), text: JSON.stringify(letter) };
+}
+
+/** The answer to a letter, if there is one; of a list that has become a batch, it is the number of its rows. */
+export function answerIn(entries: readonly JobEntry[]): Answer | undefined {
+  for (const entry of entries) {
+    if (entry.type === "answer") return entry.answer;
+    if (entry.type === "list") return { count: entry.rows };
+  }
+  return undefined;
+}
 
 /** The answer to a letter, if there is one. */
 export const readAnswer = async (queue: Queue, id: string): Promise<Answer | undefined> =>
-  answerIn(entriesIn(await readLines<JobEntry>(queue, id, 0)));
+  answerIn(entriesIn(await readLines<JobEntry>(queue, id)));
+
+/** What a job is. Throws if an entry cannot follow those before it. */
+export function readJob(lines: readonly Line<JobEntry>[]) {
+  const entries = entriesIn(lines);
+  const reading = createReading();
+  const letters = new Set<string>();
+  let isRemoved = false;
+  for (const entry of entries) {
+    if (entry.type === "removed") isRemoved = true;
+    else if (entry.type !== "answer") {
+      if (entry.letter !== undefined) letters.add(entry.letter);
+      reading.take(entry);
+    }
+  }
+  const { lists, finished } = reading.state;
+  const isBatch = lists.length > 0;
+  const isDone = isRemoved || (!isBatch && (answerIn(entries) !== undefined || "back" in (lines[0] ?? {})));
+  return { reading, letters, isBatch, isDone, isKept: !isDone && finished };
+}
+
+const CONTROLS: readonly string[] = ["list", "pause", "resume", "retry", "reset"];
+
+/** What a batch appends, with the letter that is handled. `letters`: those that have changed it. */
+export const toJournal = (
+  save: (entry: JobEntry) => Promise<void>,
+  letters: Set<string>,
+  current: () => string | undefined,
+): Pick<Journal, "append" | "isHandled"> => ({
+  async append(entry) {
+    const letter = CONTROLS.includes(entry.type) ? current() : undefined;
+    await save({ ...entry, ...(letter !== undefined && { letter }) });
+    if (letter !== undefined) letters.add(letter);
+  },
+  isHandled: () => letters.has(current() ?? ""),
+});
 
 /** Whether a job is a batch that has not finished, or a letter that was neither answered nor taken back. */
 export async function isOpen(queue: Queue, id: string): Promise<boolean> {
-  const lines = await readLines<JobEntry>(queue, id, 0);
-  const entries = entriesIn(lines);
-  if (!entries.some((entry) => "begin" in entry)) return !answerIn(entries) && !(lines[0] && "back" in lines[0]);
-  const end = entries.findLast((entry) => "finished" in entry || "retry" in entry);
-  return !(end && "finished" in end);
+  const { isDone, isKept } = readJob(await readLines<JobEntry>(queue, id));
+  return !isDone && !isKept;
 }
 
 /** The number in an answer. Throws its error. */
@@ -67,11 +135,19 @@ export function countIn(answer: Answer): number {
   throw new SeoError(code as Code, message, details);
 }
 
-export const textOf = (rows: Iterable<Row>): string => Array.from(rows, ({ text }) => `${text}\n`).join("");
-
 export function* rowsIn(text: string): Generator<Row> {
-  for (let start = 0, end = text.indexOf("\n"); end >= 0; start = end + 1, end = text.indexOf("\n", start)) {
-    const row = text.slice(start, end);
-    yield { key: keyOf(JSON.parse(row)), text: row };
+  for (let start = 0, end = text.indexOf("\n"); end >= 0; start = end + 1, end = text.indexOf("\n", start))
+    yield JSON.parse(text.slice(start, end));
+}
+
+/** Does what a letter says. Rejects if it is to be handled again. */
+export async function obey(letter: Exclude<Letter, { do: "work" }>, audit: Audit): Promise<Answer> {
+  try {
+    if (letter.do !== "list") return { count: await audit[letter.do](letter.name) };
+    const { name: batch, settings, rows } = letter;
+    return { count: await audit.add({ batch, settings, rows: rowsIn(rows) }) };
+  } catch (cause) {
+    if (cause instanceof Trouble || cause === taken || cause === cancelled) throw cause;
+    return { error: toJSON(cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", String(cause))) };
   }
 }

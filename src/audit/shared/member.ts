@@ -140,7 +140,8 @@ export class Member {
     const [node] = Object.keys(news);
     if (giveBack) this.#term = createTerm(this, link, giveBack);
     // If the lead leads only because it was alone, this letter has it give the lead back. With this ID, it is added once.
-    else if (away && node) await link.letters.add("letter", pack({ do: "work" }), { jobId: prefixOf(node) + holder });
+    else if (away && node)
+      await link.letters.add("letter", await pack({ do: "work" }), { jobId: prefixOf(node) + holder });
   }
 
   #rest(begin: (wake: () => void) => unknown): Promise<void> {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { SeoError } from "../../errors.js";
 import { Trouble } from "../trouble.js";
 import { appendLine } from "./journal.js";
-import { type Answer, countIn, type Letter, newId, pack, readAnswer } from "./letter.js";
+import { type Answer, countIn, newId, type Packed, pack, type Request, readAnswer } from "./letter.js";
 import type { Queue } from "./server.js";
 
 interface PostOptions {
@@ -27,15 +27,15 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
   const waiting = new Map<string, (answer: Answer) => void>();
   let adding: Promise<unknown> = Promise.resolve();
 
-  const put = (queue: Queue, id: string, letter: Letter) => queue.add("letter", pack(letter), { jobId: id });
+  const put = (queue: Queue, id: string, data: Packed) => queue.add("letter", data, { jobId: id });
 
   /** A command whose response was lost can still be carried out. */
-  async function add(id: string, letter: Letter, until: number): Promise<void> {
+  async function add(id: string, data: Packed, until: number): Promise<void> {
     let failure = ineffective("The queue's server cannot be reached.");
     for (;;) {
       const queue = letters();
       try {
-        if (queue) return void (await put(queue, id, letter));
+        if (queue) return void (await put(queue, id, data));
       } catch (cause) {
         const error = toError(cause);
         if (!(error instanceof Trouble)) throw error;
@@ -47,13 +47,13 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
   }
 
   /** Whoever is first in the letter's log has it: the machine that leads, or this one, which then takes it back. */
-  async function takeBack(id: string, letter: Letter, until: number): Promise<Answer> {
+  async function takeBack(id: string, data: Packed, until: number): Promise<Answer> {
     // It was answered in time.
     if (!waiting.has(id)) return { count: 0 };
     try {
       const queue = letters() as Queue;
       // Also if the server gets the letter only now.
-      await put(queue, id, letter);
+      await put(queue, id, data);
       const isFirst = (await appendLine(queue, id, { back: true })) === 1;
       if (isFirst && performance.now() - until < LATE) throw ineffective(SILENCE);
       const answer = await readAnswer(queue, id);
@@ -78,17 +78,21 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
     },
 
     /** Resolves with the number in the answer. Rejects with its error, or if there is none in time. */
-    async send(node: string, letter: Letter): Promise<number> {
-      const id = newId(node, letter);
+    async send(node: string, request: Request): Promise<number> {
+      const id = newId(node, request);
       const until = performance.now() + patience;
       const answered = new Promise<Answer>((resolve) => waiting.set(id, resolve));
       try {
-        const sent = adding.then(() => add(id, letter, until));
+        const sent = adding.then(async () => {
+          const data = await pack(request);
+          await add(id, data, until);
+          return data;
+        });
         adding = sent.catch(() => {});
-        await sent;
+        const data = await sent;
         added();
         const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false });
-        return countIn(await Promise.race([answered, late.then(() => takeBack(id, letter, until))]));
+        return countIn(await Promise.race([answered, late.then(() => takeBack(id, data, until))]));
       } finally {
         waiting.delete(id);
       }

@@ -11,7 +11,7 @@ const MOST_APART = 2000;
 const schemaOf = (prefix: string) => prefix.replace(/\W|^(?=\d)/g, "_").slice(0, 60) || "_";
 
 /**
- * BullMQ compares the times of the machines, so that one whose clock is wrong would lose its pages, or stop the others.
+ * BullMQ compares the times of the machines, so that one whose clock is wrong would lose the lead, or take it from another.
  * `server` is the server's time, asked at `asked`, both in milliseconds. Throws SEO_CONFIG.
  */
 export function checkClock(server: number, asked: number, now = Date.now()): void {

@@ -14,7 +14,7 @@ export type Queue = BullQueue<unknown, unknown, string, unknown, unknown, string
 export type Job = BullJob<unknown, unknown, string>;
 type Worker = BullWorker<unknown, unknown, string, IQueueBackend>;
 
-/** How long a machine that does not report keeps its pages, and how often that is checked. Milliseconds. */
+/** How long a machine that does not report keeps the lead, and how often that is checked. Milliseconds. */
 export interface Lease {
   lockDuration: number;
   stalledInterval: number;

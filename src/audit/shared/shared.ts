@@ -1,7 +1,7 @@
 import type { Audit } from "../audit.js";
 import { clock as realClock } from "../clock.js";
 import { Host, type SharedOptions } from "./host.js";
-import { type Letter, textOf } from "./letter.js";
+import type { Request } from "./letter.js";
 import type { QueueSettings } from "./link.js";
 import { Member } from "./member.js";
 import { connect, type Lease, type Place } from "./server.js";
@@ -25,9 +25,9 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
       members.set(service, member);
       const host = new Host({ ...options, clock }, member.post, member.handOver);
       member.join(host);
-      const send = (letter: Letter) => member.post.send(node, letter);
+      const send = (request: Request) => member.post.send(node, request);
       return {
-        add: ({ batch: name, settings, rows }) => send({ do: "list", name, settings, rows: textOf(rows) }),
+        add: ({ batch: name, settings, rows }) => send({ do: "list", name, settings, rows }),
         pause: (name) => send({ do: "pause", name }),
         resume: (name) => send({ do: "resume", name }),
         retry: (name) => send({ do: "retry", name }),

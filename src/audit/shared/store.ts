@@ -1,20 +1,18 @@
-import { type Code, cancelled, SeoError } from "../../errors.js";
+import { type Code, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
-import { toJSON } from "../requests.js";
-import type { Store } from "../store.js";
-import { Trouble, taken } from "../trouble.js";
-import { type JobBatch, openBatch } from "./batch.js";
-import { appendLine, entriesIn, type Journal, newName, openJournal, readLines } from "./journal.js";
+import { Batch, type List, type Store } from "../batch.js";
+import { createReading } from "../state.js";
+import { appendAlone, type Journal as JobJournal, openJournal, readLines } from "./journal.js";
 import {
   type Answer,
-  answerIn,
   FORMAT,
   type JobEntry,
   type Letter,
-  type ListLetter,
-  type pack,
+  obey,
+  type Packed,
   prefixOf,
-  rowsIn,
+  readJob,
+  toJournal,
 } from "./letter.js";
 import type { Queue } from "./server.js";
 
@@ -30,229 +28,252 @@ export interface Lead {
   yield(): void;
 }
 
-/** The batches of one node, for the machine that leads. */
-export interface QueueStore extends Store {
-  /** Handles a job that is a letter, unless that was done. Rejects with a Trouble if it is to be handled again. */
-  handle(id: string, audit: Audit): Promise<Answer | undefined>;
-  /** Removes jobs that were done a minute ago. */
-  clean(): Promise<void>;
-}
-
 /** A job without a priority is a letter or an open batch, another one a batch that is kept for msg.retry. */
 const OPEN = 0;
 const KEPT = 1;
 const MINUTE = 60_000;
-const BETWEEN_PROBES = 2000;
 
 /** A letter that is handled, and its journal. `again`: it may have been, but its answer is not known. */
 interface Current {
   id: string;
   letter: Letter;
-  journal: Journal<JobEntry>;
+  journal: JobJournal<JobEntry>;
   again: boolean;
 }
 
-/** Opens the jobs of one node. Rejects as `toError` says. */
-export async function openStore(
-  queue: Queue,
-  node: string,
-  { toError, gone, probe, yield: give }: Lead,
-): Promise<QueueStore> {
-  const backend = queue.getBackend();
-  const open = new Map<string, JobBatch>();
-  const broken = new Map<string, { name: string; error: SeoError }>();
-  /** When jobs were done. They are removed later, because their senders may not know what became of them. */
-  const done = new Map<string, number>();
-  /** Letters that were read, but not answered yet. */
-  const pending = new Map<string, Current>();
-  let current: Current | undefined;
+interface Opened {
+  batch: Batch;
+  /** The letters that have changed it. */
+  letters: ReadonlySet<string>;
+}
 
-  const safely = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+/** The batches of one node, for the machine that leads. */
+export class QueueStore implements Store {
+  /** Milliseconds. */
+  readonly between = 2000;
+  readonly #queue: Queue;
+  readonly #node: string;
+  readonly #lead: Lead;
+  readonly #open = new Map<string, Opened>();
+  readonly #broken = new Map<string, { name: string; error: SeoError }>();
+  /** When jobs were done. They are removed later, because their senders may not know what became of them. */
+  readonly #done = new Map<string, number>();
+  /** Letters that were read, but not answered yet. */
+  readonly #pending = new Map<string, Current>();
+  #current: Current | undefined;
+
+  constructor(queue: Queue, node: string, lead: Lead) {
+    this.#queue = queue;
+    this.#node = node;
+    this.#lead = lead;
+  }
+
+  get batches(): Batch[] {
+    return Array.from(this.#open.values(), ({ batch }) => batch);
+  }
+
+  get broken() {
+    return [...this.#broken.values()];
+  }
+
+  async #safely<Value>(work: () => Promise<Value>): Promise<Value> {
     try {
       return await work();
     } catch (cause) {
-      throw toError(cause);
+      throw this.#lead.toError(cause);
     }
-  };
-  const idsIn = async (state: "wait" | "prioritized", name?: string) =>
-    (await queue.getRanges([state], 0, -1, true)).filter((id) => id.startsWith(prefixOf(node, name)));
-  const finish = (id: string) => void done.set(id, performance.now());
+  }
 
-  function work(id: string, letter: ListLetter, journal: Journal<JobEntry>, entries: readonly JobEntry[]): JobBatch {
-    const append = (...some: JobEntry[]) => safely(() => journal.append(...some));
-    async function left(complete: boolean): Promise<void> {
-      if (complete) finish(id);
-      else await safely(() => backend.changePriority(id, KEPT));
-      open.delete(id);
-    }
-    const batch = openBatch(letter, { append, close: journal.close }, entries, () => current?.id ?? "", left);
-    open.set(id, batch);
+  async #idsIn(state: "wait" | "prioritized", name?: string): Promise<string[]> {
+    const ids = await this.#safely(() => this.#queue.getRanges([state], 0, -1, true));
+    return ids.filter((id) => id.startsWith(prefixOf(this.#node, name)));
+  }
+
+  #finish(id: string): void {
+    this.#done.set(id, performance.now());
+  }
+
+  #setPriority(id: string, priority: number) {
+    return this.#safely(() => this.#queue.getBackend().changePriority(id, priority));
+  }
+
+  #work(id: string, journal: JobJournal<JobEntry>, reading = createReading(), letters = new Set<string>()): Batch {
+    const save = (...entries: JobEntry[]) => this.#safely(() => journal.append(...entries));
+    const current = () => this.#current?.id;
+    const keep = async () => {
+      await this.#setPriority(id, KEPT);
+      this.#open.delete(id);
+    };
+    const remove = async () => {
+      await save({ type: "removed" });
+      this.#open.delete(id);
+      this.#finish(id);
+    };
+    const { close } = journal;
+    const batch = new Batch({ ...toJournal(save, letters, current), check: save, close, keep, remove }, reading);
+    this.#open.set(id, { batch, letters });
     return batch;
   }
 
   /** Takes a job over, and works on it if it is a batch. Returns it if it is a letter that was not handled. */
-  async function take(id: string, reopens = false): Promise<Current | undefined> {
-    const data = (await queue.getJob(id))?.data as ReturnType<typeof pack> | undefined;
+  async #take(id: string, reopens = false): Promise<Current | undefined> {
+    const data = (await this.#queue.getJob(id))?.data as Packed | undefined;
     if (!data) return undefined;
     const fail = (code: Code, why: string): undefined => {
       const error = new SeoError(code, `The batch ${data.name} ${why}`);
-      broken.set(id, { name: JSON.parse(data.name), error });
+      this.#broken.set(id, { name: JSON.parse(data.name), error });
     };
     if (data.format !== FORMAT)
       return fail("SEO_CONFIG", "is of another version of this package: update it on all machines.");
-    const opened = await openJournal<JobEntry>(queue, id, gone);
+    const opened = await openJournal<JobEntry>(this.#queue, id, this.#lead.gone);
     if (!opened) return undefined;
     const { journal, lines } = opened;
-    let isKept = false;
+    let job: ReturnType<typeof readJob>;
     try {
-      const letter: Letter = JSON.parse(data.text);
-      const entries = entriesIn(lines);
-      const isBack = "back" in (lines[0] as object);
-      if (!isBack && !answerIn(entries)) return { id, letter, journal, again: lines.length > 1 };
-      const end = entries.findLast((entry) => "finished" in entry || "retry" in entry);
-      const finished = end && "finished" in end ? end.finished : undefined;
-      if (letter.do !== "list" || finished === true || !entries.some((entry) => "begin" in entry)) finish(id);
-      else if (finished === undefined || reopens) work(id, letter, journal, entries);
-      else isKept = true;
+      job = readJob(lines);
+      if (!job.isBatch && !job.isDone) return { id, letter: JSON.parse(data.text), journal, again: lines.length > 1 };
     } catch (cause) {
       const why = (cause as Error).message;
       return fail("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
     }
-    if (isKept) await backend.changePriority(id, KEPT);
+    if (job.isDone) this.#finish(id);
+    else if (!job.isKept || reopens) this.#work(id, journal, job.reading, job.letters);
+    else await this.#setPriority(id, KEPT);
     return undefined;
   }
 
   /** A batch that is kept is not reopened any more. */
-  async function discard(id: string): Promise<void> {
-    const by = newName();
-    await appendLine(queue, id, { took: by });
-    await appendLine(queue, id, { by, n: 1, entries: [{ finished: true }] });
-    await backend.changePriority(id, OPEN);
-    finish(id);
+  async #discard(id: string): Promise<void> {
+    await appendAlone(this.#queue, id, { type: "removed" });
+    await this.#setPriority(id, OPEN);
+    this.#finish(id);
   }
 
   /** Whether a list was added to another batch, by a machine that could not say so. */
-  async function isJoined({ id, again }: Current, name: string): Promise<boolean> {
+  async #isJoined({ id, again }: Current, name: string): Promise<boolean> {
     if (!again) return false;
-    for (const other of [...(await idsIn("wait", name)), ...(await idsIn("prioritized", name))]) {
+    const read = (job: string) => this.#safely(() => readLines<JobEntry>(this.#queue, job));
+    for (const other of [...(await this.#idsIn("wait", name)), ...(await this.#idsIn("prioritized", name))]) {
       // A line of an open batch may still become void.
-      const batch = open.get(other);
-      if (batch?.letters.has(id)) return true;
-      if (batch) continue;
-      const entries = entriesIn(await readLines<JobEntry>(queue, other));
-      if (entries.some((entry) => "letter" in entry && entry.letter === id)) return true;
+      const letters = this.#open.get(other)?.letters ?? readJob(await read(other)).letters;
+      if (other !== id && letters.has(id)) return true;
     }
     return false;
   }
 
-  async function obey(given: Current, audit: Audit): Promise<Answer> {
+  async #obey(given: Current, audit: Audit): Promise<Answer> {
     const { letter, again } = given;
-    try {
-      if (letter.do === "work") give();
-      if (letter.do === "work" || (letter.do === "list" && (await isJoined(given, letter.name)))) return { count: 1 };
-      const count =
-        letter.do === "list"
-          ? await audit.add({ batch: letter.name, settings: letter.settings, rows: rowsIn(letter.rows) })
-          : await audit[letter.do](letter.name);
-      // What a machine that died has done may be over.
-      return { count: again ? Math.max(1, count) : count };
-    } catch (cause) {
-      if (cause instanceof Trouble || cause === taken || cause === cancelled) throw cause;
-      return { error: toJSON(cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", String(cause))) };
+    if (letter.do === "work") this.#lead.yield();
+    const isDone = letter.do === "work" || (letter.do === "list" && (await this.#isJoined(given, letter.name)));
+    const answer = isDone ? { count: 1 } : await obey(letter, audit);
+    // What a machine that died has done may be over.
+    return again && "count" in answer ? { count: Math.max(1, answer.count) } : answer;
+  }
+
+  /** Takes over what is open. */
+  load(): Promise<void> {
+    return this.#safely(async () => {
+      for (const id of await this.#idsIn("wait")) {
+        const letter = await this.#take(id);
+        if (letter) this.#pending.set(id, letter);
+      }
+    });
+  }
+
+  /** Handles a job that is a letter, unless that was done. Rejects with a Trouble if it is to be handled again. */
+  handle(id: string, audit: Audit): Promise<Answer | undefined> {
+    return this.#safely(async () => {
+      if (this.#open.has(id) || this.#done.has(id) || this.#broken.has(id)) return undefined;
+      const given = this.#pending.get(id) ?? (await this.#take(id));
+      if (!given) return undefined;
+      this.#pending.set(id, { ...given, again: true });
+      this.#current = given;
+      try {
+        const answer = await this.#obey(given, audit);
+        if (!this.#open.has(id)) {
+          await given.journal.append({ type: "answer", answer });
+          this.#finish(id);
+        }
+        this.#pending.delete(id);
+        return answer;
+      } finally {
+        this.#current = undefined;
+      }
+    });
+  }
+
+  /** Removes jobs that were done a minute ago. */
+  clean(): Promise<void> {
+    return this.#safely(async () => {
+      for (const [id, at] of this.#done) {
+        if (performance.now() - at < MINUTE) continue;
+        await this.#queue.remove(id);
+        this.#done.delete(id);
+      }
+    });
+  }
+
+  /** The letter's job becomes the batch. */
+  create(name: string, list: List): Promise<Batch> {
+    return this.#safely(async () => {
+      const { id, journal } = this.#current as Current;
+      for (const old of await this.#idsIn("prioritized", name)) await this.#discard(old);
+      const batch = this.#work(id, journal);
+      try {
+        await batch.write({ type: "batch", name });
+        await batch.add(list);
+      } catch (cause) {
+        this.#open.delete(id);
+        throw cause;
+      }
+      return batch;
+    });
+  }
+
+  async *reopen(name?: string): AsyncGenerator<Batch> {
+    // The priority of a job can have changed although there was no response.
+    const isReopened = (id: string) =>
+      id.startsWith(prefixOf(this.#node, name)) && this.#open.get(id)?.batch.state.finished;
+    const reopened = [...this.#open.keys()].filter(isReopened);
+    for (const id of new Set([...reopened, ...(await this.#idsIn("prioritized", name))])) {
+      if (!this.#open.has(id)) await this.#safely(() => this.#take(id, true));
+      const error = this.#broken.get(id)?.error;
+      if (error) throw error;
+      const opened = this.#open.get(id);
+      // The machine that has handled the letter before has finished the batch, too.
+      if (opened?.batch.state.finished && opened.letters.has(this.#current?.id ?? "")) this.#open.delete(id);
+      else if (opened) {
+        await this.#setPriority(id, OPEN);
+        yield opened.batch;
+      }
     }
   }
 
-  await safely(async () => {
-    for (const id of await idsIn("wait")) {
-      const letter = await take(id);
-      if (letter) pending.set(id, letter);
-    }
-  });
-
-  return {
-    batches: [...open.values()],
-    get broken() {
-      return [...broken.values()];
-    },
-    between: BETWEEN_PROBES,
-    probe: () => safely(probe),
-
-    create: (name) =>
-      safely(async () => {
-        const { id, letter, journal } = current as Current;
-        for (const old of await idsIn("prioritized", name)) await discard(old);
-        const batch = work(id, letter as ListLetter, journal, []);
-        try {
-          await journal.append({ begin: true, answer: { count: batch.total() } });
-        } catch (cause) {
-          open.delete(id);
-          throw cause;
-        }
-        return batch;
-      }),
-
-    async *reopen(name) {
-      for (const id of await safely(() => idsIn("prioritized", name))) {
-        await safely(() => take(id, true));
-        const error = broken.get(id)?.error;
-        if (error) throw error;
-        const batch = open.get(id);
-        if (batch?.letters.has(current?.id ?? "")) open.delete(id);
-        else if (batch) {
-          await safely(() => backend.changePriority(id, OPEN));
-          try {
-            await batch.retry();
-          } finally {
-            // If that fails, the engine closes the batch again.
-            yield batch;
-          }
-        }
+  forget(name?: string): Promise<number> {
+    return this.#safely(async () => {
+      const damaged = [...this.#broken].filter(([, one]) => name === undefined || one.name === name);
+      for (const [id] of damaged) {
+        await this.#queue.remove(id);
+        this.#broken.delete(id);
       }
-    },
+      const kept = await this.#idsIn("prioritized", name);
+      for (const id of kept) await this.#discard(id);
+      return damaged.length + kept.length;
+    });
+  }
 
-    forget: (name) =>
-      safely(async () => {
-        const damaged = [...broken].filter(([, one]) => name === undefined || one.name === name).map(([id]) => id);
-        for (const id of damaged) {
-          await queue.remove(id);
-          broken.delete(id);
-        }
-        const kept = await idsIn("prioritized", name);
-        for (const id of kept) await discard(id);
-        return damaged.length + kept.length;
-      }),
+  probe(): Promise<void> {
+    return this.#safely(this.#lead.probe);
+  }
 
-    handle: (id, audit) =>
-      safely(async () => {
-        if (open.has(id) || done.has(id) || broken.has(id)) return undefined;
-        const given = pending.get(id) ?? (await take(id));
-        if (!given) return undefined;
-        pending.set(id, { ...given, again: true });
-        current = given;
-        try {
-          const answer = await obey(given, audit);
-          if (!open.has(id)) {
-            await given.journal.append({ answer });
-            finish(id);
-          }
-          pending.delete(id);
-          return answer;
-        } finally {
-          current = undefined;
-        }
-      }),
+  async close(): Promise<void> {
+    await Promise.all(this.batches.map((batch) => batch.close()));
+  }
+}
 
-    clean: () =>
-      safely(async () => {
-        for (const [id, at] of done) {
-          if (performance.now() - at < MINUTE) continue;
-          await queue.remove(id);
-          done.delete(id);
-        }
-      }),
-
-    async close() {
-      await Promise.all(Array.from(open.values(), (batch) => batch.close()));
-    },
-  };
+/** Opens the jobs of one node. Rejects as `toError` says. */
+export async function openStore(queue: Queue, node: string, lead: Lead): Promise<QueueStore> {
+  const store = new QueueStore(queue, node, lead);
+  await store.load();
+  return store;
 }

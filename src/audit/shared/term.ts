@@ -3,7 +3,7 @@ import type { SeoError } from "../../errors.js";
 import { taken } from "../trouble.js";
 import { lostData } from "./faults.js";
 import type { Host } from "./host.js";
-import { newName } from "./journal.js";
+import { isMissing, newName } from "./journal.js";
 import { isOpen, prefixOf } from "./letter.js";
 import type { Link, News } from "./link.js";
 import type { Lease } from "./server.js";
@@ -53,9 +53,12 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
 
   async function tell(padding?: string): Promise<void> {
     const job = await link.lead();
-    if (ended) throw taken;
+    // Another machine may have come after: what it says must stay.
+    if (ended || (told !== "" && job.data.holder !== holder)) throw taken;
     const news: News = { holder, progress: progress(), away: isAway(), padding };
-    await job.updateData(news);
+    await job.updateData(news).catch((cause) => {
+      throw isMissing(cause) ? lostData : cause;
+    });
     told = news.progress;
   }
 

@@ -1,33 +1,58 @@
 import assert from "node:assert/strict";
-import { cpSync, existsSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Batch, Store } from "../../../src/audit/batch.js";
+import type { Entry } from "../../../src/audit/entries.js";
 import { openFiles, removeFiles } from "../../../src/audit/files.js";
-import type { Batch, Store } from "../../../src/audit/store.js";
 import { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
-import { batchesIn, createBench, createFake, createFolder, createManualClock, key, urls } from "./fake.js";
+import { batchesIn, createBench, createFake, createFolder, createManualClock, urls, vary } from "./fake.js";
 
-const STREAK = 5;
+const IN_A_ROW = 5;
 const QUARTER = 15 * 60_000;
 /** Milliseconds after which a result counts as delivered. */
 const DELIVERY = 50;
 
 type Lost = (error: SeoError) => void;
 
-/** Opens files whose new batches are changed. */
-const filesWith = (folder: string, change: (batch: Batch) => void) => async (lost: Lost) => {
-  const store = await openFiles(folder, "node", lost);
-  const { create } = store;
-  store.create = async (...parameters) => {
-    const batch = await create(...parameters);
-    change(batch);
-    return batch;
+const refused = new SeoError("SEO_UNAUTHORIZED", "The service rejected the API key (401).", { attempts: 1 });
+const rejected = new SeoError("SEO_REJECTED", "The service rejected the request (422).", { attempts: 1 });
+const noSpace = new Trouble("disk", "The disk is full.");
+
+/** Opens files, and writes the entries of new batches in another way. */
+const filesWith =
+  (folder: string, write: (entry: Entry, save: () => Promise<void>) => Promise<void>) => async (lost: Lost) => {
+    const store = await openFiles(folder, "node", lost);
+    const create = store.create.bind(store);
+    store.create = async (...parameters) => {
+      const batch = await create(...parameters);
+      const save = batch.write.bind(batch);
+      batch.write = (entry) => write(entry, () => save(entry));
+      return batch;
+    };
+    return store;
   };
-  return store;
-};
+
+const numberOf = (page: string) => Number(page.split("/").at(-1));
+
+/** The report of a page, some days old. */
+function reportOf(page: number, age = 0) {
+  const date = new Date(Date.now() - age * 86_400_000).toISOString();
+  return { id: page, url: `example.org/page/${page}`, created_at: date, generated_at: date };
+}
+
+const reportsOf = (count: number) => urls(count).map((url) => reportOf(numberOf(url)));
+
+/** A service that fails each request until that is changed. */
+function createRefusing(error: SeoError) {
+  const state = { refuses: true, requests: 0 };
+  const fate = () => (++service.requests && service.refuses ? error : "answered");
+  const service: ReturnType<typeof createFake> & typeof state = Object.assign(createFake({ fate }), state);
+  return service;
+}
 
 describe("an audit", () => {
   let folder: string;
@@ -40,6 +65,9 @@ describe("an audit", () => {
     opened.push(bench.audit);
     return bench;
   };
+  const FINISHED = '{"type":"finished"}\n';
+  const journal = (name: string) => join(folder, `node/${name}.jsonl`);
+  const hasFinished = (name: string) => readFileSync(journal(name), "utf8").endsWith(FINISHED);
   /** Waits until something holds. */
   async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
     while (!(await holds())) await sleep(2);
@@ -264,71 +292,64 @@ describe("an audit", () => {
   });
 
   describe("of an account that cannot be used", () => {
-    const refused = new SeoError("SEO_UNAUTHORIZED", "The service rejected the API key (401).", { attempts: 1 });
-
-    it("pauses after five failures in a row, and probes with another page", async () => {
-      const clock = createManualClock();
-      let refuses = true;
-      let requests = 0;
-      const service = createFake({ fate: () => (++requests && refuses ? refused : "answered") });
-      const { add, results, errors, progress: sent, audit, finished } = open(folder, service, { clock, share: 1 });
-      await add(urls(20));
-      await until(() => errors.length === 1);
-      await sleep(20);
-      assert.equal(requests, STREAK);
-      const [progress] = await audit.progress();
-      assert.equal(sent.at(-1)?.paused, progress?.paused);
-      assert.match(
-        String(progress?.paused),
-        /^The batch "default" is paused: 5 pages in a row failed\. The service rej/,
-      );
-      assert.deepEqual([progress?.waiting, progress?.failed], [20, 0]);
-      assert.equal(errors[0]?.code, "SEO_UNAUTHORIZED");
-      const before = requests;
-      clock.pass(QUARTER);
-      await until(() => requests > before);
-      await sleep(20);
-      assert.equal(requests, before + 1);
-      const [probed] = await audit.progress();
-      assert.deepEqual([probed?.waiting, probed?.paused], [20, progress?.paused]);
-      assert.equal(errors.length, 1);
-      service.latency = 30;
-      await passUntil(clock, () => requests === before + 2);
-      // Once this probe has failed, another one is sent.
-      await audit.resume("default");
-      await until(() => requests === before + 3);
-      await sleep(50);
-      assert.equal(requests, before + 3);
-      refuses = false;
-      await audit.resume("default");
-      const { created, failed } = await finished();
-      assert.deepEqual([created, failed], [20, 0]);
-      assert.equal(results.length, 20);
-      assert.equal(errors.length, 1);
-      assert.deepEqual(service.carriedOut.length, new Set(service.carriedOut).size);
-    });
-
-    for (const [code, most] of [
-      ["SEO_REJECTED", 1],
-      ["SEO_UNAUTHORIZED", 2],
+    for (const [error, results] of [
+      [refused, 0],
+      [rejected, IN_A_ROW],
     ] as const)
-      it(`requests pages that failed with ${code} ${most === 1 ? "once" : "once more after the probe, and not again"}`, async () => {
+      it(`pauses after five failures in a row, and sends one probe at a time: ${error.code}`, async () => {
         const clock = createManualClock();
-        const requests = new Map<string, number>();
+        const service = createRefusing(error);
+        const { add, errors, progress: sent, audit, finished } = open(folder, service, { clock });
+        await add(urls(20));
+        await until(() => errors.length === 1);
+        await sleep(50);
+        // Pages that were in flight wait again, as each probe does.
+        const before = service.requests;
+        assert.ok(before <= IN_A_ROW + 2, String(before));
+        const [progress] = await audit.progress();
+        assert.equal(sent.at(-1)?.paused, progress?.paused);
+        const sentence = `The batch "default" is paused: 5 pages in a row failed. ${error.message} It continues`;
+        assert.ok(String(progress?.paused).startsWith(sentence), String(progress?.paused));
+        assert.deepEqual([progress?.waiting, progress?.failed], [20 - results, results]);
+        assert.equal(errors[0]?.code, error.code);
+        clock.pass(QUARTER);
+        await until(() => service.requests > before);
+        await sleep(20);
+        const [probed] = await audit.progress();
+        assert.deepEqual([probed?.failed, probed?.paused, errors.length], [results, progress?.paused, 1]);
+        service.latency = 30;
+        await passUntil(clock, () => service.requests === before + 2);
+        // Once this probe has failed, another one is sent.
+        for (let times = 0; times < 3; times++) await audit.resume("default");
+        assert.equal(service.requests, before + 2);
+        await until(() => service.requests === before + 3);
+        await sleep(60);
+        assert.equal(service.requests, before + 3);
+        service.refuses = false;
+        await audit.resume("default");
+        const { created, failed } = await finished();
+        assert.deepEqual([created, failed, errors.length], [20 - results, results, 1]);
+        assert.equal(service.carriedOut.length, new Set(service.carriedOut).size);
+      });
+
+    for (const [error, times] of [
+      [rejected, 1],
+      [refused, 2],
+    ] as const)
+      it(`requests pages that failed with ${error.code} ${times === 1 ? "once" : "once more, behind all others"}`, async () => {
+        const clock = createManualClock();
+        const requests: number[] = [];
         const service = createFake({
-          fate(page) {
-            requests.set(page, (requests.get(page) ?? 0) + 1);
-            return Number(page.split("/").at(-1)) > STREAK ? "answered" : new SeoError(code, "No.", { attempts: 1 });
-          },
+          fate: (page) => (requests.push(numberOf(page)) && numberOf(page) <= IN_A_ROW ? error : "answered"),
         });
         const { add, errors, finished } = open(folder, service, { clock, share: 1 });
-        await add(urls(20));
-        for (let stops = 1; stops <= most; stops++) {
-          await until(() => errors.length === stops);
-          clock.pass(QUARTER);
-        }
+        await add(urls(8));
+        await until(() => errors.length === 1);
+        clock.pass(QUARTER);
         const { created, failed } = await finished();
-        assert.deepEqual([created, failed, Math.max(...requests.values())], [15, 5, most]);
+        const again = times === 2 ? [1, 2, 3, 4, 5] : [];
+        assert.deepEqual([created, failed, errors.length], [3, IN_A_ROW, 1]);
+        assert.deepEqual(requests, [1, 2, 3, 4, 5, 6, 7, 8, ...again]);
       });
 
     it("does not request a page again by itself if its request may have taken effect", async () => {
@@ -336,7 +357,7 @@ describe("an audit", () => {
       const requests: string[] = [];
       const lost = new SeoError("SEO_NETWORK", "The connection was lost.", { attempts: 1, uncertain: true });
       const service = createFake({
-        fate: (page) => (requests.push(page) > STREAK ? "answered" : lost),
+        fate: (page) => (requests.push(page) > IN_A_ROW ? "answered" : lost),
       });
       const { add, errors, finished } = open(folder, service, { clock, share: 1 });
       await add(urls(20));
@@ -347,20 +368,18 @@ describe("an audit", () => {
     });
 
     it("probes at once if the same list comes again, but not with new pages", async () => {
-      let refuses = true;
-      let requests = 0;
-      const service = createFake({ fate: () => (++requests && refuses ? refused : "answered") });
+      const service = createRefusing(refused);
       const { add, errors, audit, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
       await add(urls(20));
       await until(() => errors.length === 1);
       await add(urls(22));
       await sleep(20);
-      assert.equal(requests, STREAK);
-      refuses = false;
+      assert.equal(service.requests, IN_A_ROW);
+      service.refuses = false;
       await audit.pause();
       await add(urls(22));
       await sleep(20);
-      assert.equal(requests, STREAK);
+      assert.equal(service.requests, IN_A_ROW);
       await audit.resume();
       const { created, failed } = await finished();
       assert.deepEqual([created, failed], [22, 0]);
@@ -368,8 +387,7 @@ describe("an audit", () => {
 
     it("continues with the same list once the account can go on, and can pause again", async () => {
       const clock = createManualClock();
-      let refuses = true;
-      let requests = 0;
+      let [refuses, requests] = [true, 0];
       let paused: unknown;
       const service = createFake({
         fate() {
@@ -378,7 +396,7 @@ describe("an audit", () => {
             paused = progress.at(-1)?.paused;
             clock.pass(QUARTER);
           }
-          return requests <= STREAK || (requests > 10 && refuses) ? refused : "answered";
+          return requests <= IN_A_ROW || (requests > 10 && refuses) ? refused : "answered";
         },
       });
       const { add, audit, errors, progress, finished } = open(folder, service, { clock, share: 1 });
@@ -388,7 +406,7 @@ describe("an audit", () => {
       await until(() => errors.length === 2);
       await sleep(20);
       // No probe is left of the first pause.
-      assert.deepEqual([paused, requests], [false, 10 + STREAK]);
+      assert.deepEqual([paused, requests], [false, 10 + IN_A_ROW]);
       refuses = false;
       clock.pass(QUARTER);
       await finished();
@@ -397,7 +415,7 @@ describe("an audit", () => {
     });
 
     it("reports failures that the pages caused", async () => {
-      const bad = (page: string) => Number(page.split("/").at(-1)) % 3 > 0;
+      const bad = (page: string) => numberOf(page) % 3 > 0;
       const service = createFake({ fate: (page) => (bad(page) ? refused : "answered") });
       const { add, finished, errors } = open(folder, service, { share: 1 });
       await add(urls(30));
@@ -407,7 +425,7 @@ describe("an audit", () => {
 
     it("does not pause because of broken pages that end last, nor if they are retried", async () => {
       const [working, total] = [33, 41];
-      const broken = (page: string) => Number(page.split("/").at(-1)) % 5 === 0;
+      const broken = (page: string) => numberOf(page) % 5 === 0;
       const failed = new SeoError("SEO_SERVER", "No.", { attempts: 3 });
       const requests: string[] = [];
       const service = createFake({
@@ -425,71 +443,27 @@ describe("an audit", () => {
       assert.deepEqual([errors, requests.length], [[], 16]);
     });
 
-    it("finishes although its last pages fail", async () => {
+    it("requests all pages again at its probe if only pages are left that have failed before", async () => {
       const clock = createManualClock();
-      const service = createFake({ fate: (page) => (Number(page.split("/").at(-1)) > 3 ? refused : "answered") });
+      const service = createRefusing(refused);
       const { add, finished, errors } = open(folder, service, { share: 1, clock });
-      await add(urls(3 + STREAK));
+      await add(urls(IN_A_ROW));
       await until(() => errors.length === 1);
       clock.pass(QUARTER);
-      const { created, failed } = await finished();
-      assert.deepEqual([created, failed], [3, STREAK]);
-    });
-
-    it("does not probe with a page that failed while it looks for a lost response", async () => {
-      const clock = createManualClock();
-      let refuses = true;
-      let requests = 0;
-      const found = deferred();
-      const service = createFake({
-        fate: (page) => (++requests && page.endsWith("/1") ? "resent" : refuses ? refused : "answered"),
-        look: () => found.promise,
-      });
-      const { add, errors, finished } = open(folder, service, { clock, share: 1 });
-      await add(urls(1 + STREAK));
-      await until(() => errors.length === 1);
-      clock.pass(QUARTER);
-      await sleep(20);
-      assert.deepEqual([service.looking(), requests], [1, 1 + STREAK]);
-      refuses = false;
-      found.resolve();
-      assert.equal((await finished()).created, 1 + STREAK);
-    });
-
-    it("looks for its probes if each process ended before the response, until no other page is left", async () => {
-      let refuses = true;
-      const service = createFake({ fate: () => (refuses ? refused : "answered") });
-      const first = open(folder, service, { share: 1 });
-      await first.add(urls(STREAK));
-      await until(() => first.errors.length === 1);
-      await first.audit.close();
-      refuses = false;
-      for (let probes = 1; probes <= STREAK; probes++) {
-        const { audit } = open(folder, service, { share: 1 });
-        service.step = (what) => {
-          if (what.startsWith("carried out")) void audit.close();
-        };
-        await until(() => service.carriedOut.length === probes);
-      }
-      const { created } = await open(folder, service, { share: 1 }).finished();
-      assert.deepEqual([created, service.carriedOut.length], [STREAK, STREAK]);
+      const { failed } = await finished();
+      assert.deepEqual([failed, service.requests, errors.length], [IN_A_ROW, 2 * IN_A_ROW, 1]);
     });
 
     it("sends its probe as soon as the disk can be used again", async () => {
       const clock = createManualClock();
-      let refuses = true;
-      let full = false;
-      let tries = 0;
-      const service = createFake({ fate: () => (refuses ? refused : "answered") });
+      const service = createRefusing(refused);
+      let [full, tries] = [false, 0];
       const { add, errors, finished } = open(folder, service, {
         clock,
         share: 1,
-        open: filesWith(folder, (batch) => {
-          const { sent } = batch;
-          batch.sent = async (...sending) => {
-            if (full && ++tries) throw new Trouble("disk", "The disk is full.");
-            await sent(...sending);
-          };
+        open: filesWith(folder, async ({ type }, save) => {
+          if (type === "sent" && full && ++tries) throw noSpace;
+          await save();
         }),
       });
       await add(urls(8));
@@ -502,26 +476,24 @@ describe("an audit", () => {
       await sleep(20);
       assert.equal(tries, 1);
       full = false;
-      refuses = false;
+      service.refuses = false;
       clock.pass(60_000);
       assert.equal((await finished()).created, 8);
     });
 
-    it("stays paused in the next process, which probes at once", async () => {
-      let refuses = true;
-      const service = createFake({ fate: () => (refuses ? refused : "answered") });
-      const first = open(folder, service, { share: 1 });
-      await first.add(urls(20));
-      await until(() => first.errors.length === 1);
-      await first.audit.close();
-      const second = open(folder, service, { share: 1 });
-      await until(() => second.errors.length === 1);
-      assert.equal((await second.audit.progress())[0]?.waiting, 20);
-      await second.audit.close();
-      refuses = false;
-      const third = open(folder, service, { share: 1 });
-      const { created, failed } = await third.finished();
-      assert.deepEqual([created, failed, third.errors.length], [20, 0, 0]);
+    it("counts failures anew in the next process", async () => {
+      const service = createRefusing(refused);
+      for (const times of [1, 2]) {
+        const { add, audit, errors } = open(folder, service, { share: 1 });
+        if (times === 1) await add(urls(20));
+        await until(() => errors.length === 1);
+        assert.deepEqual([(await audit.progress())[0]?.waiting, service.requests], [20, times * IN_A_ROW]);
+        await audit.close();
+      }
+      service.refuses = false;
+      const { finished, errors } = open(folder, service, { share: 1 });
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed, errors.length, service.requests], [20, 0, 0, 20 + 2 * IN_A_ROW]);
     });
 
     it("pauses if the list of reports cannot be read, and retries", async () => {
@@ -588,42 +560,36 @@ describe("an audit", () => {
     });
 
     it("stays paused with one error if the list of reports can be read, but no report can be created", async () => {
-      let requests = 0;
-      const service = createFake({ fate: () => (++requests ? refused : "answered") });
+      const service = createRefusing(refused);
       const { add, audit, errors } = open(folder, service, { clock: createManualClock(), share: 2 });
-      await add(urls(20));
+      await add(urls(IN_A_ROW));
       await until(() => errors.length === 1);
-      // Another request may have begun.
-      await sleep(200);
-      const before = requests;
-      service.latency = 50;
+      await sleep(20);
+      const before = service.requests;
       await add(urls(2, 21), { existing: "regenerate" });
       await audit.resume();
-      await until(() => service.listed() === 1);
       // The list is the probe, and then a page.
-      await audit.resume();
-      await until(() => requests > before);
-      await sleep(100);
-      assert.deepEqual([service.listed(), requests, errors.length], [1, before + 1, 1]);
+      await until(() => service.requests > before);
+      await sleep(50);
+      assert.deepEqual([service.listed(), service.requests, errors.length], [1, before + 1, 1]);
     });
 
-    it("continues if its probe fails, unless failures have paused it", async () => {
+    it("pauses with an error that it does not expect, and retries", async () => {
       const clock = createManualClock();
       let broken = true;
-      const { add, errors, finished } = open(folder, createFake({ fate: () => refused }), {
+      const { add, errors, finished } = open(folder, createFake(), {
         clock,
         share: 1,
-        open: filesWith(folder, (batch) => {
-          const { sent } = batch;
-          batch.sent = (...sending) => (broken ? Promise.reject(new Error("Broken.")) : sent(...sending));
-        }),
+        open: filesWith(folder, ({ type }, save) =>
+          broken && type === "sent" ? Promise.reject(new Error("Broken.")) : save(),
+        ),
       });
       await add(urls(2));
       await until(() => errors.length === 1);
       assert.equal(errors[0]?.message, "The batch cannot continue: Error: Broken.");
       broken = false;
       clock.pass(QUARTER);
-      assert.equal((await finished()).failed, 2);
+      assert.equal((await finished()).created, 2);
     });
 
     it("pauses if a report cannot be shown again, and retries", async () => {
@@ -650,8 +616,7 @@ describe("an audit", () => {
       const second = open(folder, service, { clock, share: 2 });
       await until(() => second.errors.length === 1 && shown === 2);
       await second.add(urls(4));
-      clock.pass(QUARTER);
-      await second.finished();
+      await passUntil(clock, () => second.progress.at(-1)?.finished === true);
       assert.deepEqual(second.results.map(({ index, outcome, repeated }) => [index, outcome, repeated]).sort(), [
         [0, "created", true],
         [1, "created", true],
@@ -659,43 +624,6 @@ describe("an audit", () => {
         [3, "failed", undefined],
       ]);
       assert.equal(service.carriedOut.length, 2);
-    });
-
-    it("reports one error if a page had been taken, but not requested, when it paused", async () => {
-      let requests = 0;
-      const service = createFake();
-      const first = open(folder, service, {
-        result() {
-          throw new Error("The flow is broken.");
-        },
-      });
-      await first.add(urls(1));
-      await until(() => first.errors.length === 1);
-      await first.add(urls(9));
-      await first.audit.close();
-      service.fate = () => (++requests ? refused : "answered");
-      service.beforeShow = () => {
-        throw refused;
-      };
-      const second: ReturnType<typeof open> = open(folder, service, {
-        share: 2,
-        async open(lost) {
-          const store = await openFiles(folder, "node", lost);
-          for (const batch of store.batches) {
-            const { take } = batch;
-            batch.take = async (which) => {
-              const claim = await take(which);
-              if (claim && !claim.ended) await until(() => second.errors.length > 0);
-              return claim;
-            };
-          }
-          return store;
-        },
-      });
-      await until(() => requests > 0);
-      await sleep(50);
-      assert.deepEqual([second.errors.length, requests], [1, 1]);
-      assert.match(String((await second.audit.progress())[0]?.paused), /^The batch "default" is paused\. /);
     });
 
     it("retries failed pages, and remembers them in the next process", async () => {
@@ -722,24 +650,17 @@ describe("an audit", () => {
   for (const [first, second] of [
     ["sent 0", "ended 0"],
     ["ended 0", "sent 1"],
-    ["take", "ended 0"],
   ] as const)
     it(`reports again that nothing can be saved, if something was saved meanwhile: ${first}, ${second}`, async () => {
       const clock = createManualClock();
       const failing = new Set<string>([first, second]);
       // After a failure, the next page is requested once this one is saved.
-      const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
-      const { add, errors, finished } = open(folder, createFake({ fate: () => refused }), {
+      const { add, errors, finished } = open(folder, createFake({ fate: () => rejected }), {
         clock,
         share: 1,
-        open: filesWith(folder, (batch) => {
-          const { take, sent, ended } = batch;
-          const failOnce = async (what: string) => {
-            if (failing.delete(what)) throw new Trouble("disk", "The disk is full.");
-          };
-          batch.take = (which) => failOnce("take").then(() => take(which));
-          batch.sent = (page, ...rest) => failOnce(`sent ${page}`).then(() => sent(page, ...rest));
-          batch.ended = (page, ...rest) => failOnce(`ended ${page}`).then(() => ended(page, ...rest));
+        open: filesWith(folder, async (entry, save) => {
+          if (failing.delete(`${entry.type} ${"page" in entry && entry.page}`)) throw noSpace;
+          await save();
         }),
       });
       await add(urls(2));
@@ -751,28 +672,23 @@ describe("an audit", () => {
     });
 
   it("retries the other batches if one is damaged", async () => {
-    let refuses = true;
-    const service = createFake({ fate: () => (refuses ? new SeoError("SEO_REJECTED", "No.") : "answered") });
+    const service = createRefusing(rejected);
     const { add, audit, finished, results } = open(folder, service);
-    const left = (name: string) => join(folder, `node/${name}.finished`);
     for (const [index, batch] of ["one", "two", "three"].entries()) {
       await add(urls(1, index), { batch });
       await finished(batch);
-      await until(() => existsSync(left(`${index + 1}-${batch}`)));
+      await until(() => hasFinished(`${index + 1}-${batch}`));
     }
-    refuses = false;
-    writeFileSync(join(left("2-two"), "log.jsonl"), "x\n");
+    service.refuses = false;
+    writeFileSync(journal("2-two"), "x\n");
     await assert.rejects(audit.retry(), { kind: "damaged" });
     await audit.retry();
     await until(() => results.length === 5);
     await until(() => batchesIn(join(folder, "node")).length === 1);
     assert.equal(await audit.reset(), 1);
     assert.deepEqual(
-      results.slice(3).map(({ batch, outcome }) => [batch, outcome]),
-      [
-        ["one", "created"],
-        ["three", "created"],
-      ],
+      results.slice(3).map(({ batch, outcome }) => `${batch} ${outcome}`),
+      ["one created", "three created"],
     );
   });
 
@@ -828,6 +744,75 @@ describe("an audit", () => {
     assert.deepEqual([done, dropped, results.length, service.carriedOut.length], [0, 3, 0, 0]);
   });
 
+  it("reports nothing and requests nothing if it is reset while it reads the list of reports", async () => {
+    const read = deferred();
+    const service = createFake({ beforeList: () => read.promise }, reportsOf(150));
+    const { add, audit, finished, results } = open(folder, service);
+    await add(urls(200), { existing: "return" });
+    await until(() => service.listed() === 1);
+    await audit.reset();
+    read.resolve();
+    const { done, dropped } = await finished();
+    assert.deepEqual([done, dropped, results, service.carriedOut, service.listed()], [0, 200, [], [], 1]);
+  });
+
+  it("does not send a lost request again while it is paused", async () => {
+    const found = deferred();
+    const service = createFake({ fate: () => "resent", look: () => found.promise });
+    const { add, audit, finished, results } = open(folder, service, { share: 1 });
+    await add(urls(2));
+    await until(() => service.looking() > 0);
+    await audit.pause();
+    found.resolve();
+    await until(() => service.looking() === 0);
+    await sleep(20);
+    const [{ waiting, reconciling } = {}] = await audit.progress();
+    assert.deepEqual([waiting, reconciling, results, service.carriedOut], [2, 0, [], []]);
+    await audit.resume();
+    await finished();
+    assert.equal(service.carriedOut.length, 2);
+  });
+
+  for (const [name, before, settings, expected] of [
+    ["privacy", {}, { privacy: "private" }, ["create 2 private", "create 3 private"]],
+    ["existing", {}, { existing: "regenerate" }, ["create 2", "regenerate 3"]],
+    ["maxAge", { existing: "return", maxAge: 5 }, { existing: "return", maxAge: 30 }, ["create 2"]],
+  ] as const)
+    it(`changes pages that are not sent yet if the list is given once more with another ${name}`, async () => {
+      const responds = deferred();
+      const service = createFake({ step: () => responds.promise }, [reportOf(3, 10)]);
+      // The second page waits for the response to the first one.
+      const connect = (changed: () => void) => service.connect(changed, 1);
+      const { add, finished } = open(folder, service, { share: 2, connect });
+      await add(urls(3), before);
+      await until(() => service.most() === 1);
+      await sleep(20);
+      assert.equal(await add(urls(3), settings), 0);
+      responds.resolve();
+      await finished();
+      const carriedOut = service.carriedOut.map((what) => what.replace("example.org/page/", ""));
+      assert.deepEqual(carriedOut.toSorted(), ["create 1", ...expected]);
+    });
+
+  it("reads the list of reports again if other settings arrive meanwhile, also in the next process", async () => {
+    const closes = deferred();
+    const service = createFake({ beforeList: () => closes.promise }, [reportOf(1), reportOf(2)]);
+    const first = open(folder, service);
+    await first.add(urls(3), { existing: "return" });
+    await until(() => service.listed() === 1);
+    await first.add(urls(2), { existing: "regenerate" });
+    closes.resolve();
+    await until(() => service.carriedOut.length > 0);
+    await first.audit.close();
+    await open(folder, service).finished();
+    assert.deepEqual(service.carriedOut.toSorted(), [
+      "create example.org/page/3",
+      "regenerate example.org/page/1",
+      "regenerate example.org/page/2",
+    ]);
+    assert.equal(service.listed(), 2);
+  });
+
   it("begins another page while a lost response is looked for", async () => {
     const found = deferred();
     const service = createFake({
@@ -846,19 +831,17 @@ describe("an audit", () => {
     await audit.reset();
   });
 
-  it("estimates no time if only lost responses and held failures are left", async () => {
-    const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
+  it("estimates no time if only lost responses are left", async () => {
     const found = deferred();
     const service = createFake({
-      fate: (page) => (page.endsWith("/2") ? "lost" : page.endsWith("/3") ? refused : "answered"),
+      fate: (page) => (numberOf(page) === 2 ? "lost" : "answered"),
       look: () => found.promise,
     });
     const { add, audit, finished } = open(folder, service, { share: 1 });
     await add(urls(3));
-    // The third request begins when the second one's response is lost, and fails while it is looked for.
     await until(async () => {
       const [{ waiting, reconciling, secondsLeft } = {}] = await audit.progress();
-      return waiting === 2 && reconciling === 1 && secondsLeft === undefined;
+      return waiting === 1 && reconciling === 1 && secondsLeft === undefined;
     });
     found.resolve();
     assert.equal((await finished()).reconciling, 0);
@@ -887,27 +870,15 @@ describe("an audit", () => {
   it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
     const clock = createManualClock();
     const found = deferred();
-    const service = createFake({
-      latency: 100,
-      fate: () => "resent",
-      look: () => found.promise,
-      async step(what) {
-        if (!what.startsWith("request")) return;
-        await sleep(1);
-        // Nothing happens before the response is lost.
-        clock.pass(5000);
-      },
-    });
+    const service = createFake({ latency: 100, fate: () => "resent", look: () => found.promise });
     const { add, audit, progress: sent, finished } = open(folder, service, { clock });
     await add(urls(1));
     await until(() => service.looking() === 1);
-    await sleep(20);
+    clock.pass(5000);
     assert.deepEqual(
       sent.map(({ reconciling }) => reconciling),
-      [0, 0],
+      [0, 1],
     );
-    clock.pass(5000);
-    assert.equal(sent.at(-1)?.reconciling, 1);
     found.resolve();
     await until(() => service.carriedOut.length === 1);
     const [progress] = await audit.progress();
@@ -966,49 +937,37 @@ describe("an audit", () => {
     await audit.reset();
   });
 
-  it("sends failures in a row that are no streak, before it continues and at the end", async () => {
-    const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
-    const service = createFake({ fate: (page) => (/[1289]$/.test(page) ? refused : "answered") });
-    const { add, finished, results } = open(folder, service, { share: 1 });
-    await add(urls(9));
-    await finished();
-    const order = results.map(({ index }) => index);
-    assert.deepEqual(order.toSorted(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
-    assert.ok(order.indexOf(2) < order.indexOf(0) && order.indexOf(1) < order.indexOf(5), order.join());
-    assert.deepEqual(order.slice(-2), [7, 8]);
-  });
-
   it("creates a report if the one to be regenerated was deleted", async () => {
-    const date = "2026-01-01T00:00:00.000Z";
-    const known = [{ id: 1, url: "example.org/page/1", created_at: date, generated_at: date }];
-    const service = createFake({}, known);
+    const known = [reportOf(1)];
+    const service = createFake({ afterList: () => known.pop() }, known);
     const { add, finished } = open(folder, service);
-    service.afterList = () => known.pop();
     await add(urls(1), { existing: "regenerate" });
     await finished();
     assert.deepEqual(service.carriedOut, ["create example.org/page/1"]);
   });
 
-  it("regenerates a report whose update was canceled, also if the next process does not read the list again", async () => {
-    const date = "2026-01-01T00:00:00.000Z";
-    const service = createFake({}, [{ id: 1, url: "example.org/page/1", created_at: date, generated_at: date }]);
+  it("follows its plan in the next process, also for a report whose update was canceled", async () => {
+    const service = createFake({}, [reportOf(1), reportOf(2)]);
     let closed: Promise<number> | undefined;
     const first = open(folder, service, {
-      open: filesWith(folder, (batch) => {
-        const { sent } = batch;
-        batch.sent = async (...sending) => {
-          closed ??= first.audit.close();
-          await sent(...sending);
-        };
+      share: 1,
+      open: filesWith(folder, async ({ type }, save) => {
+        if (type === "sent") closed ??= first.audit.close();
+        await save();
       }),
     });
-    await first.add(urls(1), { existing: "regenerate" });
+    await first.add(urls(3), { existing: "regenerate" });
     await until(() => closed !== undefined);
     await closed;
     assert.deepEqual([service.carriedOut, service.listed()], [[], 1]);
-    // The stand-in rejects an update without the date.
-    const { regenerated } = await open(folder, service).finished();
-    assert.deepEqual([regenerated, service.carriedOut, service.listed()], [1, ["regenerate example.org/page/1"], 1]);
+    service.reports.push({ ...reportOf(2), id: 7 });
+    const second = open(folder, service, { share: 1 });
+    await second.finished();
+    assert.deepEqual(
+      second.results.map(({ outcome, record }) => `${outcome} ${(record as { id: number }).id}`),
+      ["regenerated 1", "regenerated 2", "created 8"],
+    );
+    assert.equal(service.listed(), 1);
   });
 
   it("waits for the responses to its requests in flight, and begins nothing more, when it is drained", async () => {
@@ -1072,7 +1031,6 @@ describe("an audit", () => {
 
   it("reports each failure that has stopped a batch, also if its error was reported", async () => {
     const clock = createManualClock();
-    const refused = new SeoError("SEO_UNAUTHORIZED", "No.", { attempts: 1 });
     const stops: string[] = [];
     const service = createFake({ fate: () => refused });
     const { add, audit, errors } = open(folder, service, { clock, share: 1, stopped: ({ code }) => stops.push(code) });
@@ -1143,15 +1101,8 @@ describe("an audit", () => {
 
   it("sends its progress while it reads the list of reports", async () => {
     const clock = createManualClock();
-    const date = new Date().toISOString();
-    const known = urls(150).map((url, index) => ({
-      id: index + 1,
-      url: key(url),
-      created_at: date,
-      generated_at: date,
-    }));
     const told = deferred();
-    const service = createFake({ beforeList: () => (service.listed() > 1 ? told.promise : undefined) }, known);
+    const service = createFake({ beforeList: () => (service.listed() > 1 ? told.promise : undefined) }, reportsOf(150));
     const { add, progress, results, finished } = open(folder, service, { clock });
     await add(urls(150), { existing: "return" });
     await until(() => results.length === 100);
@@ -1165,27 +1116,24 @@ describe("an audit", () => {
   });
 
   it("removes the files of a process that died while it replaced a batch", async () => {
-    const refused = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
-    const service = createFake({ fate: (page) => (page.endsWith("1") ? refused : "answered") });
+    const service = createRefusing(rejected);
     const first = open(folder, service);
     await first.add(urls(1));
-    const left = join(folder, "node/1-default.finished");
-    await until(() => existsSync(left));
-    cpSync(left, join(folder, "kept"), { recursive: true });
+    await until(() => hasFinished("1-default"));
+    const kept = readFileSync(journal("1-default"));
     service.latency = 500;
     await first.add(urls(5, 2));
     await first.audit.pause();
     await first.audit.close();
-    assert.deepEqual(batchesIn(join(folder, "node")), ["2-default"]);
-    cpSync(join(folder, "kept"), left, { recursive: true });
+    assert.deepEqual(batchesIn(join(folder, "node")), ["2-default.jsonl"]);
+    writeFileSync(journal("1-default"), kept);
     const second = open(folder, service);
     assert.equal((await second.audit.progress()).length, 1);
-    assert.deepEqual(batchesIn(join(folder, "node")), ["2-default"]);
+    assert.deepEqual(batchesIn(join(folder, "node")), ["2-default.jsonl"]);
   });
 
   it("says that the end may have been reported before", async () => {
-    const service = createFake({ fate: () => new SeoError("SEO_REJECTED", "No.", { attempts: 1 }) });
-    const first = open(folder, service);
+    const first = open(folder, createRefusing(rejected));
     await first.add(urls(1));
     await first.finished();
     assert.deepEqual(
@@ -1195,11 +1143,11 @@ describe("an audit", () => {
         [true, undefined],
       ],
     );
-    const left = join(folder, "node/1-default.finished");
-    await until(() => existsSync(left));
+    await until(() => hasFinished("1-default"));
     await first.audit.close();
-    renameSync(left, join(folder, "node/1-default"));
-    const second = open(folder, service);
+    const path = journal("1-default");
+    writeFileSync(path, readFileSync(path, "utf8").replace(FINISHED, ""));
+    const second = open(folder, createFake());
     assert.equal((await second.finished()).repeated, true);
     assert.deepEqual(second.results, []);
   });
@@ -1246,7 +1194,7 @@ describe("an audit", () => {
         const store = await openFiles(folder, "node", lost);
         if (losses.length === 2) lost(taken);
         const close = () => store.close().then(() => Promise.reject(taken));
-        return losses.length === 1 ? { ...store, close } : store;
+        return losses.length === 1 ? vary(store, { close }) : store;
       },
     });
     await audit.progress();
@@ -1277,9 +1225,7 @@ describe("an audit", () => {
 
   it("closes while nothing can be saved", async () => {
     const { add, audit, errors } = open(folder, createFake(), {
-      open: filesWith(folder, (batch) => {
-        batch.ended = () => Promise.reject(new Trouble("disk", "The disk is full."));
-      }),
+      open: filesWith(folder, ({ type }, save) => (type === "ended" ? Promise.reject(noSpace) : save())),
     });
     await add(urls(2));
     await until(() => errors.length === 1);
@@ -1291,19 +1237,16 @@ describe("an audit", () => {
     const clock = createManualClock();
     const told: unknown[] = [];
     let [full, lose]: [boolean, Lost] = [false, assert.fail];
-    const files = filesWith(folder, (batch) => {
-      const { ended } = batch;
-      batch.ended = async (...ending) => {
-        if (full) throw new Trouble("server", "It cannot be reached.");
-        await ended(...ending);
-      };
+    const files = filesWith(folder, async ({ type }, save) => {
+      if (full && type === "ended") throw new Trouble("server", "It cannot be reached.");
+      await save();
     });
     const { add, errors } = open(folder, createFake({ latency: 50 }), {
       clock,
       async open(lost) {
         lose = lost;
         const store = await files(lost);
-        return { ...store, between: 2000 };
+        return vary<Store>(store, { between: 2000 });
       },
       progress: ({ paused }) => told.push(paused !== false),
       recovered: () => told.push("recovered"),
@@ -1359,7 +1302,7 @@ describe("an audit", () => {
     const { audit, errors } = open(folder, createFake(), {
       async open(lost) {
         const store = await openFiles(folder, "node", lost);
-        return { ...store, close: () => store.close().finally(() => closed++) };
+        return vary(store, { close: () => store.close().finally(() => closed++) });
       },
     });
     await audit.close();
@@ -1373,7 +1316,7 @@ describe("an audit", () => {
     const { audit, add } = open(folder, createFake(), {
       async open(lost) {
         const store = await openFiles(folder, "node", lost);
-        const { create } = store;
+        const create = store.create.bind(store);
         store.create = async (...parameters) => {
           saving = true;
           await sleep(50);
@@ -1398,11 +1341,12 @@ describe("an audit", () => {
       const order: string[] = [];
       const saving = <Value>(saved: Value) => closes.promise.then(() => saved);
       const change = (batch: Batch): Batch => {
-        const { join, takeInvalid } = batch;
-        batch.join = async (...parameters) => saving(await join(...parameters).finally(() => order.push("saving")));
-        batch.takeInvalid = () => {
+        const add = batch.add.bind(batch);
+        const takeInvalid = batch.takeInvalid.bind(batch);
+        batch.add = async (list) => saving(await add(list).finally(() => order.push("saving")));
+        batch.takeInvalid = (most) => {
           order.push("began");
-          return takeInvalid();
+          return takeInvalid(most);
         };
         return batch;
       };
@@ -1419,7 +1363,7 @@ describe("an audit", () => {
             order.push("closed");
             return store.close();
           };
-          return { ...store, create, close };
+          return vary<Store>(store, { create, close });
         },
       });
       await audit.progress();

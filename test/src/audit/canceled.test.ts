@@ -26,7 +26,7 @@ describe("An audit whose request is canceled before it has an effect", () => {
   /** An audit with a client of its own. */
   function open(baseUrl: string) {
     const client = createClient({ baseUrl, apiKey: "key", retries: 1, reconcile: 1, tls: { ca: tlsFile("ca") } });
-    const bench = createBench(folder, createFake(), { connect: () => requestsOf(client) });
+    const bench = createBench(folder, createFake(), { connect: (changed) => requestsOf(client, 3, changed) });
     const close = () => bench.audit.close().then(client.close);
     closing.push(close);
     return { ...bench, client, close };

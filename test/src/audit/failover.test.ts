@@ -180,7 +180,7 @@ describe("An audit in a queue whose server changes", () => {
       await begin();
       await new Promise<void>((resolve) => {
         sent = (text) => {
-          if (!text.includes('"sent":"create"')) return;
+          if (!text.includes('"type":"sent"')) return;
           relay.mute();
           resolve();
         };

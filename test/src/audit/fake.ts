@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pageKey } from "../../../src/address.js";
 import { type Audit, type AuditOptions, createAudit } from "../../../src/audit/audit.js";
 import type { Clock } from "../../../src/audit/clock.js";
+import type { Settings } from "../../../src/audit/entries.js";
 import { openFiles } from "../../../src/audit/files.js";
 import type { Progress } from "../../../src/audit/progress.js";
 import type { Answer, ListPage, Requests, SendOptions } from "../../../src/audit/requests.js";
@@ -51,6 +52,29 @@ export interface Fake {
   claimed: string[];
 }
 
+/** The requests of one audit. */
+interface Lane {
+  signal: AbortSignal;
+  changed(): void;
+  slots: ReturnType<typeof createSlots>;
+}
+
+function createSlots(count: number) {
+  let free = count;
+  const waiting: (() => void)[] = [];
+  return {
+    async take(): Promise<void> {
+      if (free > 0) free--;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+    give(): void {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    },
+  };
+}
+
 export const key = (url: string) => pageKey(url);
 
 /** A stand-in for the service and the client in front of it: it counts what is carried out. */
@@ -81,7 +105,8 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     const date = new Date().toISOString();
     const known = reports.find(({ id }) => String(id) === input.reportId);
     const url = known?.url ?? key(String(input.url));
-    carriedOut.push(`${type === "seo-report-store" ? "create" : "regenerate"} ${url}`);
+    const action = type === "seo-report-store" ? "create" : "regenerate";
+    carriedOut.push([action, url, input.privacy].filter(Boolean).join(" "));
     if (known) {
       known.generated_at = date;
       return known;
@@ -92,12 +117,22 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   }
 
   async function send(
-    signal: AbortSignal,
+    { signal, changed, slots }: Lane,
     type: string,
     input: Record<string, string>,
     options: SendOptions = {},
   ): Promise<Answer> {
-    const { intent, generatedAt = intent?.generatedAt, permit, sending, lost } = options;
+    const { intent, generatedAt = intent?.generatedAt, task = {}, sending } = options;
+    /** Looks for a lost response. */
+    async function look(): Promise<void> {
+      task.isLost = true;
+      changed();
+      looking++;
+      await fake.look();
+      await pause();
+      looking--;
+      task.isLost = false;
+    }
     if (type === "seo-report-show") {
       await pause();
       fake.beforeShow();
@@ -111,8 +146,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     const page = known?.url ?? key(String(input.url));
     const reconciled = { looks: 1, after: 1 };
     if (intent) {
-      await fake.look();
-      await pause();
+      await look();
       if (signal.aborted) throw cancelled.with({ uncertain: true });
       const found = known
         ? known.generated_at !== intent.generatedAt
@@ -121,31 +155,30 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
         : reports.find(({ id, url }) => url === page && id > Number(intent.watermark?.rank));
       if (found) return answer(found, { reconciled });
     }
+    let hasSlot = false;
     let flies = false;
     const land = () => {
       if (flies) inFlight--;
+      if (hasSlot) {
+        slots.give();
+        changed();
+      }
       flies = false;
+      hasSlot = false;
     };
-    /** Looks for a lost response; meanwhile nothing is in flight. */
-    async function look(): Promise<void> {
-      land();
-      lost?.();
-      looking++;
-      await fake.look();
-      await pause();
-      looking--;
-    }
     async function fly(): Promise<void> {
       // Otherwise, a lost response of an update would stay uncertain.
       if (known) assert.ok(generatedAt, "It is not known when the report was generated.");
-      await permit?.();
+      await slots.take();
+      hasSlot = true;
+      changed();
       await sending?.(known ? { generatedAt } : { watermark: { of: "id", rank: reports.at(-1)?.id ?? 0, ids: [] } });
       if (signal.aborted) throw cancelled;
       most = Math.max(most, ++inFlight);
       flies = true;
     }
-    await fly();
     try {
+      await fly();
       await fake.step(`request ${page}`);
       const fate = fake.fate(page);
       if (fate instanceof SeoError) {
@@ -153,6 +186,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
         throw fate;
       }
       if (fate === "resent") {
+        land();
         await look();
         await fly();
       }
@@ -161,6 +195,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       await pause();
       if (signal.aborted && !fake.deaf) throw cancelled.with({ uncertain: true });
       if (fate !== "lost") return answer(report);
+      land();
       await look();
       return answer(report, { reconciled });
     } finally {
@@ -185,12 +220,14 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     }
   }
 
-  /** A client of the service. */
-  function connect(): Requests {
+  /** A client of the service, of which `share` requests are in flight at most. */
+  function connect(changed = () => {}, share = Number.POSITIVE_INFINITY): Requests {
     const closed = new AbortController();
+    const lane: Lane = { signal: closed.signal, changed, slots: createSlots(share) };
     const claim = (ids: readonly string[]) => fake.claimed.push(...ids);
     return {
-      send: (...parameters) => send(closed.signal, ...parameters),
+      createTask: () => ({}),
+      send: (...parameters) => send(lane, ...parameters),
       pages,
       claim,
       waitingFor: () => fake.wait,
@@ -225,10 +262,7 @@ export interface Bench {
   errors: SeoError[];
   /** Resolves when a batch has finished, with its final progress. */
   finished(batch?: string): Promise<Progress>;
-  add(
-    pages: unknown,
-    more?: { batch?: string; existing?: "create" | "regenerate" | "return"; maxAge?: number },
-  ): Promise<number>;
+  add(pages: unknown, more?: { batch?: string } & Partial<Settings>): Promise<number>;
 }
 
 export interface BenchOptions extends Partial<AuditOptions> {
@@ -246,7 +280,7 @@ export function createBench(folder: string, service: FakeService, options: Bench
   const waiting = new Set<() => void>();
   const audit = create({
     open: (lost) => openFiles(folder, node, lost),
-    connect: service.connect,
+    connect: (changed) => service.connect(changed, share),
     share,
     result: (result) => results.push(result),
     progress(now) {
@@ -273,8 +307,8 @@ export function createBench(folder: string, service: FakeService, options: Bench
         waiting.add(check);
         check();
       }),
-    add: (pages, { batch = "default", existing = "create", maxAge } = {}) =>
-      audit.add({ batch, settings: { existing, maxAge }, rows: readRows(pages, "msg.payload") }),
+    add: (pages, { batch = "default", existing = "create", ...settings } = {}) =>
+      audit.add({ batch, settings: { existing, ...settings }, rows: readRows(pages, "msg.payload") }),
   };
 }
 
@@ -292,6 +326,15 @@ export const inQueue =
 
 export const urls = (count: number, from = 1) =>
   Array.from({ length: count }, (_, index) => `https://example.org/page/${from + index}`);
+
+/** An object of which something is changed. */
+export const vary = <Target extends object>(target: Target, changes: Partial<Target>): Target =>
+  new Proxy(target, {
+    get(_, name) {
+      const value = Reflect.get(name in changes ? changes : target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 
 /** The names of the batches in a node's folder. */
 export const batchesIn = (folder: string) => readdirSync(folder).filter((name) => !name.startsWith("lock-"));

@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs, {
-  appendFileSync,
-  cpSync,
-  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -12,30 +9,60 @@ import fs, {
   rmdirSync,
   rmSync,
   statSync,
-  truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import fsp, { type FileHandle } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
-import { openBatch } from "../../../src/audit/filed.js";
-import { openFiles, removeFiles } from "../../../src/audit/files.js";
+import fc from "fast-check";
+import type { Batch, Store } from "../../../src/audit/batch.js";
+import type { Ended, Entry } from "../../../src/audit/entries.js";
+import { openFiles as open, removeFiles } from "../../../src/audit/files.js";
+import { openFile } from "../../../src/audit/journal.js";
 import { readRows } from "../../../src/audit/rows.js";
-import type { Batch, Claim, Ended, Store } from "../../../src/audit/store.js";
+import { createReading, total } from "../../../src/audit/state.js";
 import type { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
-import { batchesIn, createBench, createFake, createFolder, urls } from "./fake.js";
+import { batchesIn, createBench, createFake, createFolder, urls, vary } from "./fake.js";
+
+/** Its methods can be used on their own. */
+const openFiles: typeof open = async (...parameters) => vary(await open(...parameters), {});
 
 const settings = { existing: "create" as const };
 const never = () => assert.fail("The folder was taken over.");
-const refused = new SeoError("SEO_REJECTED", "No: \u2028 ü.", { attempts: 1, body: "secret of a response" });
-/** What is on disk below a folder. */
-const contents = (folder: string) =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.name.startsWith("lock-"))
-    .map((entry) => [entry.name, readFileSync(join(entry.parentPath, entry.name), "utf8")]);
+const listOf = (pages: unknown) => ({ settings, rows: readRows(pages) });
+const created: Ended = { outcome: "created", report: "1", attempts: 1 };
+const failed: Ended = { outcome: "failed", attempts: 1, error: { code: "SEO_REJECTED", message: "No." } };
+
+/** A journal with each type of entry. */
+const entries: Entry[] = [
+  { type: "batch", name: "default" },
+  { type: "rows", from: 0, rows: [...readRows(urls(3))] },
+  { type: "list", settings: { existing: "regenerate" }, rows: 3, pages: [] },
+  { type: "plan", list: 0, pages: [{ page: 0, report: "7" }] },
+  { type: "planned", list: 0 },
+  { type: "sent", page: 0, at: "2026-01-01", action: "regenerate", report: "7" },
+  { type: "waits", page: 0 },
+  { type: "ended", page: 1, ...failed },
+  { type: "delivered", page: 1 },
+  { type: "retry" },
+  { type: "pause" },
+  { type: "rows", from: 0, rows: [...readRows(urls(2, 4))] },
+  { type: "list", settings, rows: 2, pages: [2] },
+  { type: "resume" },
+  { type: "ended", page: 2, ...created },
+];
+const linesOf = (some: readonly Entry[]) => some.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+
+function stateOf(text: string) {
+  const { state, take } = createReading();
+  for (const line of text.split("\n").slice(0, -1)) take(JSON.parse(line));
+  return { ...state, draft: [] };
+}
+
+const withoutDraft = (batch: Batch | undefined) => batch && { ...batch.state, draft: [] };
 
 /** The files below a folder that this process has open; only Linux says so. */
 function openBelow(folder: string): string[] {
@@ -51,17 +78,17 @@ function openBelow(folder: string): string[] {
   });
 }
 
-/** Follows what `work` does. Returns the folders with new entries that a power cut would remove, because they were not synced. */
+/** Follows what `work` does. Returns the folders whose entries a power cut would undo, because they were not synced. */
 async function unsyncedBy(work: () => Promise<unknown>): Promise<string[]> {
   const unsynced = new Set<string>();
   const handle = await fsp.open(process.execPath);
   const prototype = Object.getPrototypeOf(handle) as FileHandle;
   await handle.close();
-  const { rename, mkdir, open } = fsp;
+  const { rm, mkdir, open } = fsp;
   const { sync } = prototype;
-  fsp.rename = async (from, to) => {
-    await rename(from, to);
-    unsynced.add(dirname(String(to)));
+  fsp.rm = async (path, options) => {
+    await rm(path, options);
+    unsynced.add(dirname(String(path)));
   };
   fsp.mkdir = (async (path: string, options: object) => {
     const made = await mkdir(path, options);
@@ -69,7 +96,7 @@ async function unsyncedBy(work: () => Promise<unknown>): Promise<string[]> {
     return made;
   }) as typeof mkdir;
   fsp.open = async (path, flags, mode) => {
-    if (flags === "wx") unsynced.add(dirname(String(path)));
+    if (String(flags).startsWith("wx")) unsynced.add(dirname(String(path)));
     return open(path, flags, mode);
   };
   prototype.sync = async function () {
@@ -83,7 +110,7 @@ async function unsyncedBy(work: () => Promise<unknown>): Promise<string[]> {
     await work();
     return [...unsynced];
   } finally {
-    Object.assign(fsp, { rename, mkdir, open });
+    Object.assign(fsp, { rm, mkdir, open });
     prototype.sync = sync;
     syncBuiltinESMExports();
   }
@@ -91,96 +118,108 @@ async function unsyncedBy(work: () => Promise<unknown>): Promise<string[]> {
 
 describe("the files of an audit", () => {
   let folder: string;
+  let own: string;
   let remove: () => Promise<void>;
-  let log: string;
+  let store: Awaited<ReturnType<typeof openFiles>> | undefined;
 
-  /** A batch of eight rows that ended in several ways, two of which wait. */
   beforeEach(async () => {
     ({ folder, remove } = await createFolder());
-    const service = createFake({
-      fate: (page) => (/[24]$/.test(page) ? refused : page.endsWith("5") ? "lost" : "answered"),
-    });
-    const bench = createBench(join(folder, "jobs"), service);
-    await bench.add([...urls(5), "not a page", { url: "example.org/page/1", password: "hunter2" }]);
-    await bench.finished();
-    await bench.audit.retry();
-    await bench.audit.pause();
-    await bench.audit.close();
-    log = join(folder, "jobs/node/1-default/log.jsonl");
+    own = join(folder, "node");
   });
   afterEach("no file is left open", async () => {
+    await store?.close();
+    store = undefined;
     const open = openBelow(folder);
     await remove();
     assert.deepEqual(open, []);
   });
 
-  let copies = 0;
-  const copy = () => {
-    const to = join(folder, `copy${++copies}`);
-    cpSync(join(folder, "jobs"), to, { recursive: true });
-    return { to, log: join(to, "node/1-default/log.jsonl"), list: join(to, "node/1-default/pages-1.jsonl") };
-  };
+  /** Opens the folder, as the next process does. */
+  async function open(): Promise<Store> {
+    await store?.close();
+    store = undefined;
+    store = await openFiles(folder, "node", never);
+    return store;
+  }
+  function put(name: string, text: string, node = "node"): string {
+    const path = join(folder, node, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    return path;
+  }
+  const read = (name: string) => readFileSync(join(own, name), "utf8");
+  const names = () => batchesIn(own).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  const namesOf = (batches: readonly Batch[]) => batches.map(({ state }) => state.name);
 
-  it("are readable, private, and hold neither secrets nor responses", () => {
-    const batch = join(folder, "jobs/node/1-default");
-    for (const name of readdirSync(batch)) {
-      const path = join(batch, name);
-      assert.equal(statSync(path).mode & 0o777, 0o600, name);
-      const text = readFileSync(path, "utf8");
-      for (const line of text.trim().split("\n")) assert.equal(typeof JSON.parse(line), "object");
-      assert.ok(!/hunter2|secret/.test(text), text);
+  it("continue before a last entry that was not written completely, at every byte", async () => {
+    const length = Buffer.byteLength(linesOf(entries));
+    for (let first = 0; first <= length; first += 250) {
+      const texts = new Map<string, string>();
+      for (let size = first; size < first + 250 && size <= length; size++) {
+        // Each has a name of its own, of the same length.
+        const text = linesOf([{ type: "batch", name: String(1e6 + size) }, ...entries.slice(1)]);
+        texts.set(`${size + 1}-x.jsonl`, Buffer.from(text).subarray(0, size).toString("latin1"));
+      }
+      for (const [name, text] of texts) put(name, text);
+      const { batches, broken } = await open();
+      assert.deepEqual(broken, []);
+      for (const [name, text] of texts) {
+        const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+        const state = stateOf(whole);
+        const batch = batches.find((one) => state.lists.length > 0 && one.state.name === state.name);
+        // A list that is not complete was not sent.
+        assert.deepEqual(withoutDraft(batch), state.lists.length > 0 ? state : undefined, `${name} ${text}`);
+        assert.equal(names().includes(name), batch !== undefined);
+        if (!batch) continue;
+        await batch.change("pause");
+        assert.equal(read(name), `${whole}{"type":"pause"}\n`);
+        await batch.add(listOf(urls(2, 3)));
+        assert.deepEqual(withoutDraft(batch), stateOf(read(name)));
+        assert.equal(total(batch.state), total(state) > 3 ? 5 : 4);
+      }
+      await store?.remove();
+      store = undefined;
     }
-    assert.equal(statSync(batch).mode & 0o777, 0o700);
-    assert.equal(statSync(join(folder, "jobs")).mode & 0o777, 0o700);
   });
 
-  it("continue before a last line that was not written completely, at every byte", async () => {
-    const whole = readFileSync(log);
-    const states = new Map<number, object>();
-    const { to, log: cut } = copy();
-    for (let size = 0; size <= whole.length; size++) {
-      writeFileSync(cut, whole);
-      truncateSync(cut, size);
-      const batch = await openBatch(join(to, "node/1-default"), () => {});
-      const lines = whole.subarray(0, size).toString().split("\n").length;
-      assert.deepEqual(batch.counts, states.get(lines) ?? batch.counts, `${size} bytes`);
-      states.set(lines, { ...batch.counts });
-      if (size % 7 === 0) await batch.pause(true);
-      await batch.close();
-      if (size % 7 === 0) assert.match(readFileSync(cut, "utf8"), /^(\{[^\n]*\}\n)*\{"paused":true\}\n$/);
+  it("are requested to the end, wherever the process died", async () => {
+    async function check(index: number): Promise<void> {
+      put("1-default.jsonl", linesOf(entries.slice(0, index)) + (index % 2 ? "{" : ""), String(index));
+      const { audit, finished, add } = createBench(folder, createFake(), { node: String(index) });
+      await audit.resume();
+      await audit.retry();
+      await add(urls(6));
+      const { total, created, regenerated } = await finished();
+      assert.deepEqual([total, created + regenerated], [6, 6]);
+      await audit.close();
+      assert.deepEqual(batchesIn(join(folder, String(index))), []);
     }
-    assert.ok(states.size > 20);
+    await Promise.all(Array.from(entries.keys(), check));
   });
 
-  it("name file and line of damage, and do not change anything", async () => {
-    const lines = (path: string) => readFileSync(path, "utf8").trim().split("\n").length;
-    const { log: anyLog, list: anyList } = copy();
-    const damages: [string, number, (line: string) => string][] = [];
-    for (let line = 1; line < lines(anyLog); line++) {
-      damages.push(["log", line, (text) => text.slice(1)]);
-      damages.push(["log", line, () => "{}"]);
-    }
-    for (let line = 1; line <= lines(anyList); line++) damages.push(["list", line, (text) => text.slice(0, -1)]);
-    damages.push(["log", 1, () => '{"row":99,"told":true}']);
-    damages.push(["log", 1, () => '{"row":0.5,"again":true}'], ["log", 1, () => '{"row":6,"sent":"create"}']);
-    damages.push(["log", 1, () => '{"row":0,"ended":"toString","attempts":1}']);
-    async function check([which, line, damage]: (typeof damages)[number]): Promise<void> {
-      const made = copy();
-      const path = which === "log" ? made.log : made.list;
-      const text = readFileSync(path, "utf8").split("\n");
-      text[line - 1] = damage(text[line - 1] ?? "");
-      writeFileSync(path, text.join("\n"));
-      const before = contents(made.to);
-      const service = createFake();
-      const { audit, errors, add } = createBench(made.to, service);
+  it("name file and line of damage, and do not change anything until msg.reset", async () => {
+    const more: Entry[] = [{ type: "finished" }, { type: "reset" }];
+    const damages = [...entries, ...more].flatMap((entry, index) => {
+      const line = JSON.stringify(entry);
+      const texts = [line.slice(1), line.slice(0, -1), "", "{}", line.replace('"type":"', '"type":"x')];
+      if ("page" in entry) texts.push(JSON.stringify({ ...entry, page: 99 }));
+      if (entry.type === "planned") texts.push(JSON.stringify({ ...entry, list: 9 }));
+      if ("pages" in entry) texts.push(JSON.stringify({ ...entry, pages: [99] }));
+      if ("outcome" in entry) texts.push(JSON.stringify({ ...entry, outcome: "strange" }));
+      if ("rows" in entry) texts.push(JSON.stringify({ ...entry, rows: 9 }));
+      return texts.map((text) => ({ index, text, type: entry.type }));
+    });
+    assert.equal(new Set(damages.map(({ type }) => type)).size, 14);
+    async function check({ index, text }: (typeof damages)[number], copy: number): Promise<void> {
+      const lines = linesOf([...entries, ...more]).split("\n");
+      lines[index] = text;
+      const path = put("4-default.jsonl", lines.join("\n"), String(copy));
+      const { audit, errors, add } = createBench(folder, createFake(), { node: String(copy) });
       await assert.rejects(add(urls(3)), (error: Trouble) => error.kind === "damaged");
-      assert.ok(errors[0]?.message.includes(`${path}, line ${line}: `), errors[0]?.message);
+      assert.ok(errors[0]?.message.startsWith(`${path}, line ${index + 1}: `), errors[0]?.message);
       await add(urls(3), { batch: "another" });
       await audit.pause();
-      assert.deepEqual(
-        contents(made.to).filter(([name, text]) => before.some((b) => b[0] === name && b[1] === text)).length,
-        before.length,
-      );
+      assert.equal(readFileSync(path, "utf8"), lines.join("\n"));
       assert.equal(await audit.reset("default"), 1);
       assert.equal(await add(urls(3)), 3);
       await audit.close();
@@ -188,172 +227,218 @@ describe("the files of an audit", () => {
     await Promise.all(damages.map(check));
   });
 
-  it("notice that a file is missing, or does not belong there", async () => {
-    for (const [name, reason, from] of [
-      ["log.jsonl", "the file is missing"],
-      ["pages-1.jsonl", "the list is missing"],
-      ["pages-2.jsonl", "the list does not belong here", "pages-1.jsonl"],
-    ] as const) {
-      const { to } = copy();
-      const path = join(to, "node/1-default", name);
-      if (from) cpSync(join(to, "node/1-default", from), path);
-      else execFileSync("rm", [path]);
-      const store = await openFiles(to, "node", never);
-      assert.ok(store.broken[0]?.error.message.startsWith(`${path}, line 1: ${reason}.`), String(store.broken[0]));
-      await store.close();
+  it("have whole entries, in order, and continue behind the last one after an error", async () => {
+    const path = join(folder, "journal");
+    const limit = (size: number | string) => execFileSync("prlimit", [`--pid=${process.pid}`, `--fsize=${size}:`]);
+    const group = fc.record({
+      names: fc.array(fc.string({ unit: "binary" }), { minLength: 1, maxLength: 4 }),
+      isFull: fc.boolean(),
+      synced: fc.boolean(),
+    });
+    const torn = fc.string().map((text) => text.replaceAll("\n", ""));
+    const entryOf = (name: string): Entry => ({ type: "batch", name });
+    try {
+      await fc.assert(
+        fc.asyncProperty(fc.array(group, { maxLength: 5 }), torn, async (groups, torn) => {
+          const before = entryOf("ü".repeat(200_000));
+          let whole = linesOf([before]);
+          writeFileSync(path, whole + torn);
+          const taken: Entry[] = [];
+          const file = await openFile(path, false, (entry) => taken.push(entry));
+          assert.deepEqual(taken, [before]);
+          for (const { names, isFull, synced } of groups) {
+            const next = whole + linesOf(names.map(entryOf));
+            if (isFull) limit(Buffer.byteLength(next) - 1);
+            const results = await Promise.allSettled(names.map((name) => file.append(entryOf(name), synced)));
+            if (isFull) limit("unlimited");
+            for (const result of results)
+              if (result.status === "fulfilled") assert.ok(!isFull, "an entry was lost");
+              else assert.match(String(result.reason), /journal could not be .*: the file is too large \(EFBIG\)\.$/);
+            if (!isFull) whole = next;
+            const text = readFileSync(path, "utf8");
+            if (isFull) assert.ok(text.startsWith(whole));
+            else assert.equal(text, whole);
+          }
+          const last = file.append({ type: "pause" });
+          await file.close();
+          assert.equal(readFileSync(path, "utf8"), whole + linesOf([{ type: "pause" }]));
+          await last;
+          await assert.rejects(file.append({ type: "pause" }), cancelled);
+        }),
+        { numRuns: 10 },
+      );
+    } finally {
+      limit("unlimited");
     }
+  });
+
+  it("are private, hold neither passwords nor responses, and are removed once all pages have succeeded", async () => {
+    const long = "x".repeat(3_000_000);
+    const wide = Object.fromEntries(Array.from({ length: 5000 }, (_, column) => [`column ${column}`, "y"]));
+    const passwords = ["password", " password", "Password ", "\uFEFFpassword", "PASSWORD\t"];
+    const rows = [
+      ...passwords.map((name, index) => ({ url: `example.org/page/${index}`, [name]: "hunter2" })),
+      ...passwords.map((name) => ({ [name]: "hunter2" })),
+      ...[long, { url: long }, { url: "", long }, { link: "", [long]: 1 }, [long], { link: "", more: { long } }, wide],
+    ];
+    const secret = new SeoError("SEO_REJECTED", "No.", { attempts: 1, body: "hunter2" });
+    let isGood = false;
+    const service = createFake({ fate: () => (isGood ? "answered" : secret) });
+    const bench = createBench(folder, service);
+    await bench.add(rows);
+    await bench.finished();
+    const [name = ""] = names();
+    const text = read(name);
+    assert.deepEqual([statSync(own).mode & 0o777, statSync(join(own, name)).mode & 0o777], [0o700, 0o600]);
+    assert.doesNotMatch(text, /hunter2|x{300}|column 300/i);
+    assert.ok(text.length < 20_000, `${text.length} bytes`);
+    for (const { input } of bench.results) assert.deepEqual(JSON.parse(JSON.stringify(input)), input);
+    assert.equal(bench.results.length, rows.length);
+    isGood = true;
+    await bench.add(urls(2), { batch: "b" });
+    await bench.finished("b");
+    await bench.audit.close();
+    assert.deepEqual(batchesIn(own), [name]);
   });
 
   it("are read in the order of their batches, whatever else is in the folder", async () => {
-    const to = join(folder, "order");
-    const names = Array.from({ length: 12 }, (_, index) => `batch ${index + 1}`);
-    const rows = [{ key: "a.test", text: '{"input":"a.test"}' }];
-    const first = await openFiles(to, "node", never);
-    const [batch] = await Promise.all(names.map((name) => first.create(name, settings, rows)));
-    for (const url of urls(11)) await batch?.join(settings, readRows([url]));
-    await first.close();
-    const draft = join(to, "node/1-batch-1/pages-13.jsonl.new");
-    writeFileSync(draft, "");
-    const others = ["1st", "notes", "notes.newer"];
-    for (const name of ["13-x.new", "9-x.removed", ...others]) mkdirSync(join(to, "node", name));
-    const second = await openFiles(to, "node", never);
+    const expected = Array.from({ length: 12 }, (_, index) => `batch ${index + 1}`);
+    const first = await open();
+    await Promise.all(expected.map((name) => first.create(name, listOf(urls(1)))));
+    const others = ["1st", "notes.jsonl", "13-x.jsonl.new", "3-x", "x-1.jsonl"];
+    for (const name of others) put(name, "x");
+    const second = await open();
+    assert.deepEqual(namesOf(second.batches), expected);
+    await second.create("next", listOf(urls(1)));
     assert.deepEqual(
-      second.batches.map(({ name, total }) => `${name}: ${total()}`),
-      names.map((name, index) => `${name}: ${index === 0 ? 12 : 1}`),
-    );
-    assert.ok(!existsSync(draft));
-    await second.create("next", settings, rows);
-    await second.close();
-    assert.deepEqual(
-      readdirSync(join(to, "node")).filter((name) => !/^[1-9]\d?-batch-/.test(name)),
-      ["13-next", ...others],
+      batchesIn(own).filter((name) => !/^\d+-batch-\d+\.jsonl$/.test(name)),
+      ["13-next.jsonl", ...others].sort(),
     );
   });
 
-  it("are in folders with the names of their batches, as far as every system can have them", async () => {
-    const to = join(folder, "names");
-    const names = ["Spring / Summer 2027", "../..", "", "-ä, b?", "x".repeat(50)];
-    const store = await openFiles(to, "node", never);
-    for (const name of names) await store.create(name, settings, readRows(["a.example"]));
-    await store.close();
-    const folders = ["1-spring-summer-2027", "2-", "3-", "4-b", `5-${"x".repeat(40)}`];
-    assert.deepEqual(readdirSync(join(to, "node")), folders);
-    // If its list is damaged, nothing else has the name.
-    const damaged = join(to, "node/10-2027-spring");
-    renameSync(join(to, "node/1-spring-summer-2027"), damaged);
-    writeFileSync(join(damaged, "pages-1.jsonl"), "x\n");
-    const { broken, close } = await openFiles(to, "node", never);
+  it("have the names of their batches, as far as every system can have them", async () => {
+    const { create } = await open();
+    for (const name of ["Spring / Summer 2027", "../..", "", "-ä, b?", "x".repeat(50)])
+      await create(name, listOf(urls(1)));
+    const files = ["1-spring-summer-2027.jsonl", "2-.jsonl", "3-.jsonl", "4-b.jsonl", `5-${"x".repeat(40)}.jsonl`];
+    assert.deepEqual(names(), files);
+    // If the name cannot be read, there is no other one.
+    put("10-2027-spring.jsonl", `x\n${linesOf(entries.slice(1))}`);
+    put("11-b.jsonl", `${linesOf([{ type: "batch", name: "Über" }])}x\n`);
     assert.deepEqual(
-      broken.map(({ name }) => name),
-      ["2027-spring"],
+      (await open()).broken.map(({ name }) => name),
+      ["2027-spring", "Über"],
     );
-    await close();
   });
 
-  it("are not opened without a batch that cannot be read at the moment", async () => {
-    const { to, log } = copy();
-    renameSync(log, `${log}.aside`);
-    mkdirSync(log);
-    await assert.rejects(openFiles(to, "node", never), { kind: "disk", message: /1-default could not be read or/ });
-    rmdirSync(log);
-    renameSync(`${log}.aside`, log);
-    const store = await openFiles(to, "node", never);
-    assert.deepEqual([store.batches.length, store.broken], [1, []]);
-    const [batch] = store.batches;
-    await store.close();
-    assert.ok(batch);
-    await assert.rejects(batch.pause(true), cancelled);
+  it("are not opened while one of them cannot be read, also to be retried", async () => {
+    const first = await open();
+    const batch = await first.create("a", listOf(urls(1)));
+    const path = join(own, "1-a.jsonl");
+    async function unreadable(work: () => Promise<unknown>): Promise<void> {
+      renameSync(path, `${path}.aside`);
+      mkdirSync(path);
+      await assert.rejects(work(), { kind: "disk", message: `${path} could not be read or written: error (EISDIR).` });
+      rmdirSync(path);
+      renameSync(`${path}.aside`, path);
+    }
+    await unreadable(open);
+    await assert.rejects(batch.change("pause"), cancelled);
+    const [again] = (await open()).batches;
+    await again?.write({ type: "ended", page: 0, ...failed });
+    again?.delivered(0);
+    await again?.finish();
+    const reopen = async () => {
+      for await (const { state } of store?.reopen() ?? []) return state.name;
+      return undefined;
+    };
+    await unreadable(reopen);
+    assert.equal(await reopen(), "a");
   });
 
-  it("leave a page to be requested later if its row cannot be read at the moment", async () => {
-    const { to, list } = copy();
-    const store = await openFiles(to, "node", never);
-    const [batch] = store.batches;
-    assert.ok(batch);
-    await batch.unplanned();
-    renameSync(list, `${list}.aside`);
-    await assert.rejects(batch.take("new"), { kind: "disk", message: /pages-1\.jsonl could not be read or/ });
-    renameSync(`${list}.aside`, list);
-    assert.equal((await batch.take("new"))?.url, "https://example.org/page/2");
-    await store.close();
+  it("are those of the newest batch of a name, and of one before that was reset amid a request", async () => {
+    let { create } = await open();
+    const old = await create("a", listOf(urls(1)));
+    await old.write({ type: "sent", page: 0, at: "now", action: "create" });
+    await old.change("reset");
+    await create("a", listOf(urls(2)));
+    assert.deepEqual(
+      (await open()).batches.map(({ state }) => total(state)),
+      [1, 2],
+    );
+    ({ create } = store as Store);
+    await create("a", listOf(urls(3)));
+    await create("b", listOf(urls(4)));
+    assert.deepEqual(
+      (await open()).batches.map(({ state }) => total(state)),
+      [1, 3, 4],
+    );
+    for (const name of ["5-f.jsonl", "6-f.jsonl"]) put(name, linesOf([...entries, { type: "finished" }]));
+    await open();
+    assert.deepEqual(names(), ["1-a.jsonl", "3-a.jsonl", "4-b.jsonl", "6-f.jsonl"]);
   });
 
-  it("do not change if no page joins, or if that fails", async () => {
-    const to = join(folder, "same");
-    const store = await openFiles(to, "node", never);
-    const batch = await store.create("a", settings, readRows(urls(2)));
+  it("leave the batch as it was if a list fails, or has no new page", async () => {
+    const { create } = await open();
     function* rows() {
-      yield* readRows(urls(3));
+      yield* readRows(urls(1500));
       throw cancelled;
     }
-    assert.equal(await batch.join(settings, readRows(urls(2))), 0);
-    await assert.rejects(batch.join(settings, rows()), cancelled);
-    assert.deepEqual(readdirSync(join(to, "node/1-a")).sort(), ["log.jsonl", "pages-1.jsonl"]);
-    await store.close();
+    await assert.rejects(create("b", { settings, rows: rows() }), cancelled);
+    assert.deepEqual(names(), []);
+    const batch = await create("a", listOf(urls(2)));
+    assert.equal(await batch.add(listOf(urls(2))), 0);
+    assert.equal(read("2-a.jsonl").split("\n").length, 4);
+    await assert.rejects(batch.add({ settings, rows: rows() }), cancelled);
+    const [again] = (await open()).batches;
+    assert.equal(again && total(again.state), 2);
+    assert.equal(await again?.add(listOf(urls(1700))), 1698);
+    assert.deepEqual(
+      (await open()).batches.map(({ state }) => total(state)),
+      [1700],
+    );
   });
 
-  it("say which reports were got", async () => {
-    const to = join(folder, "reports");
-    const store = await openFiles(to, "node", never);
-    await store.create("a", settings, readRows(urls(3)));
-    await store.close();
-    const ids = ["7", "x"];
-    const lines = ids.map((report, row) => JSON.stringify({ row, ended: "fresh", report, attempts: 0 }));
-    const error = { code: "SEO_REJECTED", message: "No." };
-    lines.push(JSON.stringify({ row: 2, sent: "regenerate", report: "known" }));
-    lines.push(JSON.stringify({ row: 2, ended: "failed", attempts: 1, error }));
-    const log = join(to, "node/1-a/log.jsonl");
-    const read = async () => {
-      const { batches, broken, close } = await openFiles(to, "node", never);
-      await close();
-      assert.deepEqual(broken, []);
-      return batches[0]?.reports;
-    };
-    assert.deepEqual(await read(), []);
-    writeFileSync(log, `${lines.join("\n")}\n`);
-    assert.deepEqual(await read(), ids);
-  });
-
-  it("are removed if the process died after a reset", async () => {
-    const { to } = copy();
-    const first = await openFiles(to, "node", never);
-    await first.batches[0]?.reset();
-    await first.close();
-    const second = await openFiles(to, "node", never);
-    assert.deepEqual([second.batches, batchesIn(join(to, "node"))], [[], []]);
-    await second.close();
+  it("are not read at the start if their batches have finished", async () => {
+    const lines = linesOf([...entries, { type: "finished" }]).split("\n");
+    const path = put("1-default.jsonl", lines.with(3, "x").join("\n"));
+    const { batches, broken, reopen } = await open();
+    assert.deepEqual([batches, broken], [[], []]);
+    const message = `${path}, line 4: the line is damaged. Nothing was changed. Repair the file, or send msg.reset.`;
+    await assert.rejects(reopen()[Symbol.asyncIterator]().next(), { kind: "damaged", message });
   });
 
   it("are opened again or removed once their batches have finished: those of one name, or all", async () => {
-    const to = join(folder, "finished");
-    const store = await openFiles(to, "node", never);
-    for (const name of ["a", "b", "c", "d"])
-      await (await store.create(name, settings, readRows(["a.example"]))).finish();
+    const { create, reopen, forget } = await open();
+    for (const name of ["a", "b", "c", "d", "d"]) {
+      const batch = await create(name, listOf(urls(1)));
+      await batch.write({ type: "ended", page: 0, ...failed });
+      batch.delivered(0);
+      await batch.finish();
+    }
+    assert.deepEqual(names(), ["1-a.jsonl", "2-b.jsonl", "3-c.jsonl", "5-d.jsonl"]);
     const reopened: string[] = [];
     for (const name of ["no such batch", "b"]) {
-      assert.equal(await store.forget(name === "b" ? "a" : name), name === "b" ? 1 : 0);
-      for await (const batch of store.reopen(name)) reopened.push(batch.name);
+      assert.equal(await forget(name === "b" ? "a" : name), name === "b" ? 1 : 0);
+      for await (const batch of reopen(name)) reopened.push(batch.state.name);
     }
-    assert.deepEqual([reopened, await store.forget()], [["b"], 2]);
-    assert.deepEqual(batchesIn(join(to, "node")), ["2-b"]);
-    await store.close();
+    assert.deepEqual([reopened, await forget()], [["b"], 2]);
+    assert.deepEqual(names(), ["2-b.jsonl"]);
   });
 
   it("are removed with their node, whose waiting rows are counted", async () => {
-    const to = join(folder, "removed");
-    const first = await openFiles(to, "node", never);
-    const batch = await first.create("a", settings, readRows(["a.example", "b.example", "a.example"]));
-    await first.create("b", settings, readRows(["a.example"]));
-    await batch.unplanned();
-    await batch.take("new");
-    await batch.sent(0, { sent: "create" });
-    await batch.ended(0, { ended: "created", report: "1", attempts: 1 });
-    await first.close();
-    appendFileSync(join(to, "node/1-a/log.jsonl"), '{"row":0,"told":true}\n');
-    assert.equal(await removeFiles(to, "node"), 3);
-    assert.deepEqual(readdirSync(to), []);
-    const second = await openFiles(to, "node", never);
-    rmSync(join(to, "node"), { recursive: true });
+    const { create } = await open();
+    const batch = await create("a", listOf(["a.example", "b.example", "a.example"]));
+    await create("b", listOf(["a.example"]));
+    await (await create("c", listOf(["a.example"]))).change("reset");
+    await batch.write({ type: "ended", page: 1, ...created });
+    await batch.write({ type: "delivered", page: 1 });
+    await store?.close();
+    store = undefined;
+    assert.equal(await removeFiles(folder, "node"), 3);
+    assert.deepEqual(readdirSync(folder), []);
+    const second = await openFiles(folder, "node", never);
+    rmSync(own, { recursive: true });
     await second.remove();
   });
 
@@ -368,90 +453,54 @@ describe("the files of an audit", () => {
     }).finally(() => {
       globalThis.setInterval = setInterval;
     });
-    rmSync(join(folder, "node"), { recursive: true });
+    rmSync(own, { recursive: true });
     await promise;
     await close();
-    assert.equal(message, `The folder ${join(folder, "node")} was removed, or taken over by another process.`);
+    assert.equal(message, `The folder ${own} was removed, or taken over by another process.`);
   });
 
   it("are not changed by a probe of the disk, which names the folder if it fails", async () => {
-    const { to } = copy();
-    const store = await openFiles(to, "node", never);
-    await store.probe();
-    assert.deepEqual(batchesIn(join(to, "node")), ["1-default"]);
-    mkdirSync(join(to, "node/probe.new"));
-    await assert.rejects(store.probe(), {
-      kind: "disk",
-      message: `${to}/node could not be read or written: error (EISDIR).`,
-    });
-    await store.close();
+    const { probe } = await open();
+    await probe();
+    assert.deepEqual(names(), []);
+    mkdirSync(join(own, "probe.new"));
+    await assert.rejects(probe(), { kind: "disk", message: `${own} could not be read or written: error (EISDIR).` });
   });
 
   it("are found again after a power cut, whatever was done last", async () => {
-    const to = join(folder, "a new folder", "jobs");
-    let store: Store | undefined;
+    folder = join(folder, "a new folder", "jobs");
+    own = join(folder, "node");
     let batch: Batch | undefined;
     const steps: Record<string, () => Promise<unknown>> = {
-      open: async () => {
-        store = await openFiles(to, "node", never);
-      },
+      open,
       create: async () => {
-        batch = await store?.create("a", settings, readRows(["a.example"]));
+        batch = await store?.create("a", listOf(["a.example"]));
       },
-      join: async () => batch?.join(settings, readRows(["b.example"])),
-      finish: async () => batch?.finish(),
+      join: async () => batch?.add(listOf(["b.example"])),
+      end: async () => batch?.write({ type: "ended", page: 0, ...failed }),
+      async finish() {
+        batch?.delivered(0);
+        await batch?.finish();
+      },
       reopen: async () => {
         for await (const reopened of store?.reopen() ?? []) batch = reopened;
       },
       remove: async () => batch?.remove(),
     };
     for (const [name, step] of Object.entries(steps)) assert.deepEqual(await unsyncedBy(step), [], name);
-    await store?.close();
-  });
-
-  it("are readable if more pages joined, and one failed, while the last failures were being delivered", async () => {
-    const to = join(folder, "joined");
-    const failed = { ended: "failed" as const, attempts: 1, error: { code: "SEO_FORBIDDEN", message: "No." } };
-    const store = await openFiles(to, "node", never);
-    const batch = await store.create("a", settings, readRows(urls(4)));
-    function tell(page: number): void {
-      for (const row of batch.untold(page)) batch.told(row);
-      batch.release(page);
-    }
-    async function request(ended: Ended): Promise<void> {
-      const { page } = (await batch.take("new")) as Claim;
-      await batch.sent(page, { sent: "create" });
-      await batch.ended(page, ended);
-      if (ended.error) batch.release(page);
-      else tell(page);
-    }
-    await batch.unplanned();
-    for (let page = 0; page < 4; page++) await request(failed);
-    await batch.letGo();
-    for (let claim = await batch.take("begun"); claim; claim = await batch.take("begun")) tell(claim.page);
-    await batch.join(settings, readRows(["e.example", "f.example"]));
-    await batch.unplanned();
-    await request(failed);
-    await request({ ended: "created", report: "1", attempts: 1 });
-    await batch.retry();
-    await store.close();
-    const { broken, batches, close } = await openFiles(to, "node", never);
-    assert.deepEqual(broken, []);
-    assert.deepEqual(batches[0]?.counts, batch.counts);
-    await close();
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    assert.deepEqual(names(), []);
   });
 
   it("do not depend on the clock", async () => {
-    const { to } = copy();
     const past = new Date("1999-01-01");
-    for (const entry of readdirSync(to, { recursive: true })) utimesSync(join(to, String(entry)), past, past);
-    const service = createFake();
-    const { audit, finished } = createBench(to, service);
+    utimesSync(put("1-default.jsonl", linesOf(entries)), past, past);
+    const { audit, finished } = createBench(folder, createFake());
     const now = Date.now;
     Date.now = () => now() - 10 * 365 * 86_400_000;
     try {
       await audit.resume();
-      assert.equal((await finished()).done, 7);
+      assert.equal((await finished()).done, 5);
     } finally {
       Date.now = now;
       await audit.close();

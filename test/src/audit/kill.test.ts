@@ -4,8 +4,12 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createFolder, type Report } from "./fake.js";
+import { hash } from "../../../sandbox/pages.js";
+import { startAccount } from "../../support/account.js";
+import { startFleet } from "../../support/fleet.js";
+import { createFolder, key, type Report, urls } from "./fake.js";
 
 const VICTIM = fileURLToPath(new URL("victim.js", import.meta.url));
 const date = "2026-01-01T00:00:00.000Z";
@@ -50,8 +54,8 @@ function check(folder: string): void {
   for (const { outcome, record } of rows.values()) assert.equal(record === null, outcome === "failed");
   // One page failed, so that the batch stays for a retry; nothing else is left behind.
   const [batch = "", ...others] = readdirSync(join(folder, "jobs/node"));
+  assert.match(batch, /^\d-default.jsonl$/);
   assert.deepEqual(others, []);
-  assert.deepEqual(readdirSync(join(folder, "jobs/node", batch)).sort(), ["log.jsonl", "pages-1.jsonl"]);
   assert.deepEqual(readdirSync(join(folder, "jobs")), ["node"]);
 }
 
@@ -90,6 +94,56 @@ describe("an audit whose process is killed", function () {
       let kills = 0;
       while (await run(folder, 12 + ((round * 31 + kills * 17) % 40))) kills++;
       check(folder);
+      await remove();
+    }
+  });
+
+  const KILLS = 50;
+  const MANY = 500;
+
+  it(`requests no page twice with a real client if responses are lost and ${KILLS} kills come at random`, async () => {
+    const seed = Number(process.env.SEED ?? Date.now() % 1e9);
+    const random = (what: string, most: number) => hash(`${seed} ${what}`) % most;
+    const { folder, remove } = await createFolder();
+    const account = await startAccount({
+      fate: ({ form }) => (random(`fate of ${form.get("url")}`, 100) < 6 ? "reset" : "answered"),
+      latency: () => Math.random() * 60,
+    });
+    const { reports } = account;
+    const fleet = await startFleet("", { folder, service: account.url, apiKey: "key", reconcile: "3" });
+    const finished = () => fleet.finals() > 0;
+    try {
+      let child = fleet.spawn(urls(MANY));
+      await fleet.until(() => reports.length > 0, "the list is saved");
+      for (let kill = 1; kill <= KILLS; kill++) {
+        // Half of the processes die after some requests, the others after some time, often before their first request.
+        const more = reports.length + random(`requests before ${kill}`, 16);
+        const time = Date.now() + (random(`kind of ${kill}`, 2) ? random(`time of ${kill}`, 600) : 60_000);
+        await fleet.until(() => reports.length >= more || Date.now() >= time, "it can be killed");
+        await sleep(random(`moment of ${kill}`, 60));
+        assert.ok(!finished(), `it has finished before kill ${kill}`);
+        await fleet.kill(child);
+        child = fleet.spawn();
+      }
+      await fleet.until(finished, "it has finished");
+      child.stdin?.end();
+      await once(child, "close");
+      const rows = new Set<number>();
+      for (const { index, outcome, repeated } of fleet.results()) {
+        assert.equal(outcome, "created", `row ${index}`);
+        assert.ok(repeated || !rows.has(index), `row ${index} was reported again, and the message does not say so`);
+        rows.add(index);
+      }
+      assert.equal(rows.size, MANY);
+      const requested = reports.map(({ url }) => url).sort();
+      assert.deepEqual(requested, urls(MANY).map(key).sort(), "each page is requested once");
+      assert.deepEqual(fleet.errors(), []);
+      assert.equal(readdirSync(folder, { recursive: true }).length, 1, "only the node's folder is left");
+    } catch (error) {
+      throw new Error(`SEED=${seed}: ${(error as Error).message}`);
+    } finally {
+      await fleet.stop();
+      await account.close();
       await remove();
     }
   });

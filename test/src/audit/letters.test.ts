@@ -10,8 +10,8 @@ import { SeoError } from "../../../src/errors.js";
 import { LEASE } from "../../support/fleet.js";
 import { startRelay } from "../../support/relay.js";
 import { engines, type Server, startServer } from "../../support/servers.js";
-import { type Bench, createBench, createFake, type FakeService, inQueue, unreadable, urls } from "./fake.js";
-import { createMemory, type Way } from "./memory.js";
+import { type Bench, createBench, createFake, type FakeService, inQueue, key, unreadable, urls } from "./fake.js";
+import { createMemory, fastClock, type Way } from "./memory.js";
 
 /** Of machines in memory. */
 const SHORT = { lockDuration: 200, stalledInterval: 50 };
@@ -23,7 +23,7 @@ const rejected = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
 const unauthorized = new SeoError("SEO_UNAUTHORIZED", "No.", { attempts: 1 });
 
 async function until(holds: () => unknown): Promise<void> {
-  while (!(await holds())) await sleep(5);
+  while (!(await holds())) await sleep(20);
 }
 
 /** A client whose API key is invalid. */
@@ -45,82 +45,116 @@ function checkPages(service: FakeService, benches: Bench[], rows: number, pages 
 
 /** A message: what is sent before, and how many rows or batches it is about. */
 interface Message {
-  before(lead: Bench, memory: ReturnType<typeof createMemory>): Promise<unknown>;
+  before(lead: Bench, memory: Memory): Promise<unknown>;
   send(sender: Bench): Promise<number>;
   count: number;
+  /** The rows of its batch, if they are not as many as its pages. */
+  rows?: number;
+  /** Before it, a page fails. */
+  fails?: boolean;
   /** Its batch is paused, until it is resumed. */
   pauses?: boolean;
   drops?: boolean;
 }
 
+type Memory = ReturnType<typeof createMemory>;
+
+const jobsIn = ({ queues }: Memory) => [...(queues.get("service")?.values() ?? [])];
+const kept = (memory: Memory) => jobsIn(memory).filter(({ state }) => state === "prioritized");
+/** The entries that count of all jobs. */
+const entriesOf = (memory: Memory) =>
+  jobsIn(memory).flatMap(({ logs }) => entriesIn<JobEntry>(logs.map((text) => JSON.parse(text))));
+
 const addPaused = (pages: number) => async (lead: Bench) => {
   await lead.add(urls(pages));
   assert.equal(await lead.audit.pause(), 1);
 };
+const addKept =
+  (pages: number) =>
+  async ({ add }: Bench, memory: Memory) => {
+    await add(urls(pages));
+    await until(() => kept(memory).length === 2);
+  };
+/** More than one line of a journal. */
+const MANY = 1100;
+const many = Array.from({ length: MANY }, (_, row) => urls(1, 1 + (row % PAGES))).flat();
+const longList: Message = { before: async () => {}, send: ({ add }) => add(many), count: MANY, rows: MANY };
 const messages: Record<string, Message> = {
   "a new list": { before: async () => {}, send: ({ add }) => add(urls(PAGES)), count: PAGES },
   "a list for an open batch": { before: addPaused(6), send: ({ add }) => add(urls(PAGES)), count: 2, pauses: true },
+  "a list for a batch that has finished": {
+    before: addKept(1),
+    send: ({ add }) => add(urls(PAGES)),
+    count: PAGES,
+    fails: true,
+  },
   "msg.pause": { before: ({ add }) => add(urls(PAGES)), send: ({ audit }) => audit.pause(), count: 1, pauses: true },
   "msg.resume": { before: addPaused(PAGES), send: ({ audit }) => audit.resume(), count: 1 },
-  "msg.retry": {
-    async before({ add }, { queues }) {
-      await add(urls(PAGES));
-      const kept = () => [...(queues.get("service")?.values() ?? [])].filter(({ state }) => state === "prioritized");
-      await until(() => kept().length === 2);
-    },
-    send: ({ audit }) => audit.retry("default"),
-    count: 1,
-  },
+  "msg.retry": { before: addKept(PAGES), send: ({ audit }) => audit.retry("default"), count: 1, fails: true },
   "msg.reset": { before: addPaused(PAGES), send: ({ audit }) => audit.reset("default"), count: 1, drops: true },
+  "msg.reset of a page in flight": {
+    before: ({ add }) => add(urls(PAGES)),
+    send: ({ audit }) => audit.reset("default"),
+    count: 1,
+    drops: true,
+  },
+  "msg.reset of a batch that has finished": {
+    before: addKept(PAGES),
+    send: ({ audit }) => audit.reset("default"),
+    count: 1,
+    fails: true,
+    drops: true,
+  },
 };
 
-/** The entries that count of all jobs, with their jobs' IDs. */
-const entriesOf = ({ queues }: ReturnType<typeof createMemory>) =>
-  [...(queues.get("service")?.values() ?? [])].flatMap(({ id, logs }) =>
-    entriesIn<JobEntry>(logs.map((text) => JSON.parse(text))).map((entry) => ({ id, entry })),
-  );
-
-/** Has a lead die at a command after a message was sent to another machine. Returns how many commands the message took. */
-async function live({ before, send, count, pauses, drops }: Message, last: number, way: Way): Promise<number> {
+/**
+ * Sends a message to another machine than the lead. One of the lead's next commands, or that which appends a line, goes that
+ * way, and so does another one so many later; or it dies. Returns how many commands the message took.
+ */
+async function live(message: Message, at: number | string, way: Way, dies: boolean, gap = 1): Promise<number> {
   const memory = createMemory();
   let commands = Number.NEGATIVE_INFINITY;
   let isDead = false;
   let fails = true;
   const service = createFake({ latency: 40, fate: (page) => (fails && page.endsWith("/1") ? rejected : "answered") });
-  function next(): Way {
-    commands++;
-    if (commands < last) return "answered";
-    isDead = true;
-    return commands === last ? way : "lost";
+  let first = Number.POSITIVE_INFINITY;
+  function next(line: string): Way {
+    if (isDead) return "lost";
+    const begins = ++commands > 0 && (typeof at === "number" ? commands === at : line.includes(at));
+    if (begins) first = Math.min(first, commands);
+    if (commands !== first && commands !== first + gap) return "answered";
+    isDead = dies;
+    return way;
   }
   const lead: Bench = createBench("", service, {
     share: 1,
+    clock: fastClock,
     result: (result) => isDead || lead.results.push(result),
     create: memory.auditing(SHORT, {}, next),
   });
   await lead.add(["no page"], { batch: "first" });
-  const sender = createBench("", service, { create: memory.auditing(SHORT) });
+  const sender = createBench("", service, { create: memory.auditing(SHORT), clock: fastClock });
   try {
-    await until(() => sender.progress.length > 0);
-    fails = before === messages["msg.retry"]?.before;
-    await before(lead, memory);
+    await until(() => sender.progress.length > 0 && kept(memory).length === 1);
+    fails = message.fails ?? false;
+    await message.before(lead, memory);
     fails = false;
     const ids = new Set(memory.queues.get("service")?.keys());
     commands = 0;
-    const answer = await send(sender);
+    const answer = await message.send(sender);
     const took = commands;
-    assert.ok(answer > 0 && answer <= count, `${answer} instead of ${count}`);
-    const [letter] = [...(memory.queues.get("service")?.keys() ?? [])].filter((id) => !ids.has(id));
-    const effects = entriesOf(memory).filter(
-      ({ id, entry }) => ("letter" in entry && entry.letter === letter) || ("begin" in entry && id === letter),
-    );
-    assert.equal(effects.length, 1, "effects of the message");
-    if (pauses) {
+    assert.ok(answer > 0 && answer <= message.count, `${answer} instead of ${message.count}`);
+    const letter = jobsIn(memory).find(({ id }) => !ids.has(id))?.id;
+    if (message.pauses) {
       await until(() => sender.progress.at(-1)?.paused === "Paused by msg.pause.");
       await sender.audit.resume();
     }
-    await until(() => memory.unfinished().length === 0);
-    if (!drops) checkPages(service, [lead, sender], PAGES);
+    await until(() => memory.unfinished().length === 0 && kept(memory).length === 1);
+    const effects = entriesOf(memory).filter((entry) => "letter" in entry && entry.letter === letter);
+    if (!(message.drops && message.fails)) assert.equal(effects.length, 1, "effects of the message");
+    if (!message.drops) checkPages(service, [lead, sender], message.rows ?? PAGES, PAGES);
+    const told = new Set([lead, sender].flatMap(({ results }) => results.map(({ input }) => key(String(input)))));
+    for (const page of service.carriedOut) assert.ok(told.has(page.replace("create ", "")), `${page} was not reported`);
     return took;
   } finally {
     await Promise.all([lead, sender].map(({ audit }) => audit.close()));
@@ -141,17 +175,42 @@ async function tryAll(all: (() => Promise<unknown>)[]): Promise<string[]> {
   return failed;
 }
 
+/** What becomes of a command, and whether the lead dies then. */
+const ways: [Way, boolean][] = [
+  ["lost", true],
+  ["mute", true],
+  ["lost", false],
+  ["mute", false],
+  ["late", false],
+];
+
 describe("The messages that one machine handles for all", () => {
   for (const [name, message] of Object.entries(messages))
-    it(`takes effect once if the lead dies at any command of ${name}`, async () => {
-      const took = await live(message, Number.POSITIVE_INFINITY, "answered");
+    it(`takes effect once if two commands of ${name} fail, or the lead dies`, async () => {
+      const took = await live(message, Number.POSITIVE_INFINITY, "answered", false);
       assert.ok(took > 4, `${took} commands`);
       const commands = Array.from({ length: took + 6 }, (_, index) => index + 1);
       const failed = await tryAll(
-        (["lost", "mute"] as const).flatMap((way) => commands.map((command) => () => live(message, command, way))),
+        ways.flatMap(([way, dies]) => commands.map((command) => () => live(message, command, way, dies))),
       );
       assert.deepEqual(failed, []);
     });
+
+  it("takes effect once if a line of a long list cannot be appended, or the lead dies at it", async () => {
+    const failed = await tryAll(
+      ways.flatMap(([way, dies]) =>
+        ['"from":0', '"from":1000', '"type":"list"'].map((line) => () => live(longList, line, way, dies)),
+      ),
+    );
+    assert.deepEqual(failed, []);
+  });
+
+  it("adds a list once if its result cannot be saved, and another command fails after that", async () => {
+    const gaps = Array.from({ length: 12 }, (_, index) => index + 1);
+    const list = messages["a list for an open batch"] as Message;
+    const failed = await tryAll(gaps.map((gap) => () => live(list, '"type":"answer"', "lost", false, gap)));
+    assert.deepEqual(failed, []);
+  });
 
   for (const way of ["lost", "mute"] as const)
     it(`takes effect once if its result cannot be saved until its batch has finished: ${way}`, async () => {
@@ -187,6 +246,31 @@ describe("The messages that one machine handles for all", () => {
       );
       await audit.close();
     });
+
+  it("requests no invalid row if its batch is retried and it was not noted that its result was sent", async () => {
+    const memory = createMemory();
+    const requested: string[] = [];
+    let fails = true;
+    const service = createFake({
+      fate: (page) => (fails && page.endsWith("/1") ? rejected : "answered"),
+      step: (what) => void requested.push(what),
+    });
+    const { add, audit, finished, progress } = createBench("", service, {
+      create: memory.auditing(SHORT, {}, (line) => (line.includes('"type":"delivered"') ? "lost" : "answered")),
+    });
+    await add([...urls(3), "no page"]);
+    await finished();
+    progress.length = 0;
+    fails = false;
+    assert.equal(await audit.retry(), 1);
+    const { total, done, created, failed } = await finished();
+    assert.deepEqual([total, done, created, failed], [4, 4, 3, 1]);
+    assert.deepEqual(
+      requested.filter((what) => !what.includes("example.org/page")),
+      [],
+    );
+    await audit.close();
+  });
 
   it("requests each page once, and reports each row, at whatever side effect the lead dies", async () => {
     const sides = Array.from({ length: 3 * PAGES }, (_, index) => index + 1);

@@ -20,7 +20,7 @@ let list = Array.from(
   (_, index) => `https://www.example.org/shop/category-${index % 97}/product-${index}`,
 ).join("\n");
 
-const service = createFake({ latency: 60_000 });
+const service = createFake({ latency: 5000 });
 const first = createBench(folder, service);
 await first.audit.progress();
 const idle = collect();
@@ -40,7 +40,7 @@ assert.equal((await second.audit.progress())[0]?.waiting, count);
 const resumed = performance.now() - began;
 await second.audit.close();
 
-const size = statSync(join(folder, "node/1-default/pages-1.jsonl")).size;
+const size = statSync(join(folder, "node/1-default.jsonl")).size;
 const rss = Number(/VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1]) / 1024;
 rmSync(folder, { recursive: true });
 console.log(JSON.stringify({ count, memory, added, resumed, longest, bytes: size / count, rss, idle }));

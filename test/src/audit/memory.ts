@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditOptions } from "../../../src/audit/audit.js";
-import { entriesIn } from "../../../src/audit/shared/journal.js";
-import { answerIn, type JobEntry } from "../../../src/audit/shared/letter.js";
+import type { Clock } from "../../../src/audit/clock.js";
+import { readJob } from "../../../src/audit/shared/letter.js";
 import type { Lease, Queue, Server } from "../../../src/audit/shared/server.js";
 import { createShared, type SharedOptions } from "../../../src/audit/shared/shared.js";
 import { inQueue } from "./fake.js";
@@ -21,6 +21,16 @@ interface Job {
  * rejected, as by PostgreSQL if another machine has added a row at the same time.
  */
 export type Way = "answered" | "lost" | "mute" | "late" | "collides";
+
+/** So many times faster than real time passes. */
+const FASTER = 1000;
+export const fastClock: Clock = {
+  now: () => performance.now() * FASTER,
+  later(ms, run) {
+    const timer = setTimeout(run, ms / FASTER);
+    return () => clearTimeout(timer);
+  },
+};
 
 /** Milliseconds after which a command has failed that is not answered. */
 const PATIENCE = 40;
@@ -149,11 +159,8 @@ export function createMemory() {
   /** What machines still have to do: letters without an answer, and batches that have not finished. */
   const unfinished = () =>
     [...(queues.get("service")?.values() ?? [])].filter(({ logs }) => {
-      const lines = logs.map((text) => JSON.parse(text));
-      const entries = entriesIn<JobEntry>(lines);
-      if (!answerIn(entries)) return !lines[0]?.back;
-      const end = entries.findLast((entry) => "finished" in entry || "retry" in entry);
-      return entries.some((entry) => "begin" in entry) && !(end && "finished" in end);
+      const { isDone, isKept } = readJob(logs.map((text) => JSON.parse(text)));
+      return !isDone && !isKept;
     });
 
   /** One of its machines. */

@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import type { Clock } from "../../../src/audit/clock.js";
 import type { Requests } from "../../../src/audit/requests.js";
 import { SeoError } from "../../../src/errors.js";
 import type { Existing } from "../../../src/existing.js";
 import { type Bench, createBench, createFake, key, unreadable, urls } from "./fake.js";
-import { createMemory, type Way } from "./memory.js";
+import { createMemory, fastClock, type Way } from "./memory.js";
 
 const MACHINES = 3;
 const LEASE = { lockDuration: 150, stalledInterval: 50 };
-/** So many times faster than real time passes in a story. */
-const FASTER = 1000;
 /** At the same time. */
 const STORIES = 15;
 /** Milliseconds after which a story that has not ended hangs. */
@@ -101,14 +98,6 @@ const known = (pages: string[]) =>
 /** So many pages, and as many rows that are none. */
 const rowsOf = (count: number, from: number) => urls(count, from).flatMap((page) => [page, `no page: ${page}`]);
 
-const clock: Clock = {
-  now: () => performance.now() * FASTER,
-  later(ms, run) {
-    const timer = setTimeout(run, ms / FASTER);
-    return () => clearTimeout(timer);
-  },
-};
-
 interface Machine extends Bench {
   /** From now on, it neither reaches the queue, nor anybody its results. */
   kill(): void;
@@ -135,8 +124,9 @@ async function play({ faults, steps, existing, refused, revoked, share }: Story)
     },
     existing === "create" ? [] : known(urls(20)),
   );
-  const withoutKey = (): Requests => ({
-    ...service.connect(),
+  const connect = (changed: () => void) => service.connect(changed, share);
+  const withoutKey = (changed: () => void): Requests => ({
+    ...connect(changed),
     // What another machine has sent may have had an effect.
     send: (_type, _input, { intent } = {}) => Promise.reject(unauthorized.with({ uncertain: intent !== undefined })),
     pages: unreadable(unauthorized),
@@ -153,8 +143,8 @@ async function play({ faults, steps, existing, refused, revoked, share }: Story)
     }
     const bench: Bench = createBench("", service, {
       share,
-      clock,
-      connect: revoked && number === 0 ? withoutKey : service.connect,
+      clock: fastClock,
+      connect: revoked && number === 0 ? withoutKey : connect,
       result: (result) => isDead || bench.results.push(result),
       create: memory.auditing(LEASE, {}, way, () => Math.random() * 3),
     });

@@ -50,7 +50,8 @@ const onServer = (server: () => Server) => async (): Promise<Kept> => {
 /** Milliseconds for which a message waits. */
 const PATIENCE = 10_000;
 const QUARTER = 15 * 60_000;
-const refused = new SeoError("SEO_FORBIDDEN", "The quota is used up.", { statusCode: 403, attempts: 1 });
+const refused = new SeoError("SEO_FORBIDDEN", "No.", { statusCode: 403, attempts: 1 });
+const unauthorized = new SeoError("SEO_UNAUTHORIZED", "No.", { statusCode: 401, attempts: 1 });
 
 function contract(name: string, open: () => Promise<Kept>): void {
   describe(`An audit whose jobs are kept ${name}`, () => {
@@ -159,7 +160,7 @@ function contract(name: string, open: () => Promise<Kept>): void {
     it("stops after five failures in a row, and continues if a probe succeeds", async () => {
       const clock = createManualClock();
       let refuses = true;
-      const service = createFake({ latency: 1, fate: () => (refuses ? refused : "answered") });
+      const service = createFake({ latency: 1, fate: () => (refuses ? unauthorized : "answered") });
       const [first] = machines(service, { clock, share: 1 });
       await first.add(urls(30));
       await until(() => benches.every(({ errors }) => errors.length === 1), "the error is told");
@@ -228,7 +229,7 @@ function contract(name: string, open: () => Promise<Kept>): void {
         createClient({ baseUrl: account.url, apiKey: "key", concurrency: "32", reconcile }),
       );
       const [first, second] = clients.map(
-        (client) => () => bench(createFake(), { share: 32, connect: () => requestsOf(client) }),
+        (client) => () => bench(createFake(), { share: 32, connect: (changed) => requestsOf(client, 32, changed) }),
       ) as [() => Bench, () => Bench];
       const { audit, add } = first();
       await add([lost, ...others]);

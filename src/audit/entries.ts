@@ -1,0 +1,61 @@
+import type { Existing } from "../existing.js";
+import type { Intent } from "../reconcile/look.js";
+import type { Row } from "./rows.js";
+
+/** How a page can end. */
+export const outcomes = ["created", "regenerated", "fresh", "failed", "uncertain"] as const;
+
+export type Outcome = (typeof outcomes)[number];
+
+/** What is done with the pages of a list. */
+export interface Settings {
+  existing: Existing;
+  /** In days. */
+  maxAge?: number | undefined;
+  privacy?: string | undefined;
+}
+
+/** What is sent for a page, or was. */
+export interface PageRequest {
+  action: "create" | "regenerate";
+  /** The report to regenerate. */
+  report?: string | undefined;
+  /** When it was generated, which shows whether a request whose response is lost took effect. */
+  generatedAt?: string | undefined;
+  /** What finds the request's effect, unless it is known to have none. */
+  intent?: Intent | undefined;
+}
+
+/** How a page ended. */
+export interface Ended {
+  outcome: Outcome;
+  /** The report's ID. */
+  report?: string | undefined;
+  attempts: number;
+  reconciled?: { looks: number; after: number } | undefined;
+  /** `SeoError.toJSON()`, without the response's body. */
+  error?: { code: string; message: string } | undefined;
+}
+
+/** The report of a page that is to be regenerated. */
+export interface Plan {
+  page: number;
+  report: string;
+  generatedAt?: string | undefined;
+}
+
+/** What a journal says, in this order. A page is the number of its first row. */
+export type Entry =
+  | { type: "batch"; name: string }
+  /** Rows of a list, which counts once its last entry, `list`, follows. `from`: how many of them came before. */
+  | { type: "rows"; from: number; rows: readonly Row[] }
+  /** `pages`: those known before that take the settings of this list. */
+  | { type: "list"; settings: Settings; rows: number; pages: readonly number[] }
+  | { type: "plan"; list: number; pages: readonly Plan[] }
+  | { type: "planned"; list: number }
+  | ({ type: "sent"; page: number; at: string } & PageRequest)
+  /** What was sent for the page has certainly had no effect. */
+  | { type: "waits"; page: number }
+  | ({ type: "ended"; page: number } & Ended)
+  | { type: "delivered"; page: number }
+  | { type: "pause" | "resume" | "retry" | "reset" | "finished" };

@@ -1,0 +1,140 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { cancelled } from "../errors.js";
+import type { Entry } from "./entries.js";
+import { damaged, fromDisk } from "./trouble.js";
+
+/** So much of a file is read at a time. */
+const CHUNK = 256 * 1024;
+const NEWLINE = 10;
+
+/** Reads a file's lines. Returns where what follows the last newline begins: it was not written completely. */
+async function readLines(file: FileHandle, take: (line: string, number: number) => void): Promise<number> {
+  let rest = Buffer.alloc(0);
+  let offset = 0;
+  for (let number = 1; ; ) {
+    const chunk = await file.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, offset + rest.length);
+    if (chunk.bytesRead === 0) return offset;
+    const data = Buffer.concat([rest, chunk.buffer.subarray(0, chunk.bytesRead)]);
+    let start = 0;
+    for (let end = data.indexOf(NEWLINE); end >= 0; end = data.indexOf(NEWLINE, start)) {
+      take(data.toString("utf8", start, end), number++);
+      start = end + 1;
+    }
+    offset += start;
+    rest = data.subarray(start);
+  }
+}
+
+const FINISHED = `\n${JSON.stringify({ type: "finished" } satisfies Entry)}\n`;
+
+/** The name of a batch whose last entry says that it has finished: its journal is not read before msg.retry. */
+export async function nameOfFinished(path: string): Promise<string | undefined> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    const end = await file.read(Buffer.alloc(FINISHED.length), 0, FINISHED.length, Math.max(0, size - FINISHED.length));
+    if (end.buffer.toString() !== FINISHED) return undefined;
+    const { buffer } = await file.read(Buffer.alloc(CHUNK), 0, CHUNK, 0);
+    const first = JSON.parse(buffer.toString("utf8", 0, buffer.indexOf(NEWLINE)));
+    return first.type === "batch" ? String(first.name) : undefined;
+  } catch (cause) {
+    // What is wrong is said when it is read.
+    if (cause instanceof SyntaxError) return undefined;
+    throw fromDisk(cause, path);
+  } finally {
+    await file.close();
+  }
+}
+
+/** A file of JSON lines to which entries are appended. */
+export interface File {
+  /**
+   * Resolves when the entry is on disk; with `synced` false, when it is written. Entries that come while others are written share
+   * the next sync. If it rejects, nothing that follows is damaged.
+   */
+  append(entry: Entry, synced?: boolean): Promise<void>;
+  /** Waits for what was appended. */
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  line: string;
+  synced: boolean;
+  resolve(): void;
+  reject(cause: unknown): void;
+}
+
+/** Appends behind the first `end` bytes of a file, once what follows them is removed. */
+function createFile(path: string, file: FileHandle, size: number): File {
+  let end = size;
+  let waiting: Waiting[] = [];
+  let writing: Promise<void> | undefined;
+  /** What is behind the end is to be removed first. */
+  let torn = true;
+  let closed = false;
+
+  async function write(all: Waiting[]): Promise<void> {
+    if (torn) {
+      await file.truncate(end);
+      await file.datasync();
+    }
+    torn = true;
+    const data = Buffer.from(all.map(({ line }) => line).join(""));
+    for (let done = 0; done < data.length; )
+      done += (await file.write(data, done, data.length - done, end + done)).bytesWritten;
+    if (all.some(({ synced }) => synced)) await file.datasync();
+    end += data.length;
+    torn = false;
+  }
+
+  async function writeAll(): Promise<void> {
+    await Promise.resolve();
+    while (waiting.length > 0) {
+      const all = waiting;
+      waiting = [];
+      try {
+        await write(all);
+        for (const { resolve } of all) resolve();
+      } catch (cause) {
+        for (const { reject } of all) reject(fromDisk(cause, path));
+      }
+    }
+    writing = undefined;
+  }
+
+  return {
+    append(entry, synced = true) {
+      return new Promise((resolve, reject) => {
+        if (closed) return reject(cancelled);
+        waiting.push({ line: `${JSON.stringify(entry)}\n`, synced, resolve, reject });
+        writing ??= writeAll();
+      });
+    },
+
+    async close() {
+      closed = true;
+      await writing;
+      await file.close();
+    },
+  };
+}
+
+/** Opens a journal. `take` gets its entries, and throws what is wrong with one. Rejects with a Trouble. */
+export async function openFile(path: string, isNew: boolean, take: (entry: Entry) => void): Promise<File> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, isNew ? "wx+" : "r+", 0o600);
+    const size = await readLines(file, (line, number) => {
+      try {
+        take(JSON.parse(line));
+      } catch (cause) {
+        const isJson = !(cause instanceof SyntaxError);
+        throw damaged(path, number, isJson ? (cause as Error).message : "the line is damaged");
+      }
+    });
+    return createFile(path, file, size);
+  } catch (cause) {
+    await file?.close();
+    throw fromDisk(cause, path);
+  }
+}

@@ -1,0 +1,74 @@
+import { SeoError } from "../errors.js";
+import { idOf, isReport, reportsIn, unwrap } from "../records.js";
+import type { Ended, PageRequest, Settings } from "./entries.js";
+import { type Requests, type SendOptions, STORE, toJSON } from "./requests.js";
+import { Trouble } from "./trouble.js";
+
+/** How a page ended, and its report or null. */
+export interface End {
+  ended: Ended;
+  record: unknown;
+}
+
+const UPDATE = "seo-report-update";
+const SHOW = "seo-report-show";
+
+function reportOf(body: unknown): object | null {
+  return reportsIn(body)[0] ?? (unwrap(body) as object | null) ?? null;
+}
+
+/**
+ * Sends a page's request, or looks for one that was sent before. `sending` is awaited before it is sent. Rejects only as that
+ * does, and with a Trouble.
+ */
+export async function requestPage(
+  requests: Requests,
+  url: string,
+  { privacy }: Settings,
+  request: PageRequest,
+  { task, sending }: { task: SendOptions["task"]; sending(request: PageRequest): Promise<void> },
+): Promise<End> {
+  const { action, report, generatedAt, intent } = request;
+  const creates = action === "create";
+  const input = creates ? { url } : { reportId: String(report), update: "1" };
+  let refused: unknown;
+  try {
+    const { body, attempts, reconciled } = await requests.send(
+      creates ? STORE : UPDATE,
+      { ...input, ...(privacy && { privacy }) },
+      {
+        ...(task && { task }),
+        intent,
+        generatedAt,
+        async sending(intent) {
+          await sending({ action, report, generatedAt, intent }).catch((cause) => {
+            refused = cause;
+            throw cause;
+          });
+        },
+      },
+    );
+    const record = reportOf(body);
+    const id = isReport(record) ? idOf(record) : report;
+    return { ended: { outcome: creates ? "created" : "regenerated", report: id, attempts, reconciled }, record };
+  } catch (cause) {
+    if (refused !== undefined) throw refused;
+    if (!(cause instanceof SeoError) || cause instanceof Trouble) throw cause;
+    // The report was deleted since the plan was made.
+    if (!creates && cause.details.missing)
+      return requestPage(requests, url, { existing: "create", privacy }, { action: "create" }, { task, sending });
+    const { attempts = 0, uncertain = false } = cause.details;
+    return { ended: { outcome: uncertain ? "uncertain" : "failed", attempts, error: toJSON(cause) }, record: null };
+  }
+}
+
+/** Gets the report of a page that ended in an earlier process; null if it was deleted. */
+export async function showReport(requests: Requests, { report, error }: Ended): Promise<unknown> {
+  if (report === undefined || error) return null;
+  try {
+    return reportOf((await requests.send(SHOW, { reportId: report })).body);
+  } catch (cause) {
+    if (cause instanceof SeoError && cause.details.missing) return null;
+    throw cause;
+  }
+}

@@ -1,0 +1,210 @@
+import { hash } from "node:crypto";
+import { type Ended, type Entry, type Outcome, outcomes, type PageRequest, type Settings } from "./entries.js";
+import { keyOf, type Row } from "./rows.js";
+
+/** How far a page is. A row that repeats another one of its list is `repeat`. */
+export type Stage = "waiting" | "sent" | "ended" | "delivered" | "repeat";
+
+/** What is known of a batch. Only `apply` changes it, so that reading the journal again leads to the same state. */
+export interface State {
+  name: string;
+  /** `first`: its first row. */
+  lists: (Settings & { first: number; planned: boolean })[];
+  /** By row: its input as JSON, until its page has succeeded. */
+  inputs: string[];
+  /** By row: how far it is. One that waits is not in it. */
+  stages: Map<number, Stage>;
+  /** Pages that are none, and why. */
+  invalid: Map<number, string>;
+  /** Pages that a later list than their own has named. */
+  relisted: Map<number, number>;
+  /** By page: the rows that repeat it. */
+  repeats: Map<number, number[]>;
+  /** The page of a key. */
+  pages: Map<string, number>;
+  requests: Map<number, PageRequest>;
+  /** How pages ended, until that is delivered; of failures also after. */
+  ended: Map<number, Ended>;
+  /** Rows whose results are delivered. */
+  counts: Record<Outcome, number>;
+  paused: boolean;
+  /** What waits was dropped. */
+  dropped: boolean;
+  finished: boolean;
+  /** Rows of a list that is not complete. */
+  draft: Row[];
+}
+
+const createState = (): State => ({
+  name: "",
+  lists: [],
+  inputs: [],
+  stages: new Map(),
+  invalid: new Map(),
+  relisted: new Map(),
+  repeats: new Map(),
+  pages: new Map(),
+  requests: new Map(),
+  ended: new Map(),
+  counts: { created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 },
+  paused: false,
+  dropped: false,
+  finished: false,
+  draft: [],
+});
+
+/** 72 bits of a hash: of a million pages, two are confused in one list of ten billion. Texts this short are copied. */
+const digest = (key: string) => hash("sha256", key, "base64url").slice(0, 12);
+
+export const total = ({ inputs }: State): number => inputs.length;
+export const done = ({ counts }: State): number => outcomes.reduce((sum, outcome) => sum + counts[outcome], 0);
+export const stageOf = ({ stages }: State, row: number): Stage => stages.get(row) ?? "waiting";
+export const pageOf = ({ pages }: State, key: string): number | undefined => pages.get(digest(key));
+export const rowsOf = ({ repeats }: State, page: number): number[] => [page, ...(repeats.get(page) ?? [])];
+export const inputOf = ({ inputs }: State, row: number): unknown => JSON.parse(inputs[row] as string);
+/** The number of the list that says what is done with a page. */
+export const listOf = ({ lists, relisted }: State, page: number): number =>
+  relisted.get(page) ?? lists.findLastIndex(({ first }) => first <= page);
+export const hasFailed = ({ outcome }: Ended): boolean => outcome === "failed" || outcome === "uncertain";
+
+function check(state: State, page: number): void {
+  if (state.inputs[page] === undefined || stageOf(state, page) === "repeat") throw new Error("there is no such page");
+}
+
+function addRow(state: State, row: Row): void {
+  const index = total(state);
+  const key = digest(keyOf(row));
+  const page = state.pages.get(key) ?? index;
+  if (page === index) state.pages.set(key, page);
+  else {
+    // Not copied, because a list can repeat one page 50,000 times.
+    const repeats = state.repeats.get(page) ?? [];
+    repeats.push(index);
+    state.repeats.set(page, repeats);
+    state.stages.set(index, "repeat");
+  }
+  state.inputs.push(JSON.stringify(row.input));
+  if (page === index && row.error !== undefined) state.invalid.set(page, row.error);
+}
+
+/** The page waits again. */
+function wait(state: State, page: number): void {
+  const ended = state.ended.get(page);
+  if (ended && stageOf(state, page) === "delivered") state.counts[ended.outcome] -= rowsOf(state, page).length;
+  state.ended.delete(page);
+  state.stages.delete(page);
+}
+
+type Change<Type extends Entry["type"]> = (state: State, entry: Extract<Entry, { type: Type }>) => void;
+
+const changes: { [Type in Entry["type"]]: Change<Type> } = {
+  batch(state, { name }) {
+    state.name = name;
+  },
+  rows(state, { from, rows }) {
+    // A list that was not completed is followed by another one.
+    if (from === 0) state.draft = [];
+    if (from !== state.draft.length) throw new Error("rows are missing before it");
+    for (const row of rows) state.draft.push(row);
+  },
+  list(state, { settings, rows, pages }) {
+    if (rows !== state.draft.length) throw new Error("rows of the list are missing");
+    for (const page of pages) check(state, page);
+    state.lists.push({ ...settings, first: total(state), planned: settings.existing === "create" });
+    for (const row of state.draft) addRow(state, row);
+    state.draft = [];
+    for (const page of pages) {
+      if (stageOf(state, page) !== "waiting") continue;
+      state.relisted.set(page, state.lists.length - 1);
+      if (!state.requests.get(page)?.intent) state.requests.delete(page);
+    }
+  },
+  plan(state, { list, pages }) {
+    for (const { page } of pages) check(state, page);
+    for (const { page, ...plan } of pages) {
+      // What a lost request was is looked for first, and a later list has its own plan.
+      const isMeant = stageOf(state, page) === "waiting" && listOf(state, page) === list;
+      if (isMeant && !state.requests.get(page)?.intent) state.requests.set(page, { action: "regenerate", ...plan });
+    }
+  },
+  planned({ lists }, { list }) {
+    const planned = lists[list];
+    if (!planned) throw new Error("there is no such list");
+    planned.planned = true;
+  },
+  sent(state, { type: _, page, at: _at, ...request }) {
+    check(state, page);
+    state.requests.set(page, request);
+    state.stages.set(page, "sent");
+  },
+  waits(state, { page }) {
+    check(state, page);
+    const request = state.requests.get(page);
+    if (request) state.requests.set(page, { ...request, intent: undefined });
+    wait(state, page);
+  },
+  ended(state, { type: _, page, ...ended }) {
+    check(state, page);
+    if (!outcomes.includes(ended.outcome)) throw new Error("the outcome is unknown");
+    const request = state.requests.get(page);
+    if (request && ended.outcome !== "uncertain") state.requests.set(page, { ...request, intent: undefined });
+    state.ended.set(page, ended);
+    state.stages.set(page, "ended");
+  },
+  delivered(state, { page }) {
+    check(state, page);
+    const ended = state.ended.get(page);
+    // The note of a result can come after msg.retry.
+    if (!ended || stageOf(state, page) !== "ended") return;
+    const rows = rowsOf(state, page);
+    state.counts[ended.outcome] += rows.length;
+    state.stages.set(page, "delivered");
+    if (hasFailed(ended)) return;
+    state.ended.delete(page);
+    state.requests.delete(page);
+    state.relisted.delete(page);
+    for (const row of rows) state.inputs[row] = "";
+  },
+  pause(state) {
+    state.paused = true;
+  },
+  resume(state) {
+    state.paused = false;
+  },
+  retry(state) {
+    for (const [page, ended] of state.ended) if (hasFailed(ended)) wait(state, page);
+    // Since then, the account's reports have changed.
+    if (state.finished) for (const list of state.lists) list.planned = list.existing === "create";
+    state.finished = false;
+  },
+  reset(state) {
+    state.dropped = true;
+  },
+  finished(state) {
+    state.finished = true;
+  },
+};
+
+/** Throws if the entry cannot follow those before it. */
+export function apply(state: State, entry: Entry): void {
+  const { type } = Object(entry) as Entry;
+  const change = Object.hasOwn(changes, type) && changes[type];
+  if (!change) throw new Error("the entry has an unknown type");
+  (change as (state: State, entry: Entry) => void)(state, entry);
+}
+
+/** What a journal says, and the reports that the batch got. `take` gets its entries. */
+export function createReading() {
+  const state = createState();
+  const reports: string[] = [];
+  return {
+    state,
+    reports,
+    take(entry: Entry): void {
+      apply(state, entry);
+      if (entry.type === "ended" && entry.report !== undefined) reports.push(entry.report);
+    },
+  };
+}
+
+export type Reading = ReturnType<typeof createReading>;

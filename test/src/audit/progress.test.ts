@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { outcomes } from "../../../src/audit/entries.js";
+import { Reporter } from "../../../src/audit/progress.js";
+import { createReading, rowsOf, stageOf } from "../../../src/audit/state.js";
+
+const REMEMBERED = 200;
+
+describe("the progress of a batch", () => {
+  it("counts each row once, and measures the last 200 requests", () => {
+    const stage = fc.constantFrom("waiting", "sent", "ended", ...outcomes);
+    const row = fc.record({ key: fc.nat(15), stage, isLost: fc.boolean() });
+    fc.assert(
+      fc.property(
+        fc.array(row, { minLength: 1, maxLength: 20 }),
+        fc.array(fc.nat(20_000), { maxLength: 300, size: "max" }),
+        fc.record({ drops: fc.boolean(), pauses: fc.boolean(), isStuck: fc.boolean() }),
+        fc.constantFrom(0, 1, 41_001),
+        (rows, times, { drops, pauses, isStuck }, wait) => {
+          const { state, take } = createReading();
+          take({ type: "batch", name: "a" });
+          take({ type: "rows", from: 0, rows: rows.map(({ key }) => ({ input: `${key}.example` })) });
+          take({ type: "list", settings: { existing: "create" }, rows: rows.length, pages: [] });
+          const lost: number[] = [];
+          const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, 0]));
+          let left = 0;
+          let reconciling = 0;
+          for (const [page, { stage, isLost }] of rows.entries()) {
+            if (stageOf(state, page) === "repeat") continue;
+            const count = rowsOf(state, page).length;
+            const outcome = outcomes.find((one) => one === stage);
+            if (stage !== "waiting") take({ type: "sent", page, at: "now", action: "create" });
+            if (outcome || stage === "ended") take({ type: "ended", page, outcome: outcome ?? "failed", attempts: 1 });
+            if (outcome) {
+              take({ type: "delivered", page });
+              counts[outcome] = Number(counts[outcome]) + count;
+              continue;
+            }
+            left += count;
+            if (!isLost) continue;
+            lost.push(page);
+            reconciling += count;
+          }
+          if (drops) take({ type: "reset" });
+          let time = 1000;
+          const ends = [time];
+          const reason = pauses && "Because.";
+          const reporter = new Reporter({
+            state,
+            clock: { now: () => time, later: () => () => {} },
+            paused: () => reason || undefined,
+            lost: () => ({ pages: lost, alone: isStuck }),
+            wait: () => wait,
+            send() {},
+          });
+          for (const ms of times) {
+            time += ms;
+            ends.push(time);
+            reporter.requestEnded();
+          }
+          const progress = reporter.read();
+          const { perMinute, secondsLeft, secondsToWait, ...rest } = progress;
+          assert.deepEqual(rest, {
+            batch: "a",
+            total: rows.length,
+            done: rows.length - left,
+            ...counts,
+            waiting: drops ? 0 : left,
+            reconciling: drops ? 0 : reconciling,
+            dropped: drops ? left : 0,
+            paused: reason,
+            finished: false,
+          });
+          const last = ends.slice(-REMEMBERED);
+          const minutes = (time - (last[0] as number)) / 60_000;
+          const speed = minutes > 0 ? (last.length - 1) / minutes : 0;
+          assert.ok(Math.abs(perMinute - speed) <= (speed < 9.9 ? 0.0501 : 0.501), `${perMinute}, not ${speed}`);
+          assert.ok(Math.abs(perMinute * 10 - Math.round(perMinute * 10)) < 1e-9);
+          assert.ok(perMinute < 10 || Number.isInteger(perMinute));
+          const isOver = drops || left === 0;
+          const requests = !isOver && !isStuck && left > reconciling;
+          assert.equal(secondsToWait, requests && !pauses && wait > 0 ? Math.ceil(wait / 1000) : undefined);
+          const estimate = isOver ? 0 : requests && speed > 0 ? Math.round((left * 60) / speed) : undefined;
+          assert.equal(secondsLeft, pauses ? undefined : estimate);
+          assert.equal("secondsLeft" in progress, secondsLeft !== undefined);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { pageKey } from "../../../src/address.js";
+import { keyOf, readRows, urlOf } from "../../../src/audit/rows.js";
+import { isObject } from "../../../src/json.js";
+
+describe("the rows of an audit", () => {
+  it("are plain data, without passwords and without long values of invalid rows", () => {
+    const url = fc.oneof(
+      fc.webUrl({ withFragments: true, withQueryParameters: true }),
+      fc.string({ unit: "binary" }),
+      fc.constantFrom(`example.org/${"ü".repeat(5000)}`, "ü ".repeat(5000)),
+    );
+    const object = {
+      url: fc.oneof({ weight: 4, arbitrary: url }, fc.jsonValue()),
+      more: fc.oneof(fc.jsonValue(), fc.constant("ü".repeat(5000)), fc.constant(Array(1000).fill("ü"))),
+    };
+    const name = fc.constantFrom("PassWord", " password", "password\t", "\uFEFFpassword", "\uFEFF PASSWORD");
+    const secret = fc.dictionary(name, fc.constant("hunter2"));
+    const row = fc.oneof(url, fc.record(object, { requiredKeys: ["url"] }), fc.jsonValue());
+    fc.assert(
+      fc.property(row, secret, (kept, secret) => {
+        const [read] = [...readRows([isObject(kept) ? { ...kept, ...secret } : kept])];
+        assert.ok(read);
+        const { input, error } = read;
+        const text = JSON.stringify(read);
+        assert.deepEqual(JSON.parse(text), read);
+        assert.equal(keyOf(JSON.parse(text)), keyOf(read));
+        assert.ok(!text.includes("hunter2"), text);
+        if (error === undefined) {
+          assert.deepEqual(input, JSON.parse(JSON.stringify(kept)));
+          assert.equal(keyOf(read), pageKey(urlOf(kept)));
+          return;
+        }
+        assert.match(`${keyOf(read)}|${error}`, /^ .*\|.*\.$/s);
+        assert.ok(text.length < 3000, text);
+        if (JSON.stringify(kept).length <= 2000) assert.deepEqual(input, JSON.parse(JSON.stringify(kept)));
+        else if (isObject(kept) && typeof kept.url === "string" && isObject(input))
+          assert.ok(String(input.url).startsWith(String(kept.url).slice(0, 200)));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("do not have the byte order mark before the first column's name, also of a single row", () => {
+    const given = { "\uFEFFurl": "a.example", owner: "Kim" };
+    for (const value of [[given], given])
+      assert.deepEqual([...readRows(value)], [{ input: { url: "a.example", owner: "Kim" } }]);
+  });
+
+  it("are the same, however a list is given", () => {
+    const name = fc.stringMatching(/^([Hh]ttps?:\/\/)?[a-z]{1,9}\.example(:80)?\/[a-z]{0,9}(\?u=mailto:x)?$/);
+    const blank = fc.constantFrom("", " ", "\t", "\r");
+    fc.assert(
+      fc.property(fc.array(name, { minLength: 1 }), fc.array(blank), (urls, blanks) => {
+        const rows = [...readRows(urls)];
+        assert.deepEqual(
+          rows,
+          urls.map((input) => ({ input })),
+        );
+        for (const url of urls) assert.equal(urlOf({ url: ` ${url}\t` }), url);
+        const lines = urls.flatMap((url, index) => [` ${url}${blanks[index] ?? ""}`, ...blanks]);
+        assert.deepEqual([...readRows([...blanks, ...lines].join("\n"))], rows);
+        assert.deepEqual([...readRows({ data: urls, url: "z.example" })], rows);
+        const objects = urls.map((url) => ({ url }));
+        for (const object of [...objects, { url: null, owner: "Kim" }])
+          assert.deepEqual([...readRows(object)], [...readRows([object])]);
+        assert.deepEqual([...readRows(objects)].map(keyOf), rows.map(keyOf));
+      }),
+    );
+  });
+
+  it("name the reason why a list or a row cannot be audited", () => {
+    assert.throws(() => [...readRows([])], { message: "The list of pages is empty: pages has no URL." });
+    for (const [value, shown] of [
+      [{ name: 1, link: 2 }, "an object without url; it has .*name, link.*"],
+      [{}, "an object without url"],
+      [Buffer.from("a.example"), "a Buffer"],
+      [7, "7"],
+      [null, "null"],
+    ] as const)
+      assert.throws(() => [...readRows(value, "msg.pages")], {
+        message: new RegExp(`^pages must be a URL, .*; msg\\.pages is ${shown}\\.$`),
+      });
+    const loop: unknown[] = [];
+    loop.push(loop);
+    for (const [row, shown] of [
+      ["xhttp://a.example", '"xhttp://a.example"'],
+      ["httpsx://a.example", '"httpsx://a.example"'],
+      ["https:///path", '"https:///path"'],
+      ["com", '"com"'],
+      ["https://a b/", '"https://a b/"'],
+      [loop, "it is not plain data"],
+      [Buffer.from("a.example"), "it is not plain data"],
+      [[1], "an array"],
+      [undefined, "undefined"],
+      [{ url: { a: 1 } }, "an object"],
+      [{ url: null, owner: "Kim" }, "url is required; the row's url is blank"],
+      [{ name: 1, link: 2 }, "The row has no url; it has .*name, link.*"],
+      [{}, "The row has no url"],
+      ["ftp://a.example", '"ftp://a.example"'],
+      [`mailto:${"x".repeat(99)}`, `"mailto:x{52}…`],
+    ] as const)
+      assert.match([...readRows([row])][0]?.error ?? "", new RegExp(`${shown}\\.$`));
+  });
+});
