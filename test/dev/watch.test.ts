@@ -19,7 +19,7 @@ import { endGroup } from "../support/processes.js";
 
 /** What the build and `npm start` read. */
 const PARTS = [
-  ...["src", "nodes", "sandbox", "dev", "test", "bench", "icons", "examples", "dist"],
+  ...["src", "nodes", "sandbox", "dev", "test", "icons", "examples", "dist"],
   ...["package.json", "tsconfig.json", "README.md"],
 ];
 

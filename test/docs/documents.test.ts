@@ -68,7 +68,7 @@ describe("The documents", () => {
       it("names files and npm scripts that exist", () => {
         const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
         const text = read(path);
-        for (const [, file = ""] of text.matchAll(/`((?:src|nodes|sandbox|dev|bench|test|icons)\/[\w./-]*)`/g))
+        for (const [, file = ""] of text.matchAll(/`((?:src|nodes|sandbox|dev|test|icons)\/[\w./-]*)`/g))
           assert.ok(existsSync(join(root, file)), file);
         for (const [script, file = ""] of text.matchAll(/\bdist\/([\w./-]+)\.js\b/g))
           assert.ok(existsSync(join(root, `${file}.ts`)), script);

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { nodeRed, root } from "../../dev/nodered.js";
-import { type Group, type Machine, type Round, startGroup } from "../../test/support/machines.js";
-import { type Engine, type Server, startServer } from "../../test/support/servers.js";
+import { type Group, type Machine, type Round, startGroup } from "../../../test/support/machines.js";
+import { type Engine, type Server, startServer } from "../../../test/support/servers.js";
+import { nodeRed, root } from "../../nodered.js";
 import { figure, fillIn, table } from "../markdown.js";
 import type { Seen } from "./service.js";
 

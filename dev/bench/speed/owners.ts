@@ -5,7 +5,7 @@ export type Times = Record<string, number>;
 
 /** The package that a file belongs to, Node, or a file of ours. */
 function ownerOf(url: string): string {
-  const [, ours] = /\/dist\/((?:src|nodes|bench)\/.*)$/.exec(url) ?? [];
+  const [, ours] = /\/dist\/((?:src|nodes|dev\/bench)\/.*)$/.exec(url) ?? [];
   const packages = [...url.matchAll(/\/node_modules\/((?:@[^/]+\/)?[^/]+)/g)];
   return ours ?? packages.at(-1)?.[1] ?? (url === "" ? "V8" : "Node");
 }
@@ -38,7 +38,7 @@ const causes: [cause: string, owner: RegExp][] = [
   ["undici", /^undici$/],
   ["Node-RED", /^@node-red\//],
   ["zod", /^zod$/],
-  ["JSON, and the bench itself", /^(secure-json-parse|bench\/.*)$/],
+  ["JSON, and the bench itself", /^(secure-json-parse|dev\/bench\/.*)$/],
   ["these nodes", /^(src|nodes)\//],
   ["Node and V8", /./],
 ];

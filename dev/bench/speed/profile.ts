@@ -2,13 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { root } from "../../dev/nodered.js";
+import { root } from "../../nodered.js";
 import { contenders } from "./contenders.js";
 import { startInstance } from "./instance.js";
 import { divide } from "./owners.js";
 import { startNginx, startNode } from "./servers.js";
 
-/** `node dist/bench/speed/profile.js`: the processor time with 32 messages in flight, by package and by function. */
+/** `node dist/dev/bench/speed/profile.js`: the processor time with 32 messages in flight, by package and by function. */
 const { values: options } = parseArgs({
   options: {
     name: { type: "string", default: "seo-report-list" },

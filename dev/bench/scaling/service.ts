@@ -1,4 +1,4 @@
-import { type SandboxOptions, startSandbox } from "../../sandbox/server.js";
+import { type SandboxOptions, startSandbox } from "../../../sandbox/server.js";
 
 export interface Seen {
   /** Reports beyond the first of a page. */

@@ -1,4 +1,4 @@
-import { HORIZON, type Store, simulate, type World } from "../test/support/simulation.js";
+import { HORIZON, type Store, simulate, type World } from "../../test/support/simulation.js";
 
 /**
  * `npm run bench:reconcile`: 30,000 stores in simulated time. 8% take 30 to 150 s, a proxy gives up after 60 s, a tenth

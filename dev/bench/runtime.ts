@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { linkPackage, nodeRed } from "../dev/nodered.js";
+import { linkPackage, nodeRed } from "../nodered.js";
 
 const main = createRequire(import.meta.url).resolve(nodeRed().name);
 /** Loads a module of Node-RED. */

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
-import { hash } from "../../sandbox/pages.js";
+import { hash } from "../../../sandbox/pages.js";
 
 /**
  * A service with faults, in its own process. Each request has the number of its message: a store in its URL, a list in

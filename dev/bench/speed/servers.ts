@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { freePort } from "../../dev/nodered.js";
+import { freePort } from "../../nodered.js";
 import { page, path } from "./page.js";
 
 /** A server in its own process. */

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
-import { nodeRed, root } from "../../dev/nodered.js";
+import { nodeRed, root } from "../../nodered.js";
 import { fillIn } from "../markdown.js";
 import { chart } from "./chart.js";
 import { measureCauses, measureLoading, measurePages, measureQueue, measureRequests } from "./measurements.js";

@@ -3,7 +3,7 @@ import { Session } from "node:inspector/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { linkPackage } from "../../dev/nodered.js";
+import { linkPackage } from "../../nodered.js";
 import { drivers } from "../driver.js";
 import { boot, memory, nodeRedRequire } from "../runtime.js";
 import { contenders } from "./contenders.js";
@@ -54,8 +54,8 @@ const libraries = {
   "the package": add,
   [EMPTY]: add,
   async "with the first message"() {
-    await import("../../src/client.js");
-    await import("../../src/schema.js");
+    await import("../../../src/client.js");
+    await import("../../../src/schema.js");
   },
   async "the package, with the first message"() {
     await add();

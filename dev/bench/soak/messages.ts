@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { nodeRed } from "../../dev/nodered.js";
+import { nodeRed } from "../../nodered.js";
 import { driver, drivers, type Message } from "../driver.js";
 import { table } from "../markdown.js";
 import { boot, memory } from "../runtime.js";
@@ -29,7 +29,7 @@ const total = Math.ceil(Number(process.argv[2] ?? 200_000) / TENTHS) * TENTHS;
 /** Seconds; blank is off. */
 const reconcile = process.argv[3] ?? "";
 if (!globalThis.gc || !(total > 0))
-  throw new Error("Usage: node --expose-gc dist/bench/soak/soak.js [messages [reconcile]]");
+  throw new Error("Usage: node --expose-gc dist/dev/bench/soak/soak.js [messages [reconcile]]");
 
 /** Each store has a connection of its own, and takes several times as long as a list. */
 const isStore = (message: number) => message % 5 === 0;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { nodeRed } from "../../dev/nodered.js";
-import { startSandbox } from "../../sandbox/server.js";
-import { type Group, startGroup } from "../../test/support/machines.js";
-import { type Engine, engines, type Server, startServer } from "../../test/support/servers.js";
+import { startSandbox } from "../../../sandbox/server.js";
+import { type Group, startGroup } from "../../../test/support/machines.js";
+import { type Engine, engines, type Server, startServer } from "../../../test/support/servers.js";
+import { nodeRed } from "../../nodered.js";
 import { figure, table } from "../markdown.js";
 
 /**
