@@ -53,7 +53,7 @@ export type Entry =
   | { type: "list"; settings: Settings; rows: number; pages: readonly number[] }
   | { type: "plan"; list: number; pages: readonly Plan[] }
   | { type: "planned"; list: number }
-  | ({ type: "sent"; page: number; at: string } & PageRequest)
+  | ({ type: "sent"; page: number } & PageRequest)
   /** What was sent for the page has certainly had no effect. */
   | { type: "waits"; page: number }
   | ({ type: "ended"; page: number } & Ended)

@@ -208,7 +208,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
   try {
     await makeFolder(folder, own);
     const message = `The folder ${own} was removed, or taken over by another process.`;
-    ({ release: unlock } = await lockFolder(own, () => lost(new Trouble("locked", message))));
+    unlock = await lockFolder(own, () => lost(new Trouble("locked", message)));
     await files.load();
     return files;
   } catch (cause) {

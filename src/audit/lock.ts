@@ -15,10 +15,6 @@ interface Holder {
   host: string;
 }
 
-export interface Lock {
-  release(): Promise<void>;
-}
-
 /** How often a lock is refreshed, and how long one that is not refreshed stands. */
 const BEAT = 10_000;
 const STALE = 30_000;
@@ -99,9 +95,9 @@ async function findOther(folder: string, own: string, self: Holder, stale: numbe
 
 /**
  * Locks a folder. Each lock is a file of its own, so that removing a dead one never removes a live one. Rejects with a Trouble
- * if another lock is held, also by this process; `lost` is called if another process takes the folder over.
+ * if another lock is held, also by this process; `lost` is called if another process takes the folder over. Returns what ends it.
  */
-export async function lockFolder(folder: string, lost: () => void, { stale = STALE, beat = BEAT } = {}): Promise<Lock> {
+export async function lockFolder(folder: string, lost: () => void, { stale = STALE, beat = BEAT } = {}) {
   const self = await readSelf();
   for (let tries = 1; ; tries++) {
     const name = `lock-${self.pid}-${randomBytes(4).toString("hex")}.json`;
@@ -129,7 +125,7 @@ export async function lockFolder(folder: string, lost: () => void, { stale = STA
         await release();
         throw error;
       });
-    if (!other) return { release };
+    if (!other) return release;
     await release();
     const holder = other.pid > 0 ? `process ${other.pid} on ${other.host}` : "another process";
     if (tries === TRIES) throw new Trouble("locked", `The folder ${folder} is in use by ${holder}.`);

@@ -1,6 +1,6 @@
 import { SeoError } from "../errors.js";
 import { idOf, isReport, reportsIn, unwrap } from "../records.js";
-import type { Ended, PageRequest, Settings } from "./entries.js";
+import type { Ended, PageRequest } from "./entries.js";
 import { type Requests, type SendOptions, STORE, toJSON } from "./requests.js";
 import { Trouble } from "./trouble.js";
 
@@ -23,8 +23,7 @@ function reportOf(body: unknown): object | null {
  */
 export async function requestPage(
   requests: Requests,
-  url: string,
-  { privacy }: Settings,
+  { url, privacy }: { url: string; privacy: string | undefined },
   request: PageRequest,
   { task, sending }: { task: SendOptions["task"]; sending(request: PageRequest): Promise<void> },
 ): Promise<End> {
@@ -56,7 +55,7 @@ export async function requestPage(
     if (!(cause instanceof SeoError) || cause instanceof Trouble) throw cause;
     // The report was deleted since the plan was made.
     if (!creates && cause.details.missing)
-      return requestPage(requests, url, { existing: "create", privacy }, { action: "create" }, { task, sending });
+      return requestPage(requests, { url, privacy }, { action: "create" }, { task, sending });
     const { attempts = 0, uncertain = false } = cause.details;
     return { ended: { outcome: uncertain ? "uncertain" : "failed", attempts, error: toJSON(cause) }, record: null };
   }

@@ -132,7 +132,7 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
     if (!planned) throw new Error("there is no such list");
     planned.planned = true;
   },
-  sent(state, { type: _, page, at: _at, ...request }) {
+  sent(state, { type: _, page, ...request }) {
     check(state, page);
     state.requests.set(page, request);
     state.stages.set(page, "sent");

@@ -33,7 +33,7 @@ export interface Tools {
 
 const INVALID_AT_ONCE = 100;
 
-/** A page is not sent: meanwhile, a message has changed its batch. */
+/** A page is not sent: meanwhile, a message has changed its batch, or the audit was closed. */
 export const outdated = new SeoError("SEO_CANCELLED", "The batch was changed.");
 
 /** What is done for a batch. Each rejects if the batch cannot go on. */
@@ -60,20 +60,20 @@ export class Work {
     const settings = batch.settingsOf(page);
     const waits = () => batch.write({ type: "waits", page });
     async function sending(request: PageRequest): Promise<void> {
-      if (isClosed()) throw cancelled;
-      if (state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
-      await batch.write({ type: "sent", page, at: new Date().toISOString(), ...request });
+      if (isClosed() || state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
+      await batch.write({ type: "sent", page, ...request });
       disk.saved();
     }
     const before = state.requests.get(page) ?? { action: "create" };
-    const end = await requestPage(requests, urlOf(inputOf(state, page)), settings, before, {
-      task: job.task,
-      sending,
-    }).catch(async (cause) => {
-      // What was sent before has had no effect.
-      if (cause === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
-      throw cause;
-    });
+    const { privacy } = settings;
+    const url = urlOf(inputOf(state, page));
+    const end = await requestPage(requests, { url, privacy }, before, { task: job.task, sending }).catch(
+      async (cause) => {
+        // What was sent before has had no effect.
+        if (cause === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
+        throw cause;
+      },
+    );
     const { error, outcome } = end.ended;
     if (error?.code === "SEO_CANCELLED") {
       // Otherwise the next process would look for it until the end of the horizon.

@@ -43,7 +43,7 @@ const entries: Entry[] = [
   { type: "list", settings: { existing: "regenerate" }, rows: 3, pages: [] },
   { type: "plan", list: 0, pages: [{ page: 0, report: "7" }] },
   { type: "planned", list: 0 },
-  { type: "sent", page: 0, at: "2026-01-01", action: "regenerate", report: "7" },
+  { type: "sent", page: 0, action: "regenerate", report: "7" },
   { type: "waits", page: 0 },
   { type: "ended", page: 1, ...failed },
   { type: "delivered", page: 1 },
@@ -359,7 +359,7 @@ describe("the files of an audit", () => {
   it("are those of the newest batch of a name, and of one before that was reset amid a request", async () => {
     let { create } = await open();
     const old = await create("a", listOf(urls(1)));
-    await old.write({ type: "sent", page: 0, at: "now", action: "create" });
+    await old.write({ type: "sent", page: 0, action: "create" });
     await old.change("reset");
     await create("a", listOf(urls(2)));
     assert.deepEqual(

@@ -51,10 +51,10 @@ describe("the lock of a folder", () => {
   /** Milliseconds until the folder can be locked. */
   async function takeOver(options = {}): Promise<number> {
     const began = performance.now();
-    const lock = await lockFolder(folder, ignore, options);
+    const release = await lockFolder(folder, ignore, options);
     const waited = performance.now() - began;
     assert.equal(locks().length, 1);
-    await lock.release();
+    await release();
     assert.deepEqual(locks(), []);
     return waited;
   }
@@ -85,7 +85,7 @@ describe("the lock of a folder", () => {
   });
 
   it("takes over a lock of an earlier process with the same ID", async () => {
-    const { release } = await lockFolder(folder, ignore);
+    const release = await lockFolder(folder, ignore);
     const path = change({ started: "1" });
     const lock = readFileSync(path);
     await release();
@@ -94,7 +94,7 @@ describe("the lock of a folder", () => {
   });
 
   it("takes over a lock of its own that it could not remove, and none that it holds", async () => {
-    const { release } = await lockFolder(folder, ignore);
+    const release = await lockFolder(folder, ignore);
     const path = join(folder, locks()[0] ?? "");
     const lock = readFileSync(path);
     await assert.rejects(lockFolder(folder, ignore), { kind: "locked" });
@@ -155,31 +155,31 @@ describe("the lock of a folder", () => {
   });
 
   it("waits a moment for a process that ends", async () => {
-    const first = await lockFolder(folder, ignore);
+    const release = await lockFolder(folder, ignore);
     const second = lockFolder(folder, ignore);
     while (locks().length < 2) await sleep(1);
     await sleep(5);
-    await first.release();
-    await (await second).release();
+    await release();
+    await (await second)();
   });
 
   it("can be read by its owner alone, and is not lost once it was released", async () => {
     let lost = 0;
-    const lock = await lockFolder(folder, () => lost++, quick);
+    const release = await lockFolder(folder, () => lost++, quick);
     assert.equal(statSync(join(folder, locks()[0] ?? "")).mode & 0o777, 0o600);
-    await lock.release();
+    await release();
     await sleep(200);
     assert.equal(lost, 0);
   });
 
   it("notices that another process took the folder over", async () => {
     let lost = 0;
-    const lock = await lockFolder(folder, () => lost++, quick);
+    const release = await lockFolder(folder, () => lost++, quick);
     rmSync(join(folder, locks()[0] ?? ""));
     while (lost === 0) await sleep(5);
     await sleep(200);
     assert.equal(lost, 1);
-    await lock.release();
+    await release();
   });
 
   it("lets one of many through that start at the same moment", async () => {

@@ -29,7 +29,7 @@ describe("the progress of a batch", () => {
             if (stageOf(state, page) === "repeat") continue;
             const count = rowsOf(state, page).length;
             const outcome = outcomes.find((one) => one === stage);
-            if (stage !== "waiting") take({ type: "sent", page, at: "now", action: "create" });
+            if (stage !== "waiting") take({ type: "sent", page, action: "create" });
             if (outcome || stage === "ended") take({ type: "ended", page, outcome: outcome ?? "failed", attempts: 1 });
             if (outcome) {
               take({ type: "delivered", page });

@@ -61,7 +61,7 @@ function follow(entries: readonly Entry[], page: number, first: number) {
       ended = undefined;
     } else if (!("page" in entry) || entry.page !== page) continue;
     else if (entry.type === "sent") {
-      const { type: _, page: __, at: ___, ...rest } = entry;
+      const { type: _, page: __, ...rest } = entry;
       stage = "sent";
       request = rest;
     } else if (entry.type === "delivered") {
@@ -241,7 +241,7 @@ function createDriven() {
       const page = worker(number, "waiting", "sent");
       if (page === undefined || !isValid(page)) return;
       const action = number % 2 ? "create" : "regenerate";
-      write(page, { type: "sent", page, at: "now", action, report: String(number), ...(number % 3 && { intent }) });
+      write(page, { type: "sent", page, action, report: String(number), ...(number % 3 && { intent }) });
     },
     wait(number) {
       const page = worker(number, "sent");
@@ -269,7 +269,7 @@ function createDriven() {
       const page = steps.take?.(0) as number | undefined;
       if (page === undefined || isMessage || reading.state.dropped || stageOf(page) !== "waiting") return;
       for (let times = 0; times < 2; times++) {
-        write(page, { type: "sent", page, at: "now", action: "create", ...(number % 2 && { intent }) });
+        write(page, { type: "sent", page, action: "create", ...(number % 2 && { intent }) });
         await save();
         write(page, { type: "ended", page, ...(ends[2 + (number % 2)] as Ended) });
         await save();
