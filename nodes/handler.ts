@@ -2,8 +2,9 @@ import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
+import { type QueuedMessage as Admitted, createLane, type Task } from "../src/lane.js";
 import type { NodeType, Operation } from "../src/operations.js";
-import { type Message as Admitted, createLane, type Task } from "../src/queue.js";
+import { createSequence } from "../src/turns.js";
 import type { ServiceNode } from "./service.js";
 import { createSources, type Input, type Message, reasonOf } from "./sources.js";
 import { createStatus } from "./status.js";
@@ -94,7 +95,7 @@ export function handleInput(
   let tools: Tools | undefined;
   let work: Work;
   /** Messages whose values take time to read are admitted in the order in which they were received. */
-  let earlier = Promise.resolve();
+  const inOrder = createSequence();
   let unanswered = 0;
   /** What the canceled requests were about that may have taken effect, and how many others would have changed something. */
   const uncertain: string[] = [];
@@ -179,11 +180,10 @@ export function handleInput(
     const read = readInput(msg);
     if (tools && !(read instanceof Promise)) return admit(tools, read, msg, pass, done);
     loading ??= load(service);
-    const admitted = Promise.all([loading, read, earlier]).then(([tools, input]) =>
-      admit(tools, input, msg, pass, done),
-    );
-    earlier = Promise.allSettled([earlier, admitted]).then(() => {});
-    return admitted;
+    const ready = Promise.all([loading, read]);
+    // A rejection waits for its turn, too.
+    ready.catch(() => {});
+    return inOrder(async () => admit(...(await ready), msg, pass, done));
   }
 
   function fail(msg: Message, done: Done, cause: unknown): void {

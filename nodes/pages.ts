@@ -1,4 +1,4 @@
-import type { Answer } from "../src/client.js";
+import type { Answer } from "../src/call.js";
 import { cancelled, ended, SeoError } from "../src/errors.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readPages } from "../src/pages.js";

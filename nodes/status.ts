@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import type { Client } from "../src/client.js";
 import type { SeoError } from "../src/errors.js";
-import type { Lane } from "../src/queue.js";
+import type { Lane } from "../src/lane.js";
 
 /** Milliseconds between two statuses of one node, so that thousands of messages do not become thousands of statuses. */
 const INTERVAL = 200;

@@ -6,32 +6,37 @@ export const LONGEST_WAIT = 300;
 const FIRST_BACKOFF = 500;
 const LONGEST_BACKOFF = 10_000;
 
-/** What follows a failed attempt. */
-export interface Decision {
-  /** Milliseconds for which the whole service pauses; Infinity is too long to wait for, so everything that waits fails. */
-  pause?: number;
-  /** Milliseconds until the next attempt; absent if there must be none. */
-  retryIn?: number;
-}
+/** The error of a failed attempt. */
+type Failed = Pick<SeoError, "code" | "details">;
 
 /** Full jitter: up to half a second after the first attempt, and up to twice as long after each further one. */
 const backoff = (attempts: number, random: () => number) =>
   random() * Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1));
 
-/** Decides whether and when to retry after `attempts`, of which `retries` can follow the first. */
-export function decide(
-  { code, details: { transient, uncertain, retryAfter } }: Pick<SeoError, "code" | "details">,
+/** A limit is the account's, so it pauses the whole service. */
+const isLimit = ({ code, details: { retryAfter } }: Failed) => retryAfter !== undefined || code === "SEO_RATE_LIMITED";
+
+/**
+ * Milliseconds for which the whole service pauses after a failed attempt, if it does. Infinity is too long to wait for, so
+ * everything that waits fails.
+ */
+export function pauseAfter(error: Failed, attempts: number, random = Math.random): number | undefined {
+  const { retryAfter } = error.details;
+  if (retryAfter !== undefined && retryAfter > LONGEST_WAIT) return Number.POSITIVE_INFINITY;
+  // A wait of zero, as of a time that has passed, is no information.
+  if (!isLimit(error)) return undefined;
+  return retryAfter ? retryAfter * 1000 : backoff(attempts, random);
+}
+
+/** Milliseconds until the next attempt, after `attempts`, of which `retries` can follow the first; undefined if there must be none. */
+export function retryIn(
+  error: Failed,
   { attempts, retries, once }: { attempts: number; retries: number; once: boolean },
   random = Math.random,
-): Decision {
-  if (retryAfter !== undefined && retryAfter > LONGEST_WAIT) return { pause: Number.POSITIVE_INFINITY };
-  // A wait of zero, as of a time that has passed, is no information.
-  const delay = retryAfter ? retryAfter * 1000 : backoff(attempts, random);
-  // A limit is the account's: the pause holds for everybody, so the request itself need not wait besides.
-  const pauses = retryAfter !== undefined || code === "SEO_RATE_LIMITED";
-  const safe = transient === true && !(once && uncertain);
-  return {
-    ...(pauses && { pause: delay }),
-    ...(safe && attempts <= retries && { retryIn: pauses ? 0 : delay }),
-  };
+): number | undefined {
+  const { transient, uncertain, retryAfter = 0 } = error.details;
+  const isSafe = transient === true && !(once && uncertain);
+  if (!isSafe || attempts > retries || retryAfter > LONGEST_WAIT) return undefined;
+  // A pause holds for everybody, so the request itself need not wait besides.
+  return isLimit(error) ? 0 : backoff(attempts, random);
 }

@@ -1,5 +1,6 @@
 import { allowedPage, bareUrl, isPage, pageKey, spellingsOf } from "./address.js";
-import type { Answer, Client, SendOptions } from "./client.js";
+import type { Answer, SendOptions } from "./call.js";
+import type { Client } from "./client.js";
 import { clockOf } from "./dates.js";
 import { invalidParams, SeoError } from "./errors.js";
 import { type Existing, isNewer, type Need, needOf } from "./existing.js";

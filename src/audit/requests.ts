@@ -1,7 +1,8 @@
-import type { Client, Answer as ClientAnswer } from "../client.js";
+import type { Answer as ClientAnswer } from "../call.js";
+import type { Client } from "../client.js";
 import type { SeoError } from "../errors.js";
+import { createLane, createTask, type Task } from "../lane.js";
 import { service } from "../operations.js";
-import { createLane, createTask, type Task } from "../queue.js";
 import type { Intent } from "../reconcile/look.js";
 
 /** What an audit needs of a response. */
@@ -55,7 +56,7 @@ export function requestsOf(client: Client, share: number, changed: () => void): 
   return {
     createTask: () => createTask(lane),
     send: (type, input, { task, ...options } = {}) =>
-      client.send(type, input, { ...options, horizon, task: taskOf(task) }),
+      client.send(type, input, { task: taskOf(task), durable: { ...options, horizon } }),
     pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
     claim: (ids) => client.claim(ids, horizon),
     waitingFor: () => (lane.running > 0 ? 0 : Math.max(0, client.waitingFor(lane))),

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Dispatcher } from "undici";
 import type { SeoError } from "../errors.js";
-import type { Task } from "../queue.js";
+import type { Task } from "../lane.js";
 import type { Headers, Received } from "./response.js";
 
 /**

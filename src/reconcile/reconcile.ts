@@ -74,7 +74,7 @@ const later = (one: string | undefined, other: string | undefined) =>
   other === undefined || parseDate(one) > parseDate(other) ? one : other;
 
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
-export function createReconciler(requests: Requests, { now, sleep }: Clock) {
+export function createReconciler(requests: Requests, { now, sleep }: Clock, isNeeded = true) {
   const account = createAccount(requests, now);
   const turns = createTurns();
   const open = new Set<Entry>();
@@ -145,7 +145,10 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
   }
 
   return {
-    observe: account.observe,
+    /** Learns from a response, if any lost response was to be looked for so far. */
+    observe(response: Pick<Response, "body">): void {
+      if (isNeeded) account.observe(response);
+    },
     forget: account.forget,
     /** Reports that somebody got in another process, at most `horizon` milliseconds after the request was sent. */
     claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
@@ -159,6 +162,7 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
       let answer = () => {};
       let search: Search | undefined;
       open.add(entry);
+      isNeeded = true;
       return {
         turn() {
           // All at once, so that no two can wait for each other.
@@ -203,3 +207,5 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock) {
     },
   };
 }
+
+export type Reconciler = ReturnType<typeof createReconciler>;

@@ -6,7 +6,7 @@ import { root } from "../../dev/nodered.js";
 import { createStatus, span } from "../../nodes/status.js";
 import type { Client } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
-import { createLane } from "../../src/queue.js";
+import { createLane } from "../../src/lane.js";
 import { stopTime } from "../support/time.js";
 
 const broken = new SeoError("SEO_SERVER", "Broken.");

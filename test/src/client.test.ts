@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, connect as reach, type Server } from "n
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
-import { createLane, createTask } from "../../src/queue.js";
+import { createLane, createTask } from "../../src/lane.js";
 import { cases } from "../support/cases.js";
 import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 import { fine, ok } from "../support/scenarios.js";
@@ -331,7 +331,9 @@ describe("The client", () => {
       open();
       const lane = createLane();
       const sending = async () => client.cancel(lane);
-      const { code, attempts, uncertain } = await failure(client.call(...SHOW, { task: createTask(lane), sending }));
+      const { code, attempts, uncertain } = await failure(
+        client.call(...SHOW, { task: createTask(lane), durable: { sending } }),
+      );
       assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 0, false]);
       assert.equal(server.requests.length, 0);
     });

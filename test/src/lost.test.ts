@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import fc from "fast-check";
-import { type Client, createClient, type SendOptions } from "../../src/client.js";
+import type { Durable, SendOptions } from "../../src/call.js";
+import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
-import { createLane, createTask } from "../../src/queue.js";
+import { createLane, createTask } from "../../src/lane.js";
 import { type Account, type AccountOptions, type Fate, startAccount } from "../support/account.js";
 import { shapes } from "../support/lists.js";
 import { stopBackOff } from "../support/time.js";
@@ -12,7 +13,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const PAGE = "https://www.example.com/page";
 /** What an earlier process kept of its request: there was no report yet. */
-const EARLIER: SendOptions = { intent: { watermark: { rank: 0, ids: [] } } };
+const EARLIER: SendOptions = { durable: { intent: { watermark: { rank: 0, ids: [] } } } };
 
 /** How a call ended: the report's ID, or the error. */
 interface End {
@@ -146,13 +147,12 @@ describe("A lost response", () => {
   test("of a restored request is found if the response had arrived in this process", async () => {
     const { account, store } = await open();
     account.create("other.example/before");
-    let intent: SendOptions["intent"];
-    const first = await store(PAGE, {
-      sending: async (sent) => {
-        intent = sent;
-      },
-    });
-    const end = await store(PAGE, { intent });
+    let intent: Durable["intent"];
+    const sending = async (sent: Durable["intent"]) => {
+      intent = sent;
+    };
+    const first = await store(PAGE, { durable: { sending } });
+    const end = await store(PAGE, { durable: { intent } });
     assert.deepEqual([end.id, account.count("POST")], [first.id, 1]);
   });
 
@@ -613,14 +613,14 @@ describe("A lost response", () => {
       const { account, update, show } = await open({ ...options, fate: first(fate) });
       const report = account.create(PAGE);
       report.generated_at = new Date(Date.parse(report.generated_at) - age).toISOString();
-      const known: SendOptions = {};
+      const durable: Durable = {};
       for (const [index, how] of before.split(", then ").entries()) {
         if (index > 0) report.generated_at = new Date(Date.parse(report.generated_at) + 5000).toISOString();
         if (how === "shown") await show();
-        if (how === "given") known.generatedAt = report.generated_at;
+        if (how === "given") durable.generatedAt = report.generated_at;
       }
       await late(5);
-      const end = await update(known);
+      const end = await update({ durable });
       check(end);
       if (end.uncertain) assert.equal((end.candidates as { id: unknown }[])[0]?.id, 1);
     });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import fc from "fast-check";
-import type { Answer } from "../../src/client.js";
+import type { Answer } from "../../src/call.js";
 import { type Page, readPages, readShape } from "../../src/pages.js";
 import { deferred } from "../../src/turns.js";
 import { type Lists, listed, reports, type Shape, shapes, startLists } from "../support/lists.js";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { SeoError } from "../../src/errors.js";
-import { createLane, createQueue, createTask, type Lane, type Message, type Task } from "../../src/queue.js";
+import { createLane, createTask, type Lane, type QueuedMessage, type Task } from "../../src/lane.js";
+import { Queue } from "../../src/queue.js";
 import { stopTime } from "../support/time.js";
 
 const MINUTE = 60_000;
@@ -17,7 +18,7 @@ interface Start {
 
 /** A queue in which each message immediately sends one request, and `again` sends further ones. Records each start. */
 function watch(options: { concurrency?: number; rate?: number; size?: number }, now: () => number) {
-  const queue = createQueue({ concurrency: 1, rate: Number.POSITIVE_INFINITY, size: 1000, ...options });
+  const queue = new Queue({ concurrency: 1, rate: Number.POSITIVE_INFINITY, size: 1000, ...options });
   const started: Start[] = [];
   const refused: { job: number; code: string; message: string }[] = [];
   let jobs = 0;
@@ -43,7 +44,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
     /** Adds a message and returns its number. */
     admit(lane: Lane): number {
       const job = ++jobs;
-      const message: Message = {
+      const message: QueuedMessage = {
         ...createTask(lane),
         start: () => void request(message, job),
         refuse: ({ code, message }) => void refused.push({ job, code, message }),
@@ -66,7 +67,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
     finish(nth: number): void {
       const { task } = started[nth] as Start;
       queue.release(task);
-      queue.end(task as Message);
+      queue.end(task as QueuedMessage);
     },
   };
 }
@@ -138,7 +139,7 @@ describe("The queue of a service", () => {
     queue.release(first.task);
     await time.pass(0);
     assert.equal(started.length, 4);
-    queue.end(first.task as Message);
+    queue.end(first.task as QueuedMessage);
     await time.pass(0);
     assert.deepEqual([jobs().at(-1), single.active, single.waiting], [2, 1, 2]);
     finish(4);
@@ -347,7 +348,7 @@ describe("The queue of a service", () => {
       const message = { ...createTask(lane), start() {}, refuse() {} };
       const began = spent();
       for (let i = 0; i < waiting; i++) queue.admit(message);
-      for (let i = 0; i < waiting; i++) lane.fresh.shift();
+      for (let i = 0; i < waiting; i++) lane.messages.shift();
       const took = spent() - began;
       queue.close();
       return took / waiting;
@@ -405,7 +406,7 @@ describe("The queue of a service", () => {
           queue.release(start.task);
           const { task } = start;
           if (task.pending > 0 || running.some((other) => other.task === task) || !active.delete(task)) return;
-          queue.end(task as Message);
+          queue.end(task as QueuedMessage);
         };
         for (const act of actions) {
           if ("admit" in act) {

@@ -1,9 +1,9 @@
 import type { Job } from "../../nodes/handler.js";
 import { readAllPages } from "../../nodes/pages.js";
 import { type Client, createClient } from "../../src/client.js";
+import { createLane, createTask } from "../../src/lane.js";
 import { rowOf } from "../../src/operations.js";
 import type { Page } from "../../src/pages.js";
-import { createLane, createTask } from "../../src/queue.js";
 import { readSettings } from "../../src/schema.js";
 import type { Row } from "./lists.js";
 

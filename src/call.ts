@@ -1,0 +1,211 @@
+import { performance } from "node:perf_hooks";
+import type { Base } from "./config.js";
+import { cancelled, SeoError } from "./errors.js";
+import { buildRequest, type Request } from "./http/request.js";
+import type { createTransport, Response } from "./http/transport.js";
+import type { Task } from "./lane.js";
+import { type Operation, rowOf } from "./operations.js";
+import type { Queue } from "./queue.js";
+import type { Intent } from "./reconcile/look.js";
+import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
+import { pauseAfter, retryIn } from "./retry.js";
+
+/** A response, and what it took to get it. */
+export interface Answer extends Response {
+  attempts: number;
+  /** Milliseconds from the call to the response, and those of them without a request in flight. */
+  duration: number;
+  waited: number;
+  /** The response was lost, and the outcome was found out: looks that it took, and milliseconds since the request was sent. */
+  reconciled?: { looks: number; after: number };
+  /** A delete found nothing to delete after an attempt whose outcome was unknown. */
+  alreadyDeleted?: true;
+}
+
+/** How a request outlives its process: an audit saves it before it is sent, and the next process finds out what became of it. */
+export interface Durable {
+  /** Milliseconds after sending within which the service may still work on the request; replaces the setting `reconcile`. */
+  horizon?: number;
+  /** Awaited before each attempt, with a slot. If it rejects, nothing is sent. */
+  sending?(intent: Intent): Promise<void>;
+  /** A request that another process was sending: it is looked for first. */
+  intent?: Intent | undefined;
+  /** When the report was generated, of an update. */
+  generatedAt?: string | undefined;
+}
+
+export interface SendOptions {
+  /** The message that it is sent for; without one, the call is on its own. */
+  task?: Task;
+  /** Replaces the row's method. */
+  method?: string | undefined;
+  /** Query parameters that are not in the interface's document: the page, the cursor. */
+  extra?: Record<string, string> | undefined;
+  durable?: Durable;
+}
+
+/** The parts of a client that its calls share. */
+export interface Account {
+  base: Base;
+  queue: Queue;
+  transport: ReturnType<typeof createTransport>;
+  reconciler: Reconciler;
+  /** Seconds that an attempt can take; undefined: the row's own time. */
+  timeout: number | undefined;
+  retries: number;
+  /** Milliseconds for which a lost response is looked for; 0 is never. */
+  horizon: number;
+}
+
+/** Seconds that an attempt can take, unless the row or the settings say otherwise. */
+const USUAL_TIMEOUT = 30;
+/** The error of a request that was sent before this call. It is not SEO_CANCELLED, which says that this client was closed. */
+const interrupted = new SeoError("SEO_NETWORK", "The response to an earlier request was not received.", {
+  uncertain: true,
+  transient: true,
+});
+
+/** One call of the service: a request with its retries and, if its response is lost, the search for its outcome. */
+export class Call {
+  readonly #account: Account;
+  readonly #row: Operation;
+  readonly #input: Record<string, string>;
+  readonly #request: Request;
+  readonly #task: Task;
+  readonly #durable: Durable | undefined;
+  readonly #horizon: number;
+  /** Sending the request twice has another effect than sending it once. */
+  readonly #once: boolean;
+  /** Set if the outcome of a lost response can be found out. */
+  readonly #ticket: Ticket | undefined;
+  readonly #calledAt = performance.now();
+  #attempts = 0;
+  /** Milliseconds with a request in flight. */
+  #busy = 0;
+  /** An attempt may have taken effect. Until that is known, a limit of the service does not end the call, but a cancellation can. */
+  #uncertain = false;
+  #reconciled: Answer["reconciled"];
+
+  constructor(account: Account, task: Task, type: string, input: Record<string, string>, options: SendOptions) {
+    const row = rowOf(type);
+    const { durable } = options;
+    this.#account = account;
+    this.#task = task;
+    this.#row = row;
+    this.#input = input;
+    this.#request = buildRequest(row, input, account.base, options);
+    this.#durable = durable;
+    this.#horizon = durable?.horizon ?? account.horizon;
+    this.#once = row.once?.(input) ?? false;
+    if (!this.#once || !row.lookup || this.#horizon === 0) return;
+    const intent = durable?.intent;
+    this.#ticket = account.reconciler.open(row.lookup, input, intent ?? { generatedAt: durable?.generatedAt });
+    this.#uncertain = Boolean(intent);
+  }
+
+  /** Sends the request, and retries it if that cannot take effect twice. Rejects with an SeoError, or as `durable.sending` does. */
+  async send(): Promise<Answer> {
+    const { queue, retries } = this.#account;
+    this.#task.pending++;
+    try {
+      if (this.#ticket) await this.#prepare(this.#ticket);
+      for (let isSent = this.#uncertain; ; isSent = false) {
+        const received = isSent ? interrupted : await this.#attempt();
+        const result = this.#ticket ? await this.#findOut(received, this.#ticket) : received;
+        if (!(result instanceof SeoError)) return this.#toAnswer(result);
+        if (this.#isGone(result)) return this.#toDeleted();
+        this.#uncertain ||= this.#row.method !== "GET" && result.details.uncertain === true;
+        const delay = retryIn(result, { attempts: this.#attempts, retries, once: this.#once });
+        if (delay === undefined) throw result;
+        if (delay > 0) await queue.sleep(this.#task, delay);
+      }
+    } catch (cause) {
+      if (!(cause instanceof SeoError)) throw cause;
+      throw cause.with({ attempts: this.#attempts, uncertain: this.#uncertain });
+    } finally {
+      this.#task.pending--;
+      this.#ticket?.end();
+    }
+  }
+
+  /** Waits until no other request for the same page is open, and until the newest report is known. */
+  async #prepare(ticket: Ticket): Promise<void> {
+    const { queue } = this.#account;
+    const turn = ticket.turn();
+    if (turn) await queue.wait(this.#task, () => turn, this.#uncertain);
+    const newest = ticket.newest();
+    if (newest) await queue.hold(this.#task, newest, this.#uncertain);
+  }
+
+  /** Sends one request, with a slot. */
+  async #attempt(): Promise<Response | SeoError> {
+    const { queue, transport, timeout = this.#row.timeout ?? USUAL_TIMEOUT } = this.#account;
+    const slot = queue.acquire(this.#task);
+    if (slot) await slot;
+    try {
+      const intent = this.#ticket?.sending();
+      if (this.#durable?.sending) await this.#durable.sending(intent ?? {});
+      if (queue.isOver(this.#task)) throw cancelled;
+      this.#attempts++;
+      const sentAt = performance.now();
+      const result = await transport.send(this.#row, this.#input, this.#request, timeout * 1000, this.#task);
+      this.#busy += performance.now() - sentAt;
+      // Before the slot is released, or it would start the next request of a service that asked for a pause.
+      this.#learn(result);
+      return result;
+    } finally {
+      queue.release(this.#task);
+    }
+  }
+
+  /** Applies what an attempt says about the service and its reports. */
+  #learn(result: Response | SeoError): void {
+    const { queue, reconciler } = this.#account;
+    if (result instanceof SeoError) {
+      const pause = pauseAfter(result, this.#attempts);
+      if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
+      else if (pause !== undefined) queue.pause(pause);
+    } else if (this.#row.deletes) reconciler.forget(String(this.#input.reportId));
+    else reconciler.observe(result);
+    this.#ticket?.received(result);
+  }
+
+  /** Finds out what became of an attempt whose response was lost: the response, or the error with what is certain now. */
+  async #findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
+    if (!(result instanceof SeoError) || !result.details.uncertain) return result;
+    this.#uncertain = true;
+    const outcome = await this.#account.queue.waitLost(this.#task, () => ticket.lost(result, this.#horizon));
+    if (outcome.was === "undecided") return result.with({ candidates: outcome.candidates });
+    this.#uncertain = false;
+    if (outcome.was === "not carried out")
+      return result.with({ uncertain: false, transient: outcome.again && result.details.transient });
+    this.#reconciled = outcome.reconciled;
+    return outcome.response;
+  }
+
+  #toAnswer({ statusCode, headers, body }: Response): Answer {
+    const duration = performance.now() - this.#calledAt;
+    const waited = Math.round(duration - this.#busy);
+    const answer: Answer = {
+      statusCode,
+      headers,
+      body,
+      attempts: this.#attempts,
+      duration: Math.round(duration),
+      waited,
+    };
+    if (this.#reconciled) answer.reconciled = this.#reconciled;
+    return answer;
+  }
+
+  /** A delete that is retried finds nothing if the attempt before took effect. */
+  #isGone({ details: { missing } }: SeoError): boolean {
+    return this.#row.deletes !== undefined && this.#uncertain && missing === true;
+  }
+
+  #toDeleted(): Answer {
+    this.#account.reconciler.forget(String(this.#input.reportId));
+    const body = { ...this.#row.deletes?.(this.#input), deleted: true, status: 200 };
+    return { ...this.#toAnswer({ statusCode: 404, headers: {}, body }), alreadyDeleted: true };
+  }
+}

@@ -1,0 +1,89 @@
+import type { SeoError } from "./errors.js";
+
+/** One node's share of the queue, and the figures that its status shows. `changed` is called when one of them changes. */
+export interface Lane {
+  /** Requests in flight. */
+  running: number;
+  /** Messages and requests that wait: for admission, for a slot, or between two attempts. */
+  waiting: number;
+  /** Requests whose response was lost, and whose outcome is being found out. */
+  reconciling: number;
+  /** Messages that were admitted and have not ended, and how many of them there can be. */
+  active: number;
+  readonly maxActive: number;
+  /** How many requests can be in flight. */
+  readonly maxRunning: number;
+  /** Until when a failed attempt keeps a request waiting, in the clock of `performance.now()`. */
+  until: number;
+  /** Its node is gone: nothing more is sent for it. */
+  closed: boolean;
+  changed(): void;
+  /** Messages that wait for admission. */
+  readonly messages: Fifo<QueuedMessage>;
+  /** Requests of admitted messages that wait for a slot. */
+  readonly requests: Fifo<QueuedRequest>;
+}
+
+/** What one message sends: its requests are cancelled together. */
+export interface Task {
+  readonly lane: Lane;
+  /** Its requests that wait or are in flight. */
+  pending: number;
+  /** It has ended or was cancelled: nothing more is sent for it. */
+  closed: boolean;
+  /** The response to its request is lost, and what became of it is being found out. */
+  isLost?: boolean;
+}
+
+/** What waits at a gate of the queue. */
+interface Queued {
+  /** It passes. After a message, `end` must follow; after a request, `release`. */
+  start(): void;
+  /** It does not pass. */
+  refuse(error: SeoError): void;
+}
+
+export interface QueuedMessage extends Task, Queued {}
+
+export interface QueuedRequest extends Queued {
+  task: Task;
+}
+
+type Fifo<T> = ReturnType<typeof createFifo<T>>;
+
+/** First in, first out, in constant time: an array's `shift` moves everything behind it. */
+function createFifo<T>() {
+  let incoming: T[] = [];
+  let outgoing: T[] = [];
+  return {
+    isEmpty: () => incoming.length + outgoing.length === 0,
+    push(item: T): void {
+      incoming.push(item);
+    },
+    shift(): T | undefined {
+      if (outgoing.length === 0) [incoming, outgoing] = [outgoing, incoming.reverse()];
+      return outgoing.pop();
+    },
+    /** Takes out all that match. */
+    take(matches: (item: T) => boolean): T[] {
+      const all = [...outgoing.reverse(), ...incoming];
+      outgoing = [];
+      incoming = all.filter((item) => !matches(item));
+      return all.filter(matches);
+    },
+  };
+}
+
+export function createLane({
+  maxActive = Number.POSITIVE_INFINITY,
+  maxRunning = Number.POSITIVE_INFINITY,
+}: {
+  maxActive?: number | undefined;
+  maxRunning?: number;
+} = {}): Lane {
+  const limits = { maxActive, maxRunning };
+  const figures = { running: 0, waiting: 0, reconciling: 0, active: 0, until: 0, closed: false };
+  return { ...limits, ...figures, changed() {}, messages: createFifo(), requests: createFifo() };
+}
+
+export const createTask = (lane: Lane): Task => ({ lane, pending: 0, closed: false });
