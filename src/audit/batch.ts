@@ -1,7 +1,6 @@
-import { setImmediate as breathe } from "node:timers/promises";
+import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import type { SeoError } from "../errors.js";
-import type { Entry, Settings } from "./entries.js";
-import { Notes } from "./notes.js";
+import type { Ended, Entry, Settings } from "./entries.js";
 import { keyOf, type Row } from "./rows.js";
 import { apply, hasFailed, listOf, pageOf, type Reading, type State, stageOf, total } from "./state.js";
 
@@ -28,6 +27,8 @@ export interface List {
 
 /** Rows that are saved together. Between them, the process does other things, such as a deploy. */
 const ROWS = 1000;
+/** Milliseconds that a result takes to its next nodes: Node-RED delivers messages later, and several nodes in turn. */
+const DELIVERY = 50;
 
 /** A batch that is worked on: what its journal says, and which page is next. */
 export class Batch {
@@ -37,47 +38,41 @@ export class Batch {
   /** Pages that failed before it was opened. */
   readonly failed: readonly number[];
   readonly #journal: Journal;
-  readonly #notes: Notes;
+  /** By page: the timer of the note that its result was delivered. */
+  readonly #notes = new Map<number, NodeJS.Timeout>();
+  #noted = Promise.resolve();
+  /** How pages ended before it was opened, whose results may have been delivered. */
+  readonly #earlier: WeakSet<Ended>;
   /** Pages that somebody works on. */
   readonly #busy = new Set<number>();
   /** Pages that were sent or have ended, and that nobody works on. */
   readonly #begun = new Set<number>();
   /** Pages that wait behind all others. */
   readonly #later = new Set<number>();
-  /** Pages whose results an earlier process may have delivered. */
-  readonly #earlier = new Set<number>();
   /** No page before it is new. */
   #cursor = 0;
-  /** Nothing was left to request when it was opened, so that its end may have been reported. */
-  #wasOver: boolean;
+  #isUnchanged = true;
 
   constructor(journal: Journal, { state, reports }: Reading) {
     this.state = state;
     this.reports = reports;
     this.failed = [...state.ended].flatMap(([page, ended]) => (hasFailed(ended) ? page : []));
     this.#journal = journal;
-    this.#notes = new Notes((page) => journal.append({ type: "delivered", page }, false));
-    this.#wasOver = total(state) > 0;
-    for (let page = 0; page < total(state); page++) {
-      const stage = stageOf(state, page);
-      if (stage === "ended") this.#earlier.add(page);
-      if (stage === "sent" || stage === "ended") this.#begun.add(page);
-      if (stage === "sent" || (stage === "waiting" && !state.dropped)) this.#wasOver = false;
-    }
+    this.#earlier = new WeakSet(state.ended.values());
+    for (const [page, stage] of state.stages) if (stage === "sent" || stage === "ended") this.#begun.add(page);
   }
 
-  get wasOver(): boolean {
-    return this.#wasOver;
+  /** Nothing was saved since it was opened: if it is over, its end may have been reported before. */
+  get isUnchanged(): boolean {
+    return this.#isUnchanged;
   }
 
   /** Nothing counts before it is saved. */
   async write(entry: Entry): Promise<void> {
     await this.#journal.append(entry);
-    this.#wasOver = false;
-    if (entry.type === "ended") this.#earlier.delete(entry.page);
+    this.#isUnchanged = false;
     apply(this.state, entry);
     if (entry.type !== "retry") return;
-    this.#notes.keep((page) => stageOf(this.state, page) === "delivered");
     for (const page of this.#begun) if (stageOf(this.state, page) === "waiting") this.#begun.delete(page);
     this.#cursor = 0;
   }
@@ -125,8 +120,9 @@ export class Batch {
     return stageOf(this.state, page) === "waiting" && !this.#busy.has(page) && !this.state.invalid.has(page);
   }
 
-  isEarlier(page: number): boolean {
-    return this.#earlier.has(page);
+  /** Whether an earlier process may have delivered how a page ended. */
+  isEarlier(ended: Ended): boolean {
+    return this.#earlier.has(ended);
   }
 
   /** The next page that was begun, or else is new: first those that do not wait behind the others. */
@@ -164,10 +160,17 @@ export class Batch {
     else if (stage === "waiting") this.#cursor = Math.min(this.#cursor, page);
   }
 
-  /** The result of a page was sent to the flow. */
+  /** The result of a page was sent to the flow. If the process dies before that is noted, it is sent again. */
   delivered(page: number): void {
     apply(this.state, { type: "delivered", page });
-    this.#notes.add(page);
+    const note = () => {
+      this.#notes.delete(page);
+      // After msg.retry, the note would be that of a later result.
+      if (stageOf(this.state, page) !== "delivered") return;
+      this.#noted = this.#journal.append({ type: "delivered", page }, false).catch(() => {});
+    };
+    clearTimeout(this.#notes.get(page));
+    this.#notes.set(page, setTimeout(note, DELIVERY));
   }
 
   /** Resolves if the end can be reported. */
@@ -177,7 +180,10 @@ export class Batch {
 
   /** Ends a batch that is over. It stays for msg.retry, unless all pages have succeeded, or it was reset. */
   async finish(): Promise<void> {
-    await this.#notes.settled();
+    // Timers of the same time end in their order.
+    if (this.#notes.size > 0) await sleep(DELIVERY);
+    // Not with the end, because a note that cannot be saved is not saved again.
+    await this.#noted;
     const { failed, uncertain } = this.state.counts;
     if (this.state.dropped || failed + uncertain === 0) return this.#journal.remove();
     await this.#journal.append({ type: "finished" });
@@ -185,13 +191,13 @@ export class Batch {
   }
 
   async close(): Promise<void> {
-    this.#notes.close();
+    for (const timer of this.#notes.values()) clearTimeout(timer);
     await this.#journal.close();
   }
 
   /** Drops it, with everything that it says. */
   async remove(): Promise<void> {
-    this.#notes.close();
+    for (const timer of this.#notes.values()) clearTimeout(timer);
     await this.#journal.remove();
   }
 }

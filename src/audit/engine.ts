@@ -175,7 +175,7 @@ export class Engine {
     // Meanwhile, a list can have been added.
     if (this.#closed || !run.isOver() || !this.runs.delete(run)) return;
     run.close();
-    run.reporter.end(run.batch.wasOver);
+    run.reporter.end(run.batch.isUnchanged);
     const ending = this.disk.keep(() => run.batch.finish()).finally(() => this.endings.delete(ending));
     this.endings.add(ending);
     await ending;

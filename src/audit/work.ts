@@ -114,7 +114,7 @@ export class Work {
     if (this.#tools.isClosed()) throw cancelled;
     if (stageOf(state, page) !== "ended") return;
     const { report: _, ...rest } = ended;
-    const repeated = batch.isEarlier(page) && ({ repeated: true } as const);
+    const repeated = batch.isEarlier(ended) && ({ repeated: true } as const);
     for (const index of rowsOf(state, page))
       this.#tools.result({
         batch: state.name,
