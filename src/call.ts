@@ -6,8 +6,8 @@ import type { createTransport, Response } from "./http/transport.js";
 import type { Task } from "./lane.js";
 import { type Operation, rowOf } from "./operations.js";
 import type { Queue } from "./queue.js";
-import type { Intent } from "./reconcile/look.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
+import type { Intent } from "./reconcile/watermark.js";
 import { pauseAfter, retryIn } from "./retry.js";
 
 /** A response, and what it took to get it. */

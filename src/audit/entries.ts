@@ -1,5 +1,5 @@
 import type { Existing } from "../existing.js";
-import type { Intent } from "../reconcile/look.js";
+import type { Intent } from "../reconcile/watermark.js";
 import type { Row } from "./rows.js";
 
 /** How a page can end. */

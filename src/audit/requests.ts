@@ -3,7 +3,7 @@ import type { Client } from "../client.js";
 import type { SeoError } from "../errors.js";
 import { createLane, createTask, type Task } from "../lane.js";
 import { service } from "../operations.js";
-import type { Intent } from "../reconcile/look.js";
+import type { Intent } from "../reconcile/watermark.js";
 
 /** What an audit needs of a response. */
 export type Answer = Pick<ClientAnswer, "body" | "attempts" | "reconciled">;

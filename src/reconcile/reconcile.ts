@@ -5,15 +5,11 @@ import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import { reportsIn } from "../records.js";
 import { createTurns, deferred } from "../turns.js";
-import { covers, createAccount, type Reading, type Requests, type Watermark } from "./account.js";
-import { type Candidates, type Entry, type Intent, lookAtReport, lookInList, REPEAT, undecided } from "./look.js";
-
-/** What became of a request whose response was lost. `after`: milliseconds since it was sent. */
-export type Outcome =
-  | { was: "carried out"; response: Response; reconciled: { looks: number; after: number } }
-  /** `again` is false if the service itself rejected the page: the same request would fail again. */
-  | { was: "not carried out"; again: boolean }
-  | { was: "undecided"; candidates: Candidates };
+import { createAccount } from "./account.js";
+import type { Reading, Requester } from "./list.js";
+import { look } from "./look.js";
+import { type Fate, type OpenRequest, Search } from "./search.js";
+import type { Intent, Watermark } from "./watermark.js";
 
 /** One request, from before it is sent until its outcome is known. */
 export interface Ticket {
@@ -26,122 +22,60 @@ export interface Ticket {
   /** It is not in flight any more. */
   received(result: Pick<Response, "body"> | SeoError): void;
   /** The response was lost: looks until the outcome is known. `error` says why, `horizon` is in milliseconds after sending. */
-  lost(error: SeoError, horizon: number): Promise<Outcome>;
+  lost(error: SeoError, horizon: number): Promise<Fate>;
   /** Must follow, whatever happened. Stops looking. */
   end(): void;
 }
 
-/** The clock that the reconciler goes by. */
-export interface Clock {
+/** The time that the reconciler goes by. */
+export interface Time {
   /** Milliseconds that only rise. */
   now(): number;
   sleep(ms: number): Promise<unknown>;
 }
 
-/** A lost response that is looked for. */
-interface Search {
-  entry: Entry;
-  /** The newest report before the last look: the next one reads only newer reports. The deciding look reads everything. */
-  seen: Watermark | undefined;
-  /** When to look, soonest first; the last look decides. */
-  due: number[];
-  again: boolean;
-  looks: number;
-  failures: number;
-  /** A look is in progress. */
-  looking: boolean;
-  resolve(outcome: Outcome): void;
-}
-
-type Read = (list: string) => Promise<Reading>;
-
 const SECOND = 1000;
-/** When to look, after a response was lost. */
-const LOOKS = [5, 15, 30, 60, 120].map((seconds) => seconds * SECOND);
-/** An application that has responded no longer works on the request. */
-const AFTER_ANSWER = 2 * SECOND;
-/** A deciding look takes place so often if it fails or is put off. */
-const MOST_FAILURES = 10;
 /** Many that search share their looks. */
 const MOST_SECONDS_BETWEEN = 5;
-
-const decides = ({ due }: Search) => due.length === 1;
-/** The newest report that the next look need not read. */
-const readTo = (search: Search) => (decides(search) ? undefined : search.seen) ?? search.entry.watermark;
 
 /** Of two dates of a report, the one that its latest response had. */
 const later = (one: string | undefined, other: string | undefined) =>
   other === undefined || parseDate(one) > parseDate(other) ? one : other;
 
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
-export function createReconciler(requests: Requests, { now, sleep }: Clock, isNeeded = true) {
-  const account = createAccount(requests, now);
+export function createReconciler(requester: Requester, { now, sleep }: Time, isNeeded = true) {
+  const account = createAccount(requester, now);
   const turns = createTurns();
-  const open = new Set<Entry>();
+  const open = new Set<OpenRequest>();
+  const knowledge = { account, requester, open, now };
   const searches = new Set<Search>();
-  let looking = false;
+  let isLooking = false;
 
-  async function findOut(search: Search, read: Read) {
-    const { entry } = search;
-    const { list } = entry.lookup;
-    if (!list) return lookAtReport(requests, now, entry, decides(search));
-    const watermark = readTo(search);
-    if (!watermark) return undecided([]);
-    const before = account.newest();
-    const reading = await read(list);
-    // Nor does it count if it has the page's report: it may be another request's, and this one's be missing.
-    if (!covers(reading, watermark)) throw new SeoError("SEO_RESPONSE", "The list of reports is not complete.");
-    search.seen = before;
-    return lookInList(account, requests, open, entry, reading, decides(search));
-  }
-
-  /** One look, which may end the search. */
-  async function look(search: Search, read: Read): Promise<void> {
-    const { entry, again } = search;
-    const resolve = (outcome: Outcome) => {
-      searches.delete(search);
-      search.resolve(outcome);
-    };
-    const repeat = (at: number) => {
-      if (++search.failures < MOST_FAILURES) search.due = [at];
-      else resolve({ was: "undecided", candidates: [] });
-    };
-    search.looking = true;
+  async function lookFor(search: Search, read: (list: string) => Promise<Reading>): Promise<void> {
     try {
-      const finding = await findOut(search, read);
-      search.looks++;
-      search.due.shift();
-      const reconciled = { looks: search.looks, after: Math.round(now() - entry.sentAt) };
-      if (finding?.was === "carried out") resolve({ ...finding, reconciled });
-      // A rejected request is not retried: its error need not wait.
-      else if (finding?.was === "put off" && again) repeat(finding.until);
-      else if (finding) resolve(finding.was === "undecided" ? finding : { was: "not carried out", again });
+      search.apply(await look(knowledge, search, read), now());
     } catch {
-      // A look that failed proves nothing.
-      if (decides(search)) repeat(now() + REPEAT);
-      else search.due.shift();
-    } finally {
-      search.looking = false;
+      search.fail(now());
     }
+    if (search.isOver) searches.delete(search);
   }
 
   /** Looks for all that is due, until nothing is searched for. One read of the list serves them all. */
   async function lookForAll(): Promise<void> {
-    if (looking) return;
-    looking = true;
+    if (isLooking) return;
+    isLooking = true;
     for (; searches.size > 0; await sleep(SECOND * Math.min(searches.size, MOST_SECONDS_BETWEEN))) {
-      const due = [...searches].filter(({ looking, due: [next = 0] }) => !looking && next <= now());
-      for (const search of due) while (Number(search.due[1]) <= now()) search.due.shift();
-      const [oldest] = due.flatMap((search) => readTo(search) ?? []).sort((a, b) => a.rank - b.rank);
+      const due = [...searches].filter((search) => search.begin(now()));
+      const [oldest] = due.flatMap(({ readTo }) => readTo ?? []).sort((a, b) => a.rank - b.rank);
       let reading: Promise<Reading> | undefined;
-      const read: Read = (list) => {
+      const read = (list: string) => {
         reading ??= account.readAfter(list, oldest as Watermark);
         return reading;
       };
-      for (const search of due) void look(search, read);
+      for (const search of due) void lookFor(search, read);
       await reading?.catch(() => {});
     }
-    looking = false;
+    isLooking = false;
   }
 
   return {
@@ -155,13 +89,14 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock, isNe
 
     /** Opens a request for a page or a report. `intent` is what is known; restored from it, the request counts as sent now. */
     open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {
+      const { list } = lookup;
       // No page's key begins with a space.
-      const page = lookup.list ? pageKey(String(input.url)) : ` ${input.reportId}`;
-      const entry: Entry = { lookup, input, page, sentAt: now(), ...intent };
+      const page = list ? pageKey(String(input.url)) : ` ${input.reportId}`;
+      const request: OpenRequest = { lookup, input, page, sentAt: now(), ...intent };
       const ended = deferred();
-      let answer = () => {};
+      let settle = () => {};
       let search: Search | undefined;
-      open.add(entry);
+      open.add(request);
       isNeeded = true;
       return {
         turn() {
@@ -169,37 +104,33 @@ export function createReconciler(requests: Requests, { now, sleep }: Clock, isNe
           const before = account.namesOf(page).flatMap((name) => turns.take(name, ended.promise) ?? []);
           return before.length > 0 ? Promise.all(before) : undefined;
         },
-        newest: () => (lookup.list ? account.findNewest(lookup.list) : undefined),
+        newest: () => (list ? account.findNewest(list) : undefined),
         sending() {
-          const answered = deferred();
-          answer = answered.resolve;
-          const watermark = lookup.list ? account.newest() : undefined;
-          const generatedAt = lookup.list
-            ? undefined
-            : later(entry.generatedAt, account.generatedAt(String(input.reportId)));
-          Object.assign(entry, { sentAt: now(), answered: answered.promise, watermark, generatedAt });
-          return { watermark, generatedAt };
+          const { promise: settled, resolve } = deferred();
+          settle = resolve;
+          const known: Intent = list
+            ? { watermark: account.newest(), generatedAt: undefined }
+            : {
+                watermark: undefined,
+                generatedAt: later(request.generatedAt, account.generatedAt(String(input.reportId))),
+              };
+          Object.assign(request, { sentAt: now(), settled, ...known });
+          return known;
         },
         received(result) {
           const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
-          if (record && lookup.list) account.claim(record, page, 0, entry.watermark);
-          answer();
+          if (record && list) account.claim(record, page, 0, request.watermark);
+          settle();
         },
-        lost({ details: { statusCode, body } }, horizon) {
-          const rejected = statusCode === 500 && typeof body === "object";
-          const last = rejected ? now() + AFTER_ANSWER : Math.max(now(), entry.sentAt + horizon);
-          const due = LOOKS.map((delay) => now() + delay).filter((time) => !rejected && time < last);
-          Object.assign(entry, { until: last, doubted: undefined });
-          return new Promise((resolve) => {
-            const progress = { seen: undefined, looks: 0, failures: 0, looking: false };
-            search = { entry, due: [...due, last], again: !rejected, ...progress, resolve };
-            searches.add(search);
-            void lookForAll();
-          });
+        lost(error, horizon) {
+          search = new Search(request, error, horizon, now());
+          searches.add(search);
+          void lookForAll();
+          return search.fate;
         },
         end() {
-          answer();
-          open.delete(entry);
+          settle();
+          open.delete(request);
           if (search) searches.delete(search);
           ended.resolve();
         },

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { pageKey } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
-import { covers, createAccount } from "../../src/reconcile/account.js";
+import { createAccount } from "../../src/reconcile/account.js";
+import { covers } from "../../src/reconcile/list.js";
 
 const LIST = "seo-report-list";
 const FRESH = 300_000;

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { pageKey } from "../../src/address.js";
+import { SeoError } from "../../src/errors.js";
 import { type Lookup, operations } from "../../src/operations.js";
 import { createAccount } from "../../src/reconcile/account.js";
-import { type Entry, lookAtReport, lookInList, undecided } from "../../src/reconcile/look.js";
+import { look as lookOnce, toCandidates } from "../../src/reconcile/look.js";
+import { type OpenRequest, Search } from "../../src/reconcile/search.js";
 
 const HEADER = Date.UTC(2026, 0, 2, 12, 0, 5);
 /** Five seconds before the look, less a second, because a Date header has whole seconds. */
@@ -11,6 +13,10 @@ const DAY = 86_400_000;
 const zoned = (ms: number) => new Date(ms).toISOString();
 const bare = (ms: number) => zoned(ms).slice(0, 19).replace("T", " ");
 const offset = (ms: number, sign: string) => `${zoned(ms - 7_200_000).slice(0, 19)}${sign}`;
+
+/** After a rejection by the service itself, the only look decides; otherwise, the first of several does not. */
+const lost = (decides: boolean) => new SeoError("SEO_SERVER", "No.", decides ? { statusCode: 500, body: {} } : {});
+const searchFor = (request: OpenRequest, decides: boolean) => new Search(request, lost(decides), 300_000, 0);
 
 const shownAs = (generated_at: unknown) => ({ data: { id: 7, url: "example.com", created_at: "c", generated_at } });
 
@@ -24,7 +30,7 @@ async function look(
   { decides = true, earlier = [] as unknown[], body = shownAs(shown) as unknown } = {},
 ) {
   const asked: unknown[] = [];
-  const entry: Entry = {
+  const entry: OpenRequest = {
     lookup: operations["seo-report-update"].lookup as Lookup,
     input: { reportId: "7" },
     page: pageKey("7"),
@@ -39,11 +45,19 @@ async function look(
     },
     pages: () => assert.fail("no list"),
   };
-  for (const _ of earlier) assert.equal(await lookAtReport(requests, () => 15_000, entry, false), undefined);
+  const account = createAccount(requests, () => 0);
+  const knowledge = { account, requester: requests, open: new Set([entry]), now: () => 15_000 };
+  const read = () => assert.fail("no list");
+  const search = searchFor(entry, decides && earlier.length === 0);
+  for (const [nth] of earlier.entries()) {
+    assert.equal((await lookOnce(knowledge, search, read)).was, "open");
+    search.apply({ was: "open" }, 0);
+    while (nth === earlier.length - 1 && decides && !search.decides) search.apply({ was: "open" }, 0);
+  }
   asked.length = 0;
-  const finding = await lookAtReport(requests, () => 15_000, entry, decides);
+  const { was } = await lookOnce(knowledge, search, read);
   assert.deepEqual(asked, [["seo-report-show", { reportId: "7" }]]);
-  return finding?.was;
+  return was;
 }
 
 describe("An update whose response was lost", () => {
@@ -88,7 +102,7 @@ describe("An update whose response was lost", () => {
     it(`is ${was} if ${title}`, async () => {
       assert.equal(await look(shown, known), was);
       const early = await look(shown, known, { decides: false });
-      assert.equal(early, was === "carried out" ? was : undefined, "only the deciding look proves the contrary");
+      assert.equal(early, was === "carried out" ? was : "open", "only the deciding look proves the contrary");
     });
 
   it("took effect if its date moved since an earlier look", async () => {
@@ -110,10 +124,8 @@ describe("An update whose response was lost", () => {
 describe("An undecided outcome", () => {
   it("names the ten oldest candidates of a list that is newest first", () => {
     const records = Array.from({ length: 12 }, (_, i) => ({ id: 12 - i, url: "u", created_at: "c", score: 1 }));
-    assert.deepEqual(undecided(records), {
-      was: "undecided",
-      candidates: records.slice(2).map(({ id }) => ({ id, url: "u", created_at: "c" })),
-    });
+    const candidates = records.slice(2).map(({ id }) => ({ id, url: "u", created_at: "c" }));
+    assert.deepEqual(toCandidates(records), candidates);
   });
 });
 
@@ -133,8 +145,8 @@ describe("A create request whose response was lost", () => {
       pages: () => assert.fail("no list"),
     };
     const account = createAccount(requests, () => 0);
-    const entries = new Set<Entry>();
-    const enter = (url: string, more: Partial<Entry> & { input?: Record<string, string> } = {}): Entry => {
+    const entries = new Set<OpenRequest>();
+    const enter = (url: string, more: Partial<OpenRequest> & { input?: Record<string, string> } = {}): OpenRequest => {
       const lookup = operations["seo-report-store"].lookup as Lookup;
       const watermark = { of: "id", rank: 5, ids: ["5"] } as const;
       const entry = {
@@ -148,31 +160,28 @@ describe("A create request whose response was lost", () => {
       entries.add(entry);
       return entry;
     };
-    const look = (entry: Entry, records: object[], decides = true, response: typeof listed | null = listed) =>
-      lookInList(
-        account,
-        requests,
-        entries,
-        entry,
-        {
-          records: records as never,
-          last: report(4, PAGE),
-          repeats: false,
-          total: 0,
-          newest: undefined,
-          response: response ?? undefined,
-          startedAt: 0,
-        },
-        decides,
-      );
-    return { account, asked, enter, entries, look };
+    const searches = new Map<OpenRequest, Search>();
+    const knowledge = { account, requester: requests, open: entries, now: () => 0 };
+    const look = (request: OpenRequest, records: object[], decides = true, response: typeof listed | null = listed) => {
+      const known = searches.get(request);
+      const search = known?.decides === decides ? known : searchFor(request, decides);
+      searches.set(request, search);
+      const found = { records: records as never, last: report(4, PAGE), repeats: false, total: 0, newest: undefined };
+      return lookOnce(knowledge, search, async () => ({ ...found, response: response ?? undefined, startedAt: 0 }));
+    };
+    /** Until when the decision is put off. */
+    const putOff = async (...looked: Parameters<typeof look>) => {
+      const finding = await look(...looked);
+      return finding.was === "put off" ? finding.until : finding.was;
+    };
+    return { account, asked, enter, entries, look, putOff };
   }
 
   it("had no effect if nothing new is listed, which only the deciding look proves", async () => {
     const { enter, look } = open();
     const entry = enter(PAGE);
     assert.deepEqual(await look(entry, [report(5, PAGE)]), { was: "not carried out" });
-    assert.equal(await look(entry, [report(5, PAGE)], false), undefined);
+    assert.deepEqual(await look(entry, [report(5, PAGE)], false), { was: "open" });
   });
 
   it("took effect if its page's report is listed, which is then claimed", async () => {
@@ -239,29 +248,29 @@ describe("A create request whose response was lost", () => {
   });
 
   it("is put off while another open request may have created the new report", async () => {
-    const { enter, look } = open();
+    const { enter, putOff } = open();
     const entry = () => enter(PAGE);
     const records = [report(8, "example.com/b")];
     const other = enter("example.com/b");
-    assert.deepEqual(await look(entry(), records), { was: "put off", until: 30_000 });
-    other.until = 40_000;
-    assert.deepEqual(await look(entry(), records), { was: "put off", until: 40_000 });
-    other.until = 20_000;
-    assert.deepEqual(await look(entry(), records), { was: "put off", until: 30_000 });
+    assert.equal(await putOff(entry(), records), 30_000);
+    other.horizonAt = 40_000;
+    assert.equal(await putOff(entry(), records), 40_000);
+    other.horizonAt = 20_000;
+    assert.equal(await putOff(entry(), records), 30_000);
     other.watermark = undefined;
-    assert.equal((await look(entry(), records))?.was, "undecided", "it was not sent");
+    assert.equal(await putOff(entry(), records), "undecided", "it was not sent");
   });
 
   it("is put off while another request's report can be its own", async () => {
-    const { account, enter, look } = open();
+    const { account, enter, putOff } = open();
     const entry = enter(PAGE);
     const [first, sameAddress, unrelated] = [report(6, "b.example"), report(7, "b.example"), report(8, "c.example")];
     account.claim({ id: 6 }, pageKey("b.example"), 10);
-    assert.deepEqual(await look(entry, [first]), { was: "put off", until: 10 });
+    assert.equal(await putOff(entry, [first]), 10);
     account.claimAll(["7", "8"], 20);
-    assert.deepEqual(await look(entry, [unrelated, sameAddress, first]), { was: "put off", until: 20 });
+    assert.equal(await putOff(entry, [unrelated, sameAddress, first]), 20);
     account.claim({ id: 6 }, pageKey("b.example"));
-    assert.deepEqual(await look(entry, [unrelated, first]), { was: "not carried out" }, "it was created later");
+    assert.equal(await putOff(entry, [unrelated, first]), "not carried out", "it was created later");
   });
 
   it("reads the address of each new report once, however many requests are open", async () => {
@@ -278,14 +287,14 @@ describe("A create request whose response was lost", () => {
     const { enter, look, account, entries } = open();
     const entry = enter(PAGE);
     const answered = Promise.resolve().then(() => account.claimAll(["6"], 0));
-    enter("example.com/old", { answered });
+    enter("example.com/old", { settled: answered });
     assert.deepEqual(await look(entry, [report(6, PAGE)]), { was: "not carried out" });
     const ended = enter(PAGE);
     enter("example.com/old", {
-      answered: Promise.resolve()
+      settled: Promise.resolve()
         .then(() => entries.delete(ended))
         .then(() => {}),
     });
-    assert.equal(await look(ended, [report(7, PAGE)]), undefined, "it was cancelled meanwhile");
+    assert.deepEqual(await look(ended, [report(7, PAGE)]), { was: "open" }, "it was cancelled meanwhile");
   });
 });

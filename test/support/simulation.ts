@@ -4,8 +4,8 @@ import { SeoError } from "../../src/errors.js";
 import type { Response } from "../../src/http/transport.js";
 import { type Lookup, operations } from "../../src/operations.js";
 import { readPages } from "../../src/pages.js";
-import type { Requests } from "../../src/reconcile/account.js";
-import { createReconciler } from "../../src/reconcile/reconcile.js";
+import type { Requester } from "../../src/reconcile/list.js";
+import { createReconciler, type Reconciler, type Time } from "../../src/reconcile/reconcile.js";
 
 /** Time that passes only when nothing is left to do, so that hours take milliseconds. */
 function createClock() {
@@ -46,7 +46,7 @@ export const HOUR = 3600 * SECOND;
 /** A server in front of the service gives up after this long. */
 const PROXY = 60 * SECOND;
 export const HORIZON = 300 * SECOND;
-const EPOCH = Date.UTC(2026, 0, 1);
+export const EPOCH = Date.UTC(2026, 0, 1);
 const STORE = operations["seo-report-store"].lookup as Lookup;
 
 /** What happens to one store. */
@@ -153,11 +153,14 @@ function createService(clock: Clock, world: World) {
 
 type End = { id: unknown } | { certain: true } | { uncertain: true };
 
-/** Sends each store as the client does, and tells how each ended and what the service then has. */
-export async function simulate(world: World) {
+/** Decides about requests whose response was lost. */
+export type Rule = (requester: Requester, time: Time) => Pick<Reconciler, "open" | "observe">;
+
+/** Sends each store as the client does. Returns how each ended, and what the service then has. */
+export async function simulate(world: World, rule: Rule = createReconciler) {
   const clock = createClock();
   const service = createService(clock, world);
-  const requests: Requests = {
+  const requests: Requester = {
     async request(type, input) {
       const response = await service.get(type, input);
       reconciler.observe(response);
@@ -172,7 +175,7 @@ export async function simulate(world: World) {
       for await (const { records, total, answer } of readPages(get)) yield { records, total, response: answer };
     },
   };
-  const reconciler = createReconciler(requests, clock);
+  const reconciler = rule(requests, clock);
   let lost = 0;
 
   async function post({ page, takes, responds, fate }: Store, index: number, attempt: number): Promise<Response> {

@@ -7,7 +7,7 @@ import type { Ended, Entry, PageRequest, Settings } from "../../../src/audit/ent
 import { keyOf, type Row } from "../../../src/audit/rows.js";
 import * as states from "../../../src/audit/state.js";
 import { createReading } from "../../../src/audit/state.js";
-import type { Intent } from "../../../src/reconcile/look.js";
+import type { Intent } from "../../../src/reconcile/watermark.js";
 
 /** A page, as it was listed. */
 interface Page {
