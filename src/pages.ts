@@ -76,8 +76,8 @@ export function idIn(record: unknown, id: string): string | undefined {
 }
 
 /**
- * Tells the records of a list that no earlier page had. Records without an ID cannot be told apart: they count as new, unless their
- * whole page is the same as the one before.
+ * Distinguishes the records of a list that no earlier page had. Records without an ID cannot be distinguished: they count as new,
+ * unless their whole page is the same as the one before.
  */
 function createSieve(id: string) {
   const seen = new Set<string>();
@@ -89,17 +89,17 @@ function createSieve(id: string) {
     take(records: unknown[], isOther: boolean) {
       const ids = records.map((record) => idIn(record, id));
       const text = ids.includes(undefined) ? JSON.stringify(records) : "";
-      const again = text !== "" && text === before && !isOther;
+      const isRepeated = text !== "" && text === before && !isOther;
       before = text;
       const own = new Set<string>();
-      const fresh = records.filter((_, i) => {
+      const added = records.filter((_, i) => {
         const { [i]: key } = ids;
-        if (again || !isNew(key) || (key !== undefined && own.has(key))) return false;
+        if (isRepeated || !isNew(key) || (key !== undefined && own.has(key))) return false;
         if (key !== undefined) own.add(key);
         return true;
       });
-      const brings = ids.some((key) => key !== undefined) ? own.size > 0 : fresh.length > 0;
-      return { fresh, brings };
+      const brings = ids.some((key) => key !== undefined) ? own.size > 0 : added.length > 0;
+      return { added, brings };
     },
     add(records: unknown[]): void {
       for (const record of records) {
@@ -109,6 +109,62 @@ function createSieve(id: string) {
     },
   };
 }
+
+/** The place of a page in its list. */
+interface Place {
+  /** The list has pages with numbers, and says how many. */
+  isNumbered: boolean;
+  /** Whether the response says that another page follows; undefined if it does not say. */
+  follows: boolean | undefined;
+  /** The page is another one than those before. */
+  moves: boolean;
+}
+
+/** What a response says of the place of its page, the nth. `brings`: the page has new records. */
+function placeOf({ records, page: own, pages, cursor, more }: Shape, nth: number, brings: boolean): Place {
+  const isNumbered = pages !== undefined && cursor === undefined;
+  // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come.
+  const moves = brings || (isNumbered && records.length > 0 && (own ?? nth) === nth);
+  return { isNumbered, follows: isNumbered ? nth < pages : more, moves };
+}
+
+/** What was read of a list so far. */
+interface Progress {
+  nth: number;
+  /** The records that were returned, and how many there can be. */
+  count: number;
+  most: number;
+  /** The page has more new records than can be returned. */
+  isCut: boolean;
+  /** The page has as many records as were requested. */
+  isFull: boolean;
+  /** The highest number of records that a response gave for the list. */
+  total: number;
+}
+
+/** Whether a list ends with a page, and whether it then has more; undefined if only the next page can show it. */
+function endOf(
+  { follows, moves }: Place,
+  { nth, count, most, isCut, isFull, total }: Progress,
+): { isLast: boolean; truncated: boolean | undefined } {
+  const canFollow = moves && follows !== false;
+  if (count >= most) return { isLast: true, truncated: isCut || (canFollow && follows) };
+  if (canFollow) return { isLast: false, truncated: false };
+  // Rows moved, or the service returns the same page for every number.
+  const stalls = !moves && nth > 1 && (follows ?? isFull);
+  return { isLast: true, truncated: total > 0 ? count < total : stalls };
+}
+
+/** The last page to request before the nth is worked on, so that the service is not idle meanwhile. */
+const lastAhead = (
+  { isNumbered }: Place,
+  { records, pages = 0 }: Shape,
+  { nth, count, most }: Progress,
+  ahead: number,
+) =>
+  isNumbered
+    ? Math.min(pages, nth + ahead, nth + Math.ceil((most - count) / records.length))
+    : nth + Math.min(ahead, 1);
 
 /**
  * Reads a list to its end, or to `limit` records (0: no limit). `get` sends the user's query with `extra` added.
@@ -124,47 +180,38 @@ export async function* readPages<A extends Answered>(
   const requested: Promise<A>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
   let count = 0;
-  let largest = 0;
-  let answer = await get({});
+  let total = 0;
   let last = 1;
-  for (let page = 1; ; page++) {
+  let answer = await get({});
+
+  function request(cursor: string | undefined): Promise<A> {
+    last++;
+    const next = get(cursor === undefined ? { page: String(last) } : { cursor });
+    next.catch(() => {});
+    return next;
+  }
+
+  /** A page that fails may have more. */
+  const hasMore = (nth: number) =>
+    get({ page: String(nth) })
+      .then((next) => shapeOf(next).records.some(sieve.isNew))
+      .catch(() => true);
+
+  for (let nth = 1; ; nth++) {
     const shape = shapeOf(answer);
-    const { records, pages, total, more, cursor } = shape;
-    const known = pages !== undefined && cursor === undefined;
-    const { fresh, brings } = sieve.take(records, shape.page === page);
-    const taken = fresh.slice(0, most - count);
-    sieve.add(taken);
-    count += taken.length;
-    // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come.
-    const advances = known && records.length > 0 && (shape.page ?? page) === page;
-    const follows = (brings || advances) && (known ? page < pages : (more ?? true));
-    const full = count >= most;
-    // If the response does not say whether more follows, only the next page does. If it fails, it may hold some.
-    const beyond = async () => {
-      if (!follows || known || more) return follows;
-      return get({ page: String(page + 1) })
-        .then((next) => shapeOf(next).records.some(sieve.isNew))
-        .catch(() => true);
-    };
-    const isLast = !follows || full;
-    largest = Math.max(largest, total ?? 0);
-    // Rows moved, or the service returns the same page for every number.
-    const stalls = !brings && !advances && page > 1 && (known ? page < pages : (more ?? records.length === size));
-    const lacks = largest > 0 ? count < largest : stalls;
-    const truncated = full ? fresh.length > taken.length || (await beyond()) : isLast && lacks;
-    // Requested before this page is worked on, so that the service is not idle meanwhile.
-    const wanted = known
-      ? Math.min(pages, page + ahead, page + Math.ceil((most - count) / records.length))
-      : page + Math.min(ahead, 1);
-    const request = () => {
-      last++;
-      const next = get(cursor === undefined ? { page: String(last) } : { cursor });
-      next.catch(() => {});
-      return next;
-    };
-    while (!isLast && last < wanted) requested.push(request());
-    yield { records: taken, page, pages, total, truncated, isLast, answer };
+    const { added, brings } = sieve.take(shape.records, shape.page === nth);
+    const records = added.slice(0, most - count);
+    sieve.add(records);
+    count += records.length;
+    total = Math.max(total, shape.total ?? 0);
+    const place = placeOf(shape, nth, brings);
+    const isCut = added.length > records.length;
+    const progress = { nth, count, most, isCut, isFull: shape.records.length === size, total };
+    const { isLast, truncated = await hasMore(nth + 1) } = endOf(place, progress);
+    const wanted = isLast ? 0 : lastAhead(place, shape, progress, ahead);
+    while (last < wanted) requested.push(request(shape.cursor));
+    yield { records, page: nth, pages: shape.pages, total: shape.total, truncated, isLast, answer };
     if (isLast) return;
-    answer = await (requested.shift() ?? request());
+    answer = await (requested.shift() ?? request(shape.cursor));
   }
 }
