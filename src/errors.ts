@@ -135,10 +135,31 @@ export class SeoError extends Error {
     return new SeoError(this.code, this.message, { ...this.details, ...details });
   }
 
+  get statusCode() {
+    return this.details.statusCode;
+  }
+  get fields() {
+    return this.details.fields;
+  }
+  get retryAfter() {
+    return this.details.retryAfter;
+  }
+  get attempts() {
+    return this.details.attempts ?? 0;
+  }
+  get uncertain() {
+    return this.details.uncertain ?? false;
+  }
+  get candidates() {
+    return this.details.candidates;
+  }
+  get body() {
+    return this.details.body;
+  }
+
   /** The value of `msg.seo.error`. */
   toJSON() {
-    const { statusCode, fields, retryAfter, attempts = 0, uncertain = false, candidates, body } = this.details;
-    const { code, message } = this;
+    const { code, message, statusCode, fields, retryAfter, attempts, uncertain, candidates, body } = this;
     return { code, message, statusCode, fields, retryAfter, attempts, uncertain, candidates, body };
   }
 }

@@ -105,4 +105,13 @@ describe("An SeoError", () => {
     assert.deepEqual([code, message, statusCode, attempts, uncertain], ["SEO_REJECTED", "No.", 422, 2, false]);
     assert.equal(new SeoError("SEO_INPUT", "No.").toJSON().attempts, 0);
   });
+
+  it("has the properties of msg.seo.error, and shows none of them in Node-RED's copy of the error", () => {
+    const facts = { statusCode: 429, fields: { url: ["No."] }, retryAfter: 7, attempts: 3, uncertain: true };
+    const error = new SeoError("SEO_RATE_LIMITED", "No.", { ...facts, candidates: [], body: null });
+    const { code, message, ...rest } = error.toJSON();
+    assert.deepEqual(rest, { ...facts, candidates: [], body: null });
+    for (const [name, value] of Object.entries(rest)) assert.deepEqual(error[name as keyof typeof rest], value, name);
+    assert.deepEqual(Object.keys(error).sort(), ["code", "details", "name"]);
+  });
 });
