@@ -3,11 +3,11 @@ import { service } from "./operations.js";
 import { readSettings } from "./schema.js";
 import { parseUrl } from "./url.js";
 
-/** The part of a TLS configuration that undici uses, as Node's `tls.connect` names it. */
+/** The part of a TLS configuration that undici uses, as Node's `tls.connect` names it. The types need no `@types/node`. */
 export interface TlsOptions {
-  ca?: string | Buffer;
-  cert?: string | Buffer;
-  key?: string | Buffer;
+  ca?: string | Uint8Array;
+  cert?: string | Uint8Array;
+  key?: string | Uint8Array;
   passphrase?: string;
   servername?: string;
   rejectUnauthorized?: boolean;

@@ -1,3 +1,4 @@
+import type { ConnectionOptions as NodeOptions } from "node:tls";
 import { buildConnector, Pool } from "undici";
 import type { ProxyOptions, TlsOptions } from "../config.js";
 import { skippingContinue } from "./interim.js";
@@ -18,7 +19,8 @@ export interface ConnectionOptions {
  * the server closes at that moment loses the request, and nobody knows whether it took effect. Throws SEO_CONFIG.
  */
 export function createDispatcher(origin: string, { connections, tls = {}, proxy: chosen }: ConnectionOptions) {
-  const connect = { timeout: CONNECT_TIMEOUT, ...tls };
+  // Node's types name Buffer, but any bytes are accepted.
+  const connect = { timeout: CONNECT_TIMEOUT, ...(tls as Pick<NodeOptions, keyof TlsOptions>) };
   const limits = { maxResponseSize: MAX_WIRE, headersTimeout: 0, bodyTimeout: 0, allowH2: false };
   const proxy = proxyFor(origin, chosen);
   const direct = skippingContinue(buildConnector(connect));

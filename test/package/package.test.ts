@@ -200,15 +200,49 @@ describe("The packed package", function () {
       return stdout + stderr;
     };
 
+    before(async () => {
+      mkdirSync(folder(), { recursive: true });
+      const types = ["typescript@5", "@types/node"];
+      await promisify(execFile)(
+        "npm",
+        ["install", "--prefix", folder(), "--no-audit", "--no-fund", "--prefer-offline", ...types],
+        { shell: process.platform === "win32" },
+      );
+    });
+
+    /** What people write without a configuration: the file, and the options that the page of the library names. */
+    const FILE = `
+import { createClient, SeoError } from "@seo-reports/node-red/client";
+const client = createClient({ baseUrl: "", apiKey: "", tls: { ca: new Uint8Array() } });
+export const report = client.call("seo-report-show", { reportId: 1 }).catch((error) => {
+  if (!(error instanceof SeoError)) throw error;
+  const uncertain: boolean = error.uncertain;
+  const numbers: (number | undefined)[] = [error.attempts, error.retryAfter, error.statusCode];
+  const title: string[] | undefined = error.fields?.title;
+  return [uncertain, numbers, title];
+});`;
+    const compilers: [name: string, folder: () => string][] = [
+      ["the newest TypeScript", () => root],
+      ["TypeScript 5", folder],
+    ];
+    const modules = [["nodenext"], ["esnext", "--moduleResolution", "bundler"]];
+    for (const [name, where] of compilers)
+      for (const [module = "", ...resolution] of modules)
+        it(`compiles its types with ${name}, module ${module}, without a configuration and without other types`, async () => {
+          writeFileSync(join(folder(), "file.mts"), FILE);
+          const options = ["--noEmit", "--skipLibCheck", "false", "--target", "es2022", "--module", module];
+          const compiler = join(where(), "node_modules/typescript/bin/tsc");
+          const output = await run(compiler, ...options, ...resolution, "--typeRoots", "none", "file.mts");
+          assert.equal(output, "");
+        });
+
     it("runs the sample of its page, which compiles with the package's types", async () => {
       const page = readFileSync(join(root, "docs/library.md"), "utf8");
       const [, sample = assert.fail("no sample")] = /```ts\n([\s\S]*?)```/.exec(page) ?? [];
-      mkdirSync(folder(), { recursive: true });
       writeFileSync(join(folder(), "sample.mts"), sample);
       const strict = ["--strict", "--exactOptionalPropertyTypes", "--module", "nodenext", "--target", "es2023"];
-      const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")];
       const compiler = join(root, "node_modules/typescript/bin/tsc");
-      assert.equal(await run(compiler, ...strict, ...types, "sample.mts"), "");
+      assert.equal(await run(compiler, ...strict, "--types", "node", "sample.mts"), "");
       assert.match(
         await run("sample.mjs"),
         /^Report: created\.\n(Page \d of \d: \d+ reports\.\n)+SEO_NOT_FOUND: .+\n$/,

@@ -1,5 +1,5 @@
+import type { ConnectionOptions } from "node:tls";
 import type { BackendFactory } from "bullmq";
-import type { TlsOptions } from "../../config.js";
 import { SeoError } from "../../errors.js";
 
 /** Where the jobs are kept: `redis://`, `rediss://` or `postgres://`. */
@@ -7,7 +7,7 @@ export interface Place {
   url: string;
   /** Begins the names of all keys in Redis; in PostgreSQL the name of the schema. */
   prefix?: string | undefined;
-  tls?: TlsOptions | undefined;
+  tls?: ConnectionOptions | undefined;
 }
 
 /** A connection to a server of one kind. */
