@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, type Form } from "../nodes/editor/forms.js";
 import { choice } from "../nodes/editor/help.js";
@@ -38,53 +38,65 @@ const fill = (path: string, parts: Record<string, () => string>) =>
     readFileSync(join(root, path), "utf8"),
   );
 
-/** A node type: a heading, and a row for each property of its own. */
-function section([type, form]: [string, Form]): string {
-  const { title, help, returns, params, options, rows } = form;
-  const own = { ...params, ...options };
-  const cells = Object.entries(rows)
-    .filter(([name]) => !params || name in own)
+/** A line for each property of a node type's own, by its name. */
+const linesOf = ({ params, options, rows }: Form) =>
+  Object.entries(rows)
+    .filter(([name]) => !params || name in { ...params, ...options })
     .map(([name, row]) => {
       const values = Object.entries(row.values ?? {}).map(([value, label]) => choice(value, label));
-      const described = [row.help, ...(values.length ? [`One of: ${values.join(", ")}.`] : [])].join(" ");
       const usual = row.initial || row.default;
-      const unset = row.required
-        ? "required"
-        : code(usual) && `${row.value === usual ? "" : "service: "}${code(usual)}`;
-      return [
-        code(name),
-        row.label,
-        ...(params ? [row.source === "msg" ? code(`msg.${row.value}`) : row.source ? "a fixed value" : ""] : []),
-        described,
-        unset,
+      const facts = [
+        row.help,
+        values.length && `One of: ${values.join(", ")}.`,
+        row.source === "msg" && row.value !== `payload.${name}` && `Reads ${code(`msg.${row.value}`)}.`,
+        row.source === "str" && "Fixed.",
+        row.required && "Required.",
+        usual && `${row.value === usual ? "Default" : "Default of the service"}: ${code(usual)}.`,
       ];
+      return [name, `- ${code(name)} (_${row.label}_): ${facts.filter(Boolean).join(" ")}`] as const;
     });
-  const head = ["Property", "Label", ...(params ? ["A new node reads"] : []), "Description", "Default"];
-  return [
-    `## ${title}`,
-    [code(type), request(form)].filter(Boolean).join(": "),
-    help,
-    ...(returns ? [`**Result**: ${returns}`] : []),
-    table(head, cells),
-  ].join("\n\n");
+
+/** The properties of all node types: first those that several of them have, then the others of each. */
+function properties(): string {
+  const all = Object.entries(types).map(([type, form]) => ({ type, form, lines: linesOf(form) }));
+  const counts = new Map<string, number>();
+  for (const [, line] of all.flatMap(({ lines }) => lines)) counts.set(line, (counts.get(line) ?? 0) + 1);
+  const common = new Map<string, string>();
+  for (const [name, line] of all.flatMap(({ lines }) => lines)) {
+    const most = Number(counts.get(common.get(name) ?? "") ?? 1);
+    if (Number(counts.get(line)) > most) common.set(name, line);
+  }
+  const sections = all.map(({ type, form, lines }) => {
+    const { title, help, returns } = form;
+    const shared = lines.filter(([name, line]) => common.get(name) === line).map(([name]) => code(name));
+    const own = lines.filter(([name, line]) => common.get(name) !== line).map(([, line]) => line);
+    return [
+      `## ${title}`,
+      `${[code(type), request(form)].filter(Boolean).join(": ")}. ${help}${returns ? ` **Result**: ${returns}` : ""}`,
+      [...own, ...(shared.length ? [`- [Common](#common-properties): ${shared.join(", ")}.`] : [])].join("\n"),
+    ].join("\n\n");
+  });
+  return [`## Common properties\n\n${[...common.values()].join("\n")}`, ...sections].join("\n\n");
 }
-
-const reference = () => `# Reference
-
-Every property of every node, made from [the table of operations](../src/operations.ts) by \`npm run docs\`. Each node of the palette also has
-\`name\` and \`service\`, the SEO service node to use. The README explains [inputs](../README.md#inputs),
-[outputs](../README.md#outputs) and [errors](../README.md#errors).
-
-- **A new node reads**: where the value comes from until you choose something else. The property with \`Type\` at the end
-  of its name holds that choice: \`str\`, \`msg\`, \`flow\`, \`global\`, \`env\` or \`jsonata\`.
-- **Default**: what a new node has. After "service:", what the service uses if the parameter is blank and so is not sent.
-
-${Object.entries(types).map(section).join("\n\n")}
-`;
 
 /** The documents that `npm run docs` writes: path and text. */
 export const documents = (): Record<string, string> => ({
   "README.md": fill("README.md", { nodes, errors }),
   "CONTRIBUTING.md": fill("CONTRIBUTING.md", { imports }),
-  "docs/reference.md": reference(),
+  "docs/reference.md": fill("docs/reference.md", { properties }),
 });
+
+/** Every document of the project. */
+export const pages: readonly string[] = [
+  ...[
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "examples/README.md",
+    ".github/pull_request_template.md",
+  ],
+  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".md"))
+    .map((path) => join("docs", path)),
+];

@@ -2,19 +2,19 @@
 export const codes = {
   SEO_CONFIG: {
     status: "configuration invalid, open the node",
-    help: "The SEO service, the SEO queue or another setting of the node is missing or invalid. Examples: no API key, an environment variable that is not set, a package that is not installed.",
+    help: "A setting is missing or invalid, such as the API key, an environment variable, or a package that a queue needs.",
   },
   SEO_INPUT: {
     status: "invalid input",
-    help: "A parameter or the message is invalid, or a folder or context store cannot be used. If attempts is 0, no request was sent.",
+    help: "A parameter, the message, a folder or a context store cannot be used. If attempts is 0, no request was sent.",
   },
   SEO_UNAUTHORIZED: {
     status: "invalid API key, enter it again",
-    help: "The service rejected the API key (401). Copy the key from your account again, or check whether a proxy removes the Authorization header.",
+    help: "The service rejected the API key (401).",
   },
   SEO_FORBIDDEN: {
     status: "not allowed, check plan and ownership",
-    help: "Access denied (403): the account's plan does not include the API, or the report belongs to another account.",
+    help: "The account's plan does not include the API, or the report belongs to another account (403).",
   },
   SEO_NOT_FOUND: {
     status: "not found, check input and base URL",
@@ -22,23 +22,23 @@ export const codes = {
   },
   SEO_REJECTED: {
     status: "rejected, see msg.seo.error",
-    help: "The service rejected the request (422 or another 4xx). fields contains its messages by field. An exhausted account quota is reported in the same way.",
+    help: "The service rejected the request (4xx), also because of an exhausted quota. fields has its messages.",
   },
   SEO_RATE_LIMITED: {
     status: "rate limited, retry later",
-    help: "Rate limited (429): too many requests. If the service returned a wait time, retryAfter contains it, in seconds.",
+    help: "Too many requests (429). retryAfter has the seconds to wait, if the service returned them.",
   },
   SEO_SERVER: {
     status: "service error, retry later",
-    help: "The service, or a server in front of it, failed (5xx). Creating a report can fail this way if the service could not fetch the page.",
+    help: "The service failed (5xx), for example because it could not fetch the page.",
   },
   SEO_NETWORK: {
     status: "connection failed, check the service",
-    help: "The service, or the server of an SEO queue, could not be reached, or the connection was lost. Possible causes: DNS, the network, TLS or a proxy.",
+    help: "The service or the server of a queue could not be reached, or the connection was lost.",
   },
   SEO_TIMEOUT: {
     status: "timed out, retry later",
-    help: "The request timed out. If uncertain is true, check whether it took effect before you resend it.",
+    help: "No response in time.",
   },
   SEO_RESPONSE: {
     status: "unexpected response, check base URL",
@@ -50,7 +50,7 @@ export const codes = {
   },
   SEO_CANCELLED: {
     status: "canceled",
-    help: "A redeploy stopped the request, during an attempt or between attempts. If uncertain is true, it may have taken effect.",
+    help: "A redeploy stopped the request.",
   },
 } as const satisfies Record<string, { status: string; help: string }>;
 

@@ -1,20 +1,12 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { documents } from "../../dev/documents.js";
+import { documents, pages } from "../../dev/documents.js";
 import { importsOf, reachable } from "../../dev/imports.js";
 import { root } from "../../dev/nodered.js";
 import { type Code, codes } from "../../src/errors.js";
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");
-const own = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"];
-const pages = [
-  ...own,
-  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".md"))
-    .map((path) => join("docs", path)),
-];
-
 /** The anchors that GitHub makes of a page's headings. */
 const anchors = (path: string) =>
   [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
