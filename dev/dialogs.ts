@@ -65,27 +65,17 @@ function fresh(type: string): Record<string, string> {
 }
 
 const cells = (name: string, alt: string) =>
-  themes.map((theme) => `![${alt}${theme === "dark" ? ", dark" : ""}](pictures/${file(name, theme)})`).join(" | ");
+  themes.map((theme) => `![${alt}, ${theme}](pictures/${file(name, theme)})`).join("\n");
 /** The text of docs/dialogs.md. */
 const gallery = () => {
-  const types: [string, string, string][] = [
-    ["seo-service", "SEO service", "The edit dialog of the SEO service node, with the result of a connection test"],
-    [
-      "seo-service-advanced",
-      "SEO service, Advanced",
-      "The edit dialog of the SEO service node with its advanced settings",
-    ],
-    ["seo-queue", "SEO queue", "The edit dialog of the SEO queue node"],
-    ...Object.entries(table).map(([type, { title }]): [string, string, string] => [
-      type,
-      title,
-      `The edit dialog of ${title}`,
-    ]),
-    ["statuses", "Statuses", "Four nodes: done, failed, requesting and waiting"],
+  const pictures: [name: string, title: string][] = [
+    ["seo-service", "SEO service"],
+    ["seo-service-advanced", "SEO service, Advanced"],
+    ["seo-queue", "SEO queue"],
+    ...Object.entries(table).map(([type, { title }]): [string, string] => [type, title]),
+    ["statuses", "Statuses"],
   ];
-  const sections = types.map(
-    ([name, title, alt]) => `## ${title}\n\n| Light | Dark |\n| --- | --- |\n| ${cells(name, alt)} |\n`,
-  );
+  const sections = pictures.map(([name, title]) => `## ${title}\n\n${cells(name, title)}\n`);
   return `# Edit dialogs
 
 Every edit dialog, with its advanced settings, in both themes of Node-RED 5. \`npm run pictures\` makes this page.

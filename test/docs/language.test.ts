@@ -41,7 +41,7 @@ const filesIn = (folder: string, end: string) =>
     .filter((path) => path.endsWith(end))
     .map((path) => join(folder, path));
 
-/** What people read: our documents, the built English catalog and help, the examples' descriptions and the tests' titles. */
+/** Everything that people read: our documents, the built English catalog and help, the examples' descriptions and the tests' titles. */
 const files = [
   "README.md",
   "CONTRIBUTING.md",
