@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, sep } from "node:path";
 import { root } from "./nodered.js";
 
-/** What each file of some folders imports from them, by path from the root, without the ending. */
+/** The imports of each file of some folders from them, by path from the root, without the ending. */
 export function importsOf(folders: string[]): Map<string, Set<string>> {
   const files = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })

@@ -1,4 +1,4 @@
-/** What makes the sandbox less than perfect: response times, a rate limit, and failures. */
+/** Imperfections of the sandbox: response times, a rate limit, and failures. */
 import { hash } from "./pages.js";
 import type { Reply } from "./response.js";
 

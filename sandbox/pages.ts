@@ -38,7 +38,7 @@ const MOST_IMAGES = 100_000;
 const imagesOf = (url: string) =>
   images(Math.min(Number(/[?&]images=(\d+)/.exec(url)?.[1] ?? DEFAULT_IMAGES), MOST_IMAGES));
 
-/** What each check reports about a page with these images; `errors` only if it fails. */
+/** The report of each check on a page with these images; `errors` only if it fails. */
 const checksOf = (pictures: object[]): Record<string, Check> => ({
   title: { importance: "high", value: "Example", errors: { too_short: { min: 10 } } },
   meta_description: { importance: "high", value: null, errors: { missing: null } },
@@ -132,7 +132,7 @@ ${links}
 `;
 }
 
-/** What the sandbox serves without an API key: a sitemap of the shop, and the shop's pages as HTML. */
+/** Pages that the sandbox serves without an API key: a sitemap of the shop, and the shop's pages as HTML. */
 export const siteFiles: ReadonlyMap<string, { type: string; content: string }> = new Map([
   ["/sitemap.xml", { type: "application/xml", content: SITEMAP }],
   ...SHOP_PAGES.map((path) => [`/${SHOP}${path}`, { type: "text/html; charset=utf-8", content: html(path) }] as const),

@@ -22,7 +22,7 @@ export function isPage(text: string): boolean {
   return start.test(text.trim()) && parse(text) !== undefined;
 }
 
-/** What `isPage` accepts, as the end of a sentence. */
+/** The URLs that `isPage` accepts, as the end of a sentence. */
 export const allowedPage = "must be the address of a web page, such as https://example.org/page";
 
 /**

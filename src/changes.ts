@@ -10,7 +10,7 @@ export interface Change {
   worse: boolean;
   /** The score before and after; null if it is unknown or does not count. */
   scores: [number | null, number | null];
-  /** What `msg.seo` says about it. */
+  /** The properties of `msg.seo` about the change. */
   details: {
     previous?: Figures;
     /** The names of the values that differ. */
@@ -31,7 +31,7 @@ interface Comparison<S> {
   state(whole: boolean): S;
 }
 
-/** What the lists are compared by. `S`: what is saved between two runs, as JSON. */
+/** A way to compare lists. `S`: the state that is saved between two runs, as JSON. */
 export interface Subject<S> {
   kinds: Change["change"][];
   isState(value: unknown): value is S;
@@ -46,7 +46,7 @@ export const conditions: Record<string, (change: Change, limit: number) => boole
   below: ({ scores: [before, now] }, limit) => now !== null && now < limit && (before === null || before >= limit),
 };
 
-/** What is saved of a report between two runs: what can change, and its URL for when it is deleted. */
+/** The saved part of a report between two runs: values that can change, and its URL for when it is deleted. */
 export interface Figures {
   id: unknown;
   url: string | null;
@@ -85,7 +85,7 @@ export function figures(record: unknown): Figures {
   };
 }
 
-/** What counts as a change if there is a threshold for the score: a regenerated report alone does not. */
+/** The properties that count as a change if there is a threshold for the score: dates alone do not. */
 const decisive = ["score", "result", "privacy"];
 
 const results = ["good", "decent", "bad"];
@@ -105,7 +105,7 @@ export function comparedId(record: unknown): string {
   return id;
 }
 
-/** What is saved of the listed reports, and of those that were not listed if the list was not whole. */
+/** The saved state: the listed reports, and those that were not listed if the list was not whole. */
 export const merged = <T>(before: ById<T>, seen: ById<T>, whole: boolean) => (whole ? seen : { ...before, ...seen });
 
 /**

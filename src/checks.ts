@@ -2,7 +2,7 @@ import { type ById, type Change, comparedId, figures, merged, type Subject } fro
 import { findingsOf } from "./findings.js";
 import { isObject } from "./json.js";
 
-/** What is saved of reports to compare their checks. */
+/** The saved part of reports, to compare their checks. */
 export interface CheckState {
   /** The names of all checks. */
   checks: string[];

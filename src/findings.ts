@@ -10,7 +10,7 @@ export interface Issue {
   check: string;
   importance: unknown;
   value: unknown;
-  /** What is wrong, at most `MOST_ERRORS`. */
+  /** The errors that the check found, at most `MOST_ERRORS`. */
   errors: unknown[];
   /** The number of further errors, if there are any. */
   omitted?: number;

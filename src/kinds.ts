@@ -14,7 +14,7 @@ interface Limits {
 interface Accepted {
   /** The JavaScript types that are accepted. */
   types: readonly ("string" | "number" | "boolean")[];
-  /** It is never quoted in an error, and its spaces are kept. */
+  /** The value is never quoted in an error, and its spaces are kept. */
   secret?: true;
   /** The maximum number of characters. */
   longest?: number;
@@ -22,7 +22,7 @@ interface Accepted {
   clean(text: string, limits: Limits): string;
   /** Why a clean text is invalid. */
   fault(text: string, limits: Limits): Fault | undefined;
-  /** What is allowed, as the end of the sentence "… must be": of a text, the part of the rule that it breaks. */
+  /** The allowed values, as the end of the sentence "… must be": of a text, the part of the rule that it breaks. */
   expected(limits: Limits, fault?: Fault): string;
 }
 
@@ -64,7 +64,7 @@ const words = new Map([
 ]);
 const SERVER = /^(rediss?|postgres(ql)?):\/\//i;
 
-/** What each kind of value accepts. The schemas of the runtime and the validation in the editor both use it. */
+/** The values that each kind accepts. The schemas of the runtime and the validation in the editor both use it. */
 const kinds = {
   text: {
     types: scalar,

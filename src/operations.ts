@@ -50,7 +50,7 @@ export interface NodeType<P extends string = string> {
   returns: string;
   record?: "report" | "project";
   color: string;
-  /** What each output sends, if there are several: a label, and the properties of the payload if it is not a record. */
+  /** The messages of each output, if there are several: a label, and the properties of the payload if it is not a record. */
   outputs?: { label: string; payload?: string[] }[];
   /** The properties of `msg.seo`, if they are not those of a response. */
   metadata?: string[];
@@ -650,7 +650,7 @@ export const service: Record<string, Field> = {
 
 /** A config node: how something is reached. */
 export interface ConfigNode extends Pick<NodeType, "title" | "help"> {
-  /** What its help says beside its fields. */
+  /** The help of the config node beside its fields. */
   details: string;
   /** The field whose host is its label if it has no name. */
   main?: string;

@@ -58,7 +58,7 @@ export interface Response {
   reconciled?: { looks: number; after: number };
   /** A delete found nothing to delete after an attempt whose outcome was unknown. */
   alreadyDeleted?: true;
-  /** What `seo-report-store` did. */
+  /** The outcome of `seo-report-store`. */
   outcome?: "created" | "regenerated" | "fresh";
 }
 

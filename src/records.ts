@@ -1,6 +1,6 @@
 import type { Json } from "./json.js";
 
-/** What a response wraps in `data`, or the response itself. */
+/** The content of a response: its `data`, or the response itself. */
 export function unwrap(body: unknown): unknown {
   const { data = body } = Object(body) as { data?: unknown };
   return data;

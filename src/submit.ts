@@ -10,7 +10,7 @@ import { rowOf } from "./operations.js";
 import { readPages } from "./pages.js";
 import { isReport } from "./records.js";
 
-/** What became of a page; `fresh`: its report is recent enough, and nothing was created or regenerated. */
+/** The outcome of a page; `fresh`: its report is recent enough, and nothing was created or regenerated. */
 export type Outcome = "created" | "regenerated" | "fresh";
 
 type Send = Client["send"];

@@ -5,7 +5,7 @@ type Config = NodeDef & { url: string; connections: number; headers: Record<stri
 
 const require = createRequire(import.meta.url);
 
-/** What any node costs: `bench-pass` only sends the message and ends it, `bench-floor` requests a page besides. */
+/** The cost of any node: `bench-pass` only sends the message and ends it, `bench-floor` requests a page besides. */
 export function registerFloor(RED: NodeAPI): void {
   RED.nodes.registerType("bench-pass", function (this: Node, config: NodeDef) {
     RED.nodes.createNode(this, config);

@@ -80,7 +80,7 @@ export function unencoded(secret: string): string {
 const isAlone = (text: string, start: number, end: number) =>
   !/[\p{L}\p{N}]$/u.test(text.slice(0, start).slice(-2)) && !/^[\p{L}\p{M}\p{N}]/u.test(text.slice(end, end + 2));
 
-/** What is sought: all layers of a secret, because it can look encoded itself. A text has one of them in one of its own. */
+/** The texts to look for: all layers of a secret, because it can look encoded itself. A text has one of them in one of its own. */
 const toSought = (secret: string) => ({
   core: unencoded(secret),
   forms: layersOf(secret).map(({ text }) => text),

@@ -2,7 +2,7 @@ import type { Base } from "../config.js";
 import { subjectOf } from "../input.js";
 import type { Operation, Param } from "../operations.js";
 
-/** What is sent, beside the headers. */
+/** A request without its headers. */
 export interface Request {
   method: string;
   path: string;

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../../dev/nodered.js";
 import { endGroup } from "../support/processes.js";
 
-/** What the build and `npm start` read. */
+/** The files that the build and `npm start` read. */
 const PARTS = [
   ...["src", "nodes", "sandbox", "dev", "test", "icons", "examples", "dist"],
   ...["package.json", "tsconfig.json", "README.md"],
@@ -86,7 +86,7 @@ describe("npm run dev", () => {
     const built = join(folder, "dist/src/operations.js");
     while (!readFileSync(built, "utf8").includes("Gets a report.")) await sleep(5);
     child.kill("SIGTERM");
-    // Its output closes after the last process that it has started.
+    // The output of npm closes after the last process that it has started.
     const [code] = await once(child, "close");
     assert.equal(code, 0);
   });

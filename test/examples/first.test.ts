@@ -24,7 +24,7 @@ describe("the first click in the sandbox, without any setting", () => {
       });
       while (nodes.some(({ interval }) => interval) && sandbox.requests.length === 0) await late(20);
       const buttons = nodes.filter(({ type }) => type === "inject");
-      // What Node-RED triggers at the start comes first.
+      // Nodes that Node-RED triggers at the start come first.
       for (const { name = "" } of buttons.sort((a, b) => Number(b.once) - Number(a.once))) {
         const silent = SILENT.includes(`${title.slice(0, 2)} ${name}`);
         await red().inject(name);

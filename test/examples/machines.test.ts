@@ -86,7 +86,7 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
     const sandbox = await up({ reports: 0, latency: 600, now: Date.now });
     const service = { reconcile: "30" };
     await deploySecond(sandbox.url, service);
-    // It is alone, so it leads.
+    // The machine is alone, so it leads.
     await other().inject("audit the pages");
     await deployFirst(sandbox.url, service);
     while (stored(sandbox).length < 6) await sleep(20);

@@ -117,7 +117,7 @@ describeExample("13 - E-mail report", ({ up, standIn, deploy, press, red, quiet,
     assert.deepEqual(rest, {});
   });
 
-  /** What the flow shows of a mail that is not sent, while it waits for the retry. */
+  /** The flow's text about a mail that is not sent, while it waits for the retry. */
   async function failure(): Promise<string> {
     await red().inject("Mondays");
     const ready = ({ shown }: Seen) => shown.length > 0;

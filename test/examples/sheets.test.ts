@@ -10,7 +10,7 @@ const HEADER = ["batch", "index", "url", "report", "score", "outcome", "error"];
 
 type Cell = string | number | null;
 
-/** What a spreadsheet makes of an entered value: an apostrophe marks text; formulas run, and dates are shown as the country does. */
+/** A spreadsheet's reading of an entered value: an apostrophe marks text; formulas run, and dates are shown as the country does. */
 function entered(value: Cell): string {
   if (typeof value !== "string") return String(value ?? "");
   if (value.startsWith("'")) return value.slice(1);
@@ -185,7 +185,7 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, qu
     const app = await startWebApp();
     await start(url, app.url);
     await press(BUTTON, batchEnded);
-    // What was sent differs from what waits.
+    // The rows that were sent differ from those that wait.
     await deploy(url, {
       tab: { PROJECT },
       env: { SHEETS_URL: app.url },

@@ -23,7 +23,7 @@ export interface Asked {
   nth: number;
 }
 
-/** What happens to a store, or an update with `update=1`. `cut`: a server in front responds with a 504. */
+/** The fate of a store, or of an update with `update=1`. `cut`: a server in front responds with a 504. */
 export type Fate =
   | "answered"
   | "cut, then carried out"

@@ -23,7 +23,7 @@ interface EditorNode {
   type: string;
   valid: boolean;
   validationErrors?: (string | object)[];
-  /** Its center and size in the workspace. */
+  /** The node's center and size in the workspace. */
   x: number;
   y: number;
   w: number;

@@ -156,7 +156,7 @@ export async function openEditor(page: Page, url: string, token: string) {
         const { service } = RED.nodes.node(which);
         return { ...driver.node(which), properties: { service } };
       }, id),
-    /** What axe-core finds in the dialog on top, with its fold open, in the light or in the dark theme; and the color of its text. */
+    /** The violations that axe-core finds in the dialog on top, with its fold open, in the light or in the dark theme; and the color of its text. */
     violations: (dark: boolean) =>
       page.evaluate(async (on) => {
         const form = [...document.querySelectorAll<HTMLElement>(".seo-form")].at(-1);

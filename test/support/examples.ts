@@ -44,13 +44,13 @@ export interface Deployment {
   change?: (node: FlowNode) => void;
   /** Whether changes nodes run by themselves. */
   intervals?: boolean;
-  /** What is restarted: all nodes, or those that have changed. */
+  /** Which nodes are restarted: all, or those that have changed. */
   type?: "full" | "nodes";
   /** Which nodes are deployed; by default all. */
   only?: (node: FlowNode) => boolean;
 }
 
-/** What the Debug nodes and widgets received, by their names. */
+/** The messages that the Debug nodes and widgets received, by their names. */
 export type Outputs = Record<string, unknown[]>;
 
 export type Instance = ReturnType<typeof drive>;
@@ -145,7 +145,7 @@ export function drive(nodeRed: Running) {
       while (!nodeRed.log.slice(logged).some((line) => line.includes(text))) await sleep(PAUSE);
     },
 
-    /** What was logged as an error or a warning since the deploy. */
+    /** The errors and warnings in the log since the deploy. */
     complaints: () => nodeRed.log.slice(logged).filter((line) => /\[(error|warn)\]|Uncaught/.test(line)),
   };
   return driver;

@@ -54,7 +54,7 @@ export function shownAs({ values, source }: Row, held: Held): Held {
   return { ...held, value: label.toLowerCase() === held.value.toLowerCase() ? label : `${label} (${held.value})` };
 }
 
-/** What applies to a node of an older version that lacks a property. */
+/** The values that apply to a node of an older version that lacks a property. */
 export const preset = ({ value, source, reads }: Row): Held =>
   reads ? { value: reads, source: "msg" } : source ? { value, source } : { value };
 

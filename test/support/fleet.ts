@@ -30,7 +30,7 @@ export async function startFleet(
     async latency({ method, body }) {
       const url = new URLSearchParams(body).get("url");
       if (method !== "POST" || url === null) return 5;
-      // What is rejected has no effect.
+      // A rejected request has no effect.
       if (sandbox.requests.at(-1)?.status === 401) return 5;
       const key = pageKey(url);
       begun.set(key, (begun.get(key) ?? 0) + 1);

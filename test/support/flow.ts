@@ -17,7 +17,7 @@ export type Message = Record<string, unknown> & { _msgid?: string };
 /** How one message ended. */
 export interface Outcome {
   outputs: Message[];
-  /** What the Catch node received. */
+  /** The messages to the Catch node. */
   caught?: Message;
   /** How often the node called done, which must be once. */
   ends: number;

@@ -7,7 +7,7 @@ import { createShared, type Lease } from "../../src/audit/shared/shared.js";
 import { createClient } from "../../src/client.js";
 import type { Existing } from "../../src/existing.js";
 
-/** What a machine does, as JSON in its only argument. */
+/** The task of a machine, as JSON in its only argument. */
 export interface Orders {
   /** Where the queue and the service are. `folder`: it audits alone, and keeps its files there. */
   queue: string;
@@ -22,11 +22,11 @@ export interface Orders {
   share: number;
   lease: Lease;
   reconcile?: string;
-  /** It dies once it has reported the end. */
+  /** The machine dies once it has reported the end. */
   dies?: boolean;
 }
 
-/** What a machine prints, a line each. */
+/** The lines that a machine prints. */
 export type Said =
   | { result: { index: number; outcome: string; repeated: boolean; error?: string } }
   | { finished: boolean; repeated: boolean; done: number; total: number }

@@ -22,7 +22,7 @@ export interface Machine {
   start(): Promise<void>;
   kill(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
-  /** What its audit node has sent, in all of its processes. */
+  /** The messages that its audit node has sent, in all of its processes. */
   results(): Told[];
   progress(): Progress[];
   /** The statuses that its audit node has shown. */
@@ -130,11 +130,11 @@ export interface Round {
   /** Where the service is. */
   service: { url: string; apiKey: string };
   pages: string[];
-  /** What the audit does if a page has a report. */
+  /** The audit's `existing`. */
   existing?: "create" | "regenerate";
   /** Properties of the SEO service node. */
   settings?: Record<string, string>;
-  /** What else there is; by default nothing. */
+  /** Further nodes; by default none. */
   other?: keyof typeof second;
 }
 
@@ -149,7 +149,7 @@ export async function startGroup(count: number, server?: Server) {
   const machines = await Promise.all(names.map((name) => startMachine(folder, name)));
   const results = () => machines.flatMap((machine) => machine.results());
   let rounds = 0;
-  /** What each machine was deployed last. */
+  /** The flow that each machine was deployed last. */
   const deployed: Parameters<Instance["deploy"]>[] = [];
   const urlFor = (index: number) => server?.url.replace(`:${server.port}`, `:${relays[index]?.port}`) ?? "";
 

@@ -7,7 +7,7 @@ export interface ProxyServer {
   /** The requests: `GET http://...` or `CONNECT host:port`, each with its Proxy-Authorization. */
   asked: { line: string; authorization: string | undefined }[];
   connections: number;
-  /** Its open connections, on either side. */
+  /** The proxy's open connections, on either side. */
   open: Set<Socket>;
   close(): Promise<void>;
 }

@@ -344,7 +344,7 @@ const tls: Record<string, Scenario> = {
   },
 };
 
-/** What a proxy can respond to CONNECT in place of a tunnel. */
+/** The responses of a proxy to CONNECT, in place of a tunnel. */
 const noTunnels: Record<string, (socket: Socket) => void> = {
   "proxy closes": (socket) => socket.end(),
   "proxy resets": (socket) => socket.resetAndDestroy(),

@@ -103,7 +103,7 @@ const recipes: Record<Engine, () => Recipe> = {
         const settings = Object.entries(files).map(([name, file]) => `${name}_file=${join(folder, file)}`);
         return ["ssl=on", ...settings].flatMap((setting) => ["-c", setting]);
       },
-      // It accepts connections, and rejects them, before it is ready.
+      // Before it is ready, the server accepts connections, and rejects them.
       isReady: (port) =>
         run("pg_isready", ["-h", "127.0.0.1", "-p", String(port)], { env: environment() }).then(
           () => true,
@@ -173,7 +173,7 @@ export async function startServer(engine: Engine, { tls = false } = {}): Promise
     start,
     signal(signal) {
       child?.kill(signal);
-      // Those of PostgreSQL's connections.
+      // The processes of PostgreSQL's connections.
       spawnSync("pkill", [`-${signal}`, "-P", String(child?.pid)]);
     },
     stop,

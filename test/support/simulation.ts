@@ -49,7 +49,7 @@ export const HORIZON = 300 * SECOND;
 export const EPOCH = Date.UTC(2026, 0, 1);
 const STORE = operations["seo-report-store"].lookup as Lookup;
 
-/** What happens to one store. */
+/** The fate of one store. */
 export interface Store {
   page: string;
   /** Seconds after the store before. */
@@ -96,7 +96,7 @@ interface Report {
   by: number | undefined;
 }
 
-/** What the service writes as the URL of a page's report. */
+/** The URL that the service writes into a page's report. */
 export const written = ({ redirects }: World, page: string) => pageKey(redirects[page] ?? page);
 
 function createService(clock: Clock, world: World) {

@@ -2,13 +2,13 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 
-/** What a Debug node or a widget received: the property that it shows. */
+/** A message to a Debug node or a widget: the property that it shows. */
 interface Shown {
   name: string;
   value: unknown;
 }
 
-/** What the probe has recorded since it was last reset. */
+/** The probe's records since it was last reset. */
 export interface Seen {
   shown: Shown[];
   /** The number of unfinished messages by node name, without zeros. */

@@ -43,7 +43,7 @@ export interface Form {
 export type Any = any;
 export type Text = (key: string, values?: Record<string, string | number>) => string;
 
-/** What the editor shows instead of a stored credential. */
+/** The editor's placeholder for a stored credential. */
 export const STORED = "__PWRD__";
 
 /** Reads the fields of a node: from its edit dialog if that is open, else from the node. */

@@ -73,7 +73,7 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
       const row = rows(node)[name];
       return row ? wrong(row, value, source(node, name)) || conflict(node, name, row) : "";
     },
-    /** What a valid node should be warned of; else blank. */
+    /** The warning for a valid node; else blank. */
     tip: (node: Any): string => idle(node) || short(node),
   };
 }
