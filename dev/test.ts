@@ -5,10 +5,5 @@ import { root } from "./nodered.js";
 /** `npm run test:one -- test/src/pages.test.ts`: runs test files by the paths of their sources. Other arguments are mocha's. */
 const args = process.argv.slice(2).map((arg) => arg.replace(/^(?:\.\/)?(test\/.*)\.ts$/, "dist/$1.js"));
 const mocha = join(root, "node_modules/mocha/bin/mocha.js");
-const hooks = join(root, "dist/test/support/unhandled.js");
-const options = ["--no-config", "--require", hooks, "--timeout", "180000", "--fail-zero"];
-const { status } = spawnSync(process.execPath, [mocha, ...options, ...args], {
-  cwd: root,
-  stdio: "inherit",
-});
+const { status } = spawnSync(process.execPath, [mocha, "--fail-zero", ...args], { cwd: root, stdio: "inherit" });
 process.exitCode = status ?? 1;
