@@ -41,6 +41,12 @@ async function run(): Promise<Run> {
   }
 }
 
+/** Numbers with eight digits, more than the document shows, and each measurement on a line. */
+const compact = (runs: Record<string, Run>) =>
+  JSON.stringify(runs, (_, value) => (typeof value === "number" ? Number(value.toPrecision(8)) : value))
+    .replaceAll(/(?<=[[,])\{|"(requests|causes|loading|pages)":/g, "\n  $&")
+    .replaceAll(/"\d+":\{/g, "\n$&");
+
 /** Keeps the run beside those of other versions of Node, and writes all into the document. */
 function publish(result: Run): void {
   const docs = join(root, "docs");
@@ -49,7 +55,7 @@ function publish(result: Run): void {
   const [major = ""] = result.node.split(".");
   const all = { ...known, [major]: result };
   const runs = Object.values(all);
-  writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`);
+  writeFileSync(file, `${compact(all)}\n`);
   writeFileSync(join(docs, "performance.svg"), chart(runs));
   fillIn(join(docs, "performance.md"), runs.map(report).join("\n\n"));
   fillIn(join(docs, "performance.md"), gains(runs), "gains");

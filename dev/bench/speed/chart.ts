@@ -1,4 +1,4 @@
-import { contenders } from "./contenders.js";
+import { contenders, PASS } from "./contenders.js";
 import { find, type Run } from "./report.js";
 
 const IN_FLIGHT = 32;
@@ -7,6 +7,8 @@ const LABEL = 180;
 const BAR = 14;
 const GAP = 12;
 const HEAD = 34;
+/** Without the node that requests nothing, whose rate would leave no length to the other bars. */
+const NAMES = Object.keys(contenders).filter((name) => name !== PASS);
 
 /** One color per run, dark enough for a white page and light enough for a black one. */
 const COLORS = ["#2b8a5f", "#5b7fd6", "#b7791f"];
@@ -21,7 +23,7 @@ const box = (x: number, y: number, width: number, height: number, run: number) =
   `<rect x="${x}" y="${y}" width="${width.toFixed(1)}" height="${height}" fill="${COLORS[run]}" />`;
 
 function panel(title: string, figure: "rate" | "cpu", runs: Run[], top: number): string[] {
-  const rows = Object.keys(contenders).map((name) => ({
+  const rows = NAMES.map((name) => ({
     name,
     values: runs.map((run) => find(run, name, IN_FLIGHT)[figure]),
   }));
@@ -33,16 +35,20 @@ function panel(title: string, figure: "rate" | "cpu", runs: Run[], top: number):
       text(LABEL - 10, y + (BAR * runs.length) / 2 + 4, name, `text-anchor="end"${weight}`),
       ...values.flatMap((value, run) => [
         box(LABEL, y + run * BAR, value * scale, BAR - 2, run),
-        text(LABEL + value * scale + 6, y + run * BAR + BAR - 4, value.toFixed(0)),
+        text(
+          LABEL + value * scale + 6,
+          y + run * BAR + BAR - 4,
+          value.toLocaleString("en-US", { maximumFractionDigits: 0 }),
+        ),
       ]),
     ];
   });
   return [text(0, top + 18, title, 'font-weight="bold" font-size="14"'), ...bars];
 }
 
-/** Bars for all contenders and runs with 32 messages in flight, in SVG. */
+/** Bars for all contenders that send requests, and for all runs, with 32 messages in flight, in SVG. */
 export function chart(runs: Run[]): string {
-  const step = HEAD + Object.keys(contenders).length * (BAR * runs.length + GAP) + 10;
+  const step = HEAD + NAMES.length * (BAR * runs.length + GAP) + 10;
   const height = 2 * step + 24;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" font-size="12" role="img">`,
@@ -50,8 +56,8 @@ export function chart(runs: Run[]): string {
     ...panel(PANELS.rate, "rate", runs, 0),
     ...panel(PANELS.cpu, "cpu", runs, step),
     ...runs.flatMap(({ nodeRed, node }, run) => [
-      box(LABEL + run * 190, height - 18, 12, 12, run),
-      text(LABEL + run * 190 + 18, height - 8, `Node-RED ${nodeRed}, Node ${node}`),
+      box(run * 260, height - 18, 12, 12, run),
+      text(run * 260 + 18, height - 8, `Node-RED ${nodeRed}, Node ${node}`),
     ]),
     "</svg>\n",
   ].join("\n");
