@@ -24,7 +24,7 @@ describe("the examples of version 1, unchanged", () => {
     return { url, texts: () => asked.map(({ body }) => JSON.parse(body).text) };
   }
 
-  const runs: (() => Promise<void>)[] = [
+  const runs: ((this: Mocha.Context) => Promise<void>)[] = [
     async () => {
       await start(1);
       for (const button of ["store a page", "list all", "show it", "make it private", "delete it"]) {
@@ -100,9 +100,8 @@ describe("the examples of version 1, unchanged", () => {
       await press("make private");
       assert.deepEqual(Object.keys(await press("1. show the project")), ["for approval"]);
     },
-    async () => {
-      broker = await startBroker();
-      if (!broker) return;
+    async function () {
+      broker = (await startBroker()) ?? this.skip();
       await start(12, { env: { MQTT_URL: broker.url } });
       await red().logged("Connected to broker");
       await red().inject("put in URLs");
@@ -112,9 +111,9 @@ describe("the examples of version 1, unchanged", () => {
   ];
 
   for (const [index, [title]] of examples.entries()) {
-    it(`runs ${title}`, async () => {
+    it(`runs ${title}`, async function () {
       sandbox = await up({ reports: 12, now: Date.now });
-      await runs[index]?.();
+      await runs[index]?.call(this);
       quiet();
     });
   }
