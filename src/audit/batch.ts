@@ -59,7 +59,9 @@ export class Batch {
     this.failed = [...state.ended].flatMap(([page, ended]) => (hasFailed(ended) ? page : []));
     this.#journal = journal;
     this.#earlier = new WeakSet(state.ended.values());
-    for (const [page, stage] of state.stages) if (stage === "sent" || stage === "ended") this.#begun.add(page);
+    // What was sent is looked for before anything else is done.
+    for (const begun of ["sent", "ended"])
+      for (const [page, stage] of state.stages) if (stage === begun) this.#begun.add(page);
   }
 
   /** Nothing was saved since it was opened: if it is over, its end may have been reported before. */
@@ -72,6 +74,8 @@ export class Batch {
     await this.#journal.append(entry);
     this.#isUnchanged = false;
     apply(this.state, entry);
+    if (entry.type === "list")
+      for (const row of this.state.invalid) if (row >= (this.state.lists.at(-1)?.first ?? 0)) this.#begun.add(row);
     if (entry.type !== "retry") return;
     for (const page of this.#begun) if (stageOf(this.state, page) === "waiting") this.#begun.delete(page);
     this.#cursor = 0;
@@ -117,7 +121,7 @@ export class Batch {
   }
 
   isWaiting(page: number): boolean {
-    return stageOf(this.state, page) === "waiting" && !this.#busy.has(page) && !this.state.invalid.has(page);
+    return stageOf(this.state, page) === "waiting" && !this.#busy.has(page);
   }
 
   /** Whether an earlier process may have delivered how a page ended. */
@@ -140,15 +144,6 @@ export class Batch {
     this.#busy.add(page);
     this.#begun.delete(page);
     this.#later.delete(page);
-  }
-
-  /** The next rows that are invalid, some at a time. */
-  takeInvalid(most: number): number[] {
-    const pages: number[] = [];
-    for (const page of this.state.invalid.keys())
-      if (pages.length < most && stageOf(this.state, page) === "waiting" && !this.#busy.has(page)) pages.push(page);
-    for (const page of pages) this.#busy.add(page);
-    return pages;
   }
 
   /** Nobody works on the page any more. If it is not done, it is taken again; `last`: behind all others. */

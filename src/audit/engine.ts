@@ -22,6 +22,8 @@ export interface EngineOptions extends Pick<RunOptions, "clock" | "progress" | "
 
 /** For each request in flight, so many lost responses can be looked for. */
 const MOST_LOST = 10;
+/** So many failures are reported at once. */
+const MOST_REPORTED = 100;
 /** Milliseconds: for so long, responses are waited for, and so often they are looked for. */
 const DRAIN = 10_000;
 const BETWEEN = 50;
@@ -79,8 +81,8 @@ export class Engine {
     const run = new Run(batch, { clock, progress, failed, stopped, requests: this.#requests, stalled, due });
     this.runs.add(run);
     this.#requests.claim(batch.reports);
-    this.#reject(run);
     run.reporter.changed();
+    this.#fill();
   }
 
   /** Changes a batch, which is not finished before, and continues it. */
@@ -90,8 +92,8 @@ export class Engine {
       return await how();
     } finally {
       run.active--;
-      if (!this.#closed) this.#reject(run);
       run.reporter.changed();
+      this.#fill();
     }
   }
 
@@ -138,18 +140,8 @@ export class Engine {
     this.#working.add(job);
   }
 
-  /** Has the rows that are invalid reported. The batch is not finished before. */
-  #reject(run: Run): void {
-    run.active++;
-    this.#start(
-      run,
-      () => this.#work.reject(run),
-      () => run.active--,
-    );
-  }
-
-  #beginPage(run: Run, page: number): void {
-    const job = run.begin(this.#requests.createTask(), page);
+  #beginPage(run: Run, page: number, needsRequest: boolean): void {
+    const job = run.begin(this.#requests.createTask(), page, needsRequest);
     let again = false;
     run.batch.take(page);
     const work = async () => {
@@ -202,8 +194,10 @@ export class Engine {
     const { state } = batch;
     const { share } = this.#options;
     const next = batch.next();
-    if (!next || !run.isOpen()) return false;
+    if (!next) return false;
     const { page, isLater } = next;
+    const needsRequest = state.ended.get(page)?.error === undefined;
+    if (needsRequest ? !run.isOpen() : run.reporting() >= MOST_REPORTED) return false;
     // What earlier processes have sent is looked for at once, or other pages' lost responses could not be explained.
     const isBegun = stageOf(state, page) !== "waiting";
     if (!isBegun) {
@@ -211,7 +205,7 @@ export class Engine {
       if (state.paused || this.#count(isInFlight) >= share || this.#count(isLost) >= share * MOST_LOST) return false;
       run.goOnIfOnlyLater(isLater);
     }
-    if (isBegun || batch.settingsOf(page).planned) this.#beginPage(run, page);
+    if (isBegun || batch.settingsOf(page).planned) this.#beginPage(run, page, needsRequest);
     else if (run.isPlanning()) return false;
     else this.#beginPlan(run, listOf(state, page));
     return true;

@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from "node:timers/promises";
 import { SeoError } from "../errors.js";
 import { idOf, isReport, reportsIn, unwrap } from "../records.js";
 import type { Ended, PageRequest } from "./entries.js";
@@ -61,9 +62,13 @@ export async function requestPage(
   }
 }
 
-/** Gets the report of a page that ended in an earlier process; null if it was deleted. */
+/** Gets the report of a page that has ended before; null if there is none, or it was deleted. */
 export async function showReport(requests: Requests, { report, error }: Ended): Promise<unknown> {
-  if (report === undefined || error) return null;
+  if (report === undefined || error) {
+    // There can be thousands of them.
+    await breathe();
+    return null;
+  }
   try {
     return reportOf((await requests.send(SHOW, { reportId: report })).body);
   } catch (cause) {

@@ -52,7 +52,7 @@ export class Run {
   readonly batch: Batch;
   readonly jobs = new Set<Job>();
   readonly reporter: Reporter;
-  /** Messages that change it, and other work that is no page. */
+  /** Messages that change it. */
   active = 0;
   /** Its end is being reported. */
   isEnding = false;
@@ -103,10 +103,17 @@ export class Run {
     if (isLater && this.jobs.size === 0) this.#goOn();
   }
 
-  begin(task: Job["task"], page?: number): Job {
-    const job: Job = { task, inFlight: true, number: ++this.#last, isProbe: this.#pause !== undefined, page };
+  /** How many pages are only saved or reported. */
+  reporting(): number {
+    return [...this.jobs].filter(({ inFlight }) => !inFlight).length;
+  }
+
+  /** `needsRequest`: it is not only reported. */
+  begin(task: Job["task"], page?: number, needsRequest = true): Job {
+    const isProbe = needsRequest && this.#pause !== undefined;
+    const job: Job = { task, inFlight: needsRequest, number: ++this.#last, isProbe, page };
     this.jobs.add(job);
-    if (this.#pause) this.#pause.isDue = false;
+    if (this.#pause && isProbe) this.#pause.isDue = false;
     return job;
   }
 

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { oneLine } from "../errors.js";
 import { type Ended, type Entry, type Outcome, outcomes, type PageRequest, type Settings } from "./entries.js";
 import { keyOf, type Row } from "./rows.js";
 
@@ -14,8 +15,8 @@ export interface State {
   inputs: string[];
   /** By row: how far it is. One that waits is not in it. */
   stages: Map<number, Stage>;
-  /** Pages that are none, and why. */
-  invalid: Map<number, string>;
+  /** Rows that are no page: they have failed once their list is saved. */
+  invalid: Set<number>;
   /** Pages that a later list than their own has named. */
   relisted: Map<number, number>;
   /** By page: the rows that repeat it. */
@@ -40,7 +41,7 @@ const createState = (): State => ({
   lists: [],
   inputs: [],
   stages: new Map(),
-  invalid: new Map(),
+  invalid: new Set(),
   relisted: new Map(),
   repeats: new Map(),
   pages: new Map(),
@@ -84,7 +85,12 @@ function addRow(state: State, row: Row): void {
     state.stages.set(index, "repeat");
   }
   state.inputs.push(JSON.stringify(row.input));
-  if (page === index && row.error !== undefined) state.invalid.set(page, row.error);
+  if (page !== index || row.error === undefined) return;
+  state.invalid.add(page);
+  // An SeoError would read the stack, which takes a second for 50,000 rows.
+  const error = { code: "SEO_INPUT", message: oneLine(row.error), attempts: 0, uncertain: false };
+  state.ended.set(page, { outcome: "failed", attempts: 0, error });
+  state.stages.set(page, "ended");
 }
 
 /** The page waits again. */
@@ -172,7 +178,7 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
     state.paused = false;
   },
   retry(state) {
-    for (const [page, ended] of state.ended) if (hasFailed(ended)) wait(state, page);
+    for (const [page, ended] of state.ended) if (hasFailed(ended) && !state.invalid.has(page)) wait(state, page);
     // Since then, the account's reports have changed.
     if (state.finished) for (const list of state.lists) list.planned = list.existing === "create";
     state.finished = false;

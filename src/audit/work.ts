@@ -3,7 +3,7 @@ import type { Disk } from "./disk.js";
 import type { Ended, PageRequest } from "./entries.js";
 import { type End, requestPage, showReport } from "./page.js";
 import { makePlan } from "./plan.js";
-import { type Requests, toJSON } from "./requests.js";
+import type { Requests } from "./requests.js";
 import { urlOf } from "./rows.js";
 import { isAccounts, type Job, type Run } from "./run.js";
 import { inputOf, listOf, rowsOf, stageOf } from "./state.js";
@@ -30,8 +30,6 @@ export interface Tools {
   /** A job does not count among the requests in flight any more. */
   freed(): void;
 }
-
-const INVALID_AT_ONCE = 100;
 
 /** A page is not sent: meanwhile, a message has changed its batch, or the audit was closed. */
 export const outdated = new SeoError("SEO_CANCELLED", "The batch was changed.");
@@ -143,21 +141,6 @@ export class Work {
     } catch (cause) {
       if (!(cause instanceof SeoError) || cause instanceof Trouble || cause.code === "SEO_CANCELLED") throw cause;
       if (!this.#tools.isClosed()) run.stop(cause, { byPlan: true });
-    }
-  }
-
-  /** Reports the rows that are invalid. */
-  async reject(run: Run): Promise<void> {
-    const { batch } = run;
-    while (!batch.state.dropped) {
-      const pages = batch.takeInvalid(INVALID_AT_ONCE);
-      if (pages.length === 0) return;
-      const rejected = pages.map((page) => {
-        const error = toJSON(new SeoError("SEO_INPUT", batch.state.invalid.get(page) ?? ""));
-        const ended: Ended = { outcome: "failed", attempts: 0, error };
-        return this.#end(run, page, { ended, record: null }).finally(() => batch.release(page));
-      });
-      await Promise.all(rejected);
     }
   }
 }

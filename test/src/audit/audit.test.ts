@@ -1342,11 +1342,11 @@ describe("an audit", () => {
       const saving = <Value>(saved: Value) => closes.promise.then(() => saved);
       const change = (batch: Batch): Batch => {
         const add = batch.add.bind(batch);
-        const takeInvalid = batch.takeInvalid.bind(batch);
+        const next = batch.next.bind(batch);
         batch.add = async (list) => saving(await add(list).finally(() => order.push("saving")));
-        batch.takeInvalid = (most) => {
+        batch.next = () => {
           order.push("began");
-          return takeInvalid(most);
+          return next();
         };
         return batch;
       };
