@@ -6,13 +6,13 @@ import type { Progress } from "../src/audit/progress.js";
 import type { readRows } from "../src/audit/rows.js";
 import type { Result } from "../src/audit/work.js";
 import type { Client } from "../src/client.js";
-import { invalidParams, SeoError } from "../src/errors.js";
+import { invalidParams, type SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
 import { chosen, resolved } from "./config.js";
 import { isInFlows, placeOf } from "./flows.js";
-import { type Config, forNodeRed, noService, reportOn } from "./handler.js";
-import { createProgress } from "./progress.js";
+import { type Config, forNodeRed, noService, reportOn, setSeo, toError } from "./handler.js";
+import { AuditStatus } from "./progress.js";
 import type { QueueNode } from "./queue.js";
 import type { ServiceNode } from "./service.js";
 import { createSources, type Message, reasonOf } from "./sources.js";
@@ -29,192 +29,234 @@ const controlIn = (msg: Message) => controls.find((name) => msg[name] === true);
 const { pages: _, ...params } = row.params;
 const settings = { ...row, params };
 
-export function registerAudit(RED: NodeAPI): void {
-  RED.nodes.registerType(TYPE, function (this: Node & { _alias?: string }, config: Config) {
-    RED.nodes.createNode(this, config);
-    const node = this;
-    const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
-    const read = createSources(RED, node, row, config);
-    const status = createProgress(RED, node);
-    const folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
-    const place = placeOf(RED, node._alias ?? node.id);
-    /** Errors that a Catch node got with a message. */
-    const answered = new WeakSet<SeoError>();
-    let tools: Promise<{ client: Client; audit: Audit; readRows: typeof readRows }> | undefined;
-    let where = folder;
-    let unanswered = 0;
-    let closed = false;
+/** What the node needs to work on batches; it is loaded with the first message, or if there may be batches. */
+interface Tools {
+  client: Client;
+  audit: Audit;
+  readRows: typeof readRows;
+}
 
-    const toError = (cause: unknown) =>
-      cause instanceof SeoError
-        ? cause
-        : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
+class AuditNode {
+  readonly #RED: NodeAPI;
+  readonly #node: Node & { _alias?: string };
+  readonly #config: Config;
+  readonly #service: ServiceNode | null;
+  readonly #read: ReturnType<typeof createSources>;
+  readonly #status: AuditStatus;
+  readonly #folder: string;
+  /** Where the flows say that the jobs are kept, and the name of that place for a person. */
+  readonly #place: string;
+  #where: string;
+  /** Errors that a Catch node got with a message. */
+  readonly #reported = new WeakSet<SeoError>();
+  #tools: Promise<Tools> | undefined;
+  #unreported = 0;
+  #closed = false;
 
-    function fail(error: SeoError, batch?: string): void {
-      if (closed) return;
-      status.failed(error, batch);
-      const named = batch !== undefined && { batch };
-      // A message that needs the folder at the same time reports the same error.
-      setImmediate(() => {
-        if (closed || answered.has(error)) return;
-        const seo = { operation: TYPE, ...named, error: error.toJSON() };
-        node.error(forNodeRed(error), { ...(named && { topic: batch }), seo });
-      });
-    }
-
-    function tell({ record, input, ...rest }: Result): void {
-      if (closed) return;
-      const topic = rest.batch;
-      const seo = { operation: TYPE, ...rest };
-      try {
-        node.send([{ topic, payload: record, seo: { ...seo, input } }, null]);
-      } catch (cause) {
-        // Node-RED clones messages, which fails if a row is nested too deeply.
-        node.error(`A message could not be sent: ${reasonOf(cause)}`, { topic, seo });
-      }
-    }
-
-    const sendProgress = (progress: Progress) => node.send([null, { topic: progress.batch, payload: progress }]);
-
-    /** Opens the audit, which continues the batches of an earlier process. Its modules are loaded here. */
-    async function load() {
-      if (!service?.client) throw noService;
-      resolved(config.folder, "folder");
-      const queue = chosen<QueueNode>(RED, config.queue, "queue");
-      where = queue?.name || queue?.id || folder;
-      const [client, { createAudit }, { openFiles }, { requestsOf }, { readRows }, { readSettings }] =
-        await Promise.all([
-          service.client(),
-          import("../src/audit/audit.js"),
-          import("../src/audit/files.js"),
-          import("../src/audit/requests.js"),
-          import("../src/audit/rows.js"),
-          import("../src/schema.js"),
-        ]);
-      if (queue) status.connecting();
-      const { share } = readSettings(row.options, config, "SEO_CONFIG");
-      const most = share === undefined ? Math.max(1, client.concurrency - 1) : Number(share);
-      const options: Omit<AuditOptions, "open"> = {
-        connect: (changed) => requestsOf(client, most, changed),
-        share: most,
-        result: tell,
-        progress(progress) {
-          if (closed) return;
-          status.update(progress);
-          sendProgress(progress);
-        },
-        failed: fail,
-        recovered(opened) {
-          if (!closed) status.succeeded({ opened });
-        },
-      };
-      const audit = queue
-        ? (await queue.shared()).createAudit({
-            ...options,
-            node: node.id,
-            service: String(config.service),
-            standBy(all, changed) {
-              if (closed) return;
-              status.standBy(all);
-              for (const progress of changed) if (!progress.finished) sendProgress(progress);
-            },
-            warn: (sentence) => node.warn(sentence),
-          })
-        : createAudit({ ...options, open: (lost) => openFiles(folder, node.id, lost) });
-      return { client, audit, readRows };
-    }
-
-    function open() {
-      tools ??= load().catch((cause) => {
-        tools = undefined;
-        throw cause;
-      });
-      return tools;
-    }
-
-    async function control(msg: Message, how: (typeof controls)[number]): Promise<void> {
-      const { client, audit } = await open();
-      const source = msg.batch === undefined || msg.batch === null ? "topic" : "batch";
-      const { batch } = client.validate(settings, { batch: msg[source] }, { batch: `msg.${source}` });
-      const count = await audit[how](batch);
-      if (count === 0 && batch !== undefined) {
-        const name = JSON.stringify(batch);
-        const or = how === "retry" ? "no page of it has failed" : "it has finished";
-        throw invalidParams({ batch: `There is nothing to ${how}: no batch is named ${name}, or ${or}.` });
-      }
-      status.succeeded({ reset: how === "reset", batch });
-      if (!config.queue) for (const progress of await audit.progress()) status.update(progress);
-    }
-
-    async function add(msg: Message): Promise<void> {
-      const { client, audit, readRows } = await open();
-      const { input, from } = await read(msg);
-      const { pages, ...rest } = input;
-      const { batch = "default", existing = "regenerate", maxAge, privacy } = client.validate(settings, rest, from);
-      await audit.add({
-        batch,
-        rows: readRows(pages, String(from.pages)),
-        settings: {
-          existing: existing as Existing,
-          maxAge: maxAge === undefined ? undefined : Number(maxAge),
-          privacy,
-        },
-      });
-    }
-
-    function report(msg: Message, how: () => void): void {
-      unanswered--;
-      reportOn(node, { _msgid: msg._msgid, seo: msg.seo }, how);
-    }
-
-    node.on("input", (msg: Message, _send, done) => {
-      unanswered++;
-      const how = controlIn(msg);
-      (how ? control(msg, how) : add(msg)).then(
-        () => report(msg, done),
-        (cause) => {
-          if (closed) return;
-          const error = toError(cause);
-          answered.add(error);
-          status.failed(error);
-          // Of a frozen message it is not set; an assignment would throw.
-          Reflect.set(msg, "seo", { operation: TYPE, error: error.toJSON() });
-          report(msg, () => done(forNodeRed(error)));
-        },
-      );
-    });
-
-    /**
-     * Ends everything, and removes the files if the node was removed. A queue is also that of other machines. If the jobs are
-     * kept elsewhere from now on, a warning says what was left behind.
-     */
-    async function close(): Promise<void> {
-      closed = true;
-      const { audit } = (await tools?.catch(() => undefined)) ?? {};
-      let waiting = 0;
-      try {
-        waiting = (await audit?.close()) ?? 0;
-      } finally {
-        if (unanswered > 0) node.warn(RED._("seo-reports.status.dropped", { count: unanswered }));
-        status.close();
-      }
-      // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow, or that was moved into one.
-      const gone = !isInFlows(RED, node.id);
-      if (!gone && waiting > 0 && placeOf(RED, node._alias ?? node.id) !== place)
-        node.warn(RED._("seo-reports.status.pagesLeft", { count: waiting, where }));
-      if (!gone || !mayHaveJobs(folder, node.id)) return;
-      const { removeFiles } = await import("../src/audit/files.js");
-      const count = await removeFiles(folder, node.id);
-      if (count > 0) node.warn(RED._("seo-reports.status.pagesDropped", { count }));
-    }
-
+  constructor(RED: NodeAPI, node: Node & { _alias?: string }, config: Config) {
+    this.#RED = RED;
+    this.#node = node;
+    this.#config = config;
+    this.#service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
+    this.#read = createSources(RED, node, row, config);
+    this.#status = new AuditStatus(RED, node);
+    this.#folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
+    this.#place = this.#placeNow();
+    this.#where = this.#folder;
+    node.on("input", (msg: Message, _send, done) => this.#receive(msg, done));
     node.on("close", (_removed: boolean, done: () => void) => {
-      void close()
+      void this.#close()
         .catch((cause) => node.error(reasonOf(cause)))
         .then(done);
     });
-
     // Another machine may have begun a batch in the queue.
-    if (config.queue || mayHaveJobs(folder, node.id)) open().catch((cause) => fail(toError(cause)));
+    if (config.queue || mayHaveJobs(this.#folder, node.id)) this.#open().catch((cause) => this.#fail(toError(cause)));
+  }
+
+  #receive(msg: Message, done: (error?: Error) => void): void {
+    this.#unreported++;
+    const how = controlIn(msg);
+    (how ? this.#control(msg, how) : this.#add(msg)).then(
+      () => this.#report(msg, done),
+      (cause) => {
+        if (this.#closed) return;
+        const error = toError(cause);
+        this.#reported.add(error);
+        this.#status.failed(error);
+        setSeo(msg, { operation: TYPE, error: error.toJSON() });
+        this.#report(msg, () => done(forNodeRed(error)));
+      },
+    );
+  }
+
+  #report(msg: Message, how: () => void): void {
+    this.#unreported--;
+    reportOn(this.#node, { _msgid: msg._msgid, seo: msg.seo }, how);
+  }
+
+  /** Opens the audit, which continues the batches of an earlier process. */
+  #open(): Promise<Tools> {
+    this.#tools ??= this.#load().catch((cause) => {
+      this.#tools = undefined;
+      throw cause;
+    });
+    return this.#tools;
+  }
+
+  /** The modules of the audit are loaded here. */
+  async #load(): Promise<Tools> {
+    const { folder, queue: id } = this.#config;
+    if (!this.#service?.client) throw noService;
+    resolved(folder, "folder");
+    const queue = chosen<QueueNode>(this.#RED, id, "queue");
+    this.#where = queue?.name || queue?.id || this.#folder;
+    const [client, { requestsOf }, { readRows }, { readSettings }] = await Promise.all([
+      this.#service.client(),
+      import("../src/audit/requests.js"),
+      import("../src/audit/rows.js"),
+      import("../src/schema.js"),
+    ]);
+    const { share } = readSettings(row.options, this.#config, "SEO_CONFIG");
+    const most = share === undefined ? Math.max(1, client.concurrency - 1) : Number(share);
+    const options = {
+      connect: (changed: () => void) => requestsOf(client, most, changed),
+      share: most,
+      result: (result: Result) => this.#sendResult(result),
+      progress: (progress: Progress) => this.#sendProgress(progress),
+      failed: (error: SeoError, batch?: string) => this.#fail(error, batch),
+      recovered: (opened: boolean) => {
+        if (!this.#closed) this.#status.succeeded({ opened });
+      },
+    };
+    const audit = queue ? await this.#share(queue, options) : await this.#keep(options);
+    return { client, audit, readRows };
+  }
+
+  /** An audit whose jobs are on this machine. */
+  async #keep(options: Omit<AuditOptions, "open">): Promise<Audit> {
+    const [{ createAudit }, { openFiles }] = await Promise.all([
+      import("../src/audit/audit.js"),
+      import("../src/audit/files.js"),
+    ]);
+    return createAudit({ ...options, open: (lost) => openFiles(this.#folder, this.#node.id, lost) });
+  }
+
+  /** An audit whose jobs are in a queue, for whichever machine leads. */
+  async #share(queue: QueueNode, options: Omit<AuditOptions, "open">): Promise<Audit> {
+    this.#status.connecting();
+    const shared = await queue.shared();
+    return shared.createAudit({
+      ...options,
+      node: this.#node.id,
+      service: String(this.#config.service),
+      standBy: (all, changed) => {
+        if (this.#closed) return;
+        this.#status.standBy(all);
+        for (const progress of changed) if (!progress.finished) this.#send(progress);
+      },
+      warn: (sentence) => this.#node.warn(sentence),
+    });
+  }
+
+  async #control(msg: Message, how: (typeof controls)[number]): Promise<void> {
+    const { client, audit } = await this.#open();
+    const source = msg.batch === undefined || msg.batch === null ? "topic" : "batch";
+    const { batch } = client.validate(settings, { batch: msg[source] }, { batch: `msg.${source}` });
+    const count = await audit[how](batch);
+    if (count === 0 && batch !== undefined) {
+      const name = JSON.stringify(batch);
+      const or = how === "retry" ? "no page of it has failed" : "it has finished";
+      throw invalidParams({ batch: `There is nothing to ${how}: no batch is named ${name}, or ${or}.` });
+    }
+    this.#status.succeeded({ reset: how === "reset", batch });
+    if (!this.#config.queue) for (const progress of await audit.progress()) this.#status.update(progress);
+  }
+
+  async #add(msg: Message): Promise<void> {
+    const { client, audit, readRows } = await this.#open();
+    const { input, from } = await this.#read(msg);
+    const { pages, ...rest } = input;
+    const { batch = "default", existing = "regenerate", maxAge, privacy } = client.validate(settings, rest, from);
+    await audit.add({
+      batch,
+      rows: readRows(pages, String(from.pages)),
+      settings: {
+        existing: existing as Existing,
+        maxAge: maxAge === undefined ? undefined : Number(maxAge),
+        privacy,
+      },
+    });
+  }
+
+  #sendResult({ record, input, ...rest }: Result): void {
+    if (this.#closed) return;
+    const topic = rest.batch;
+    const seo = { operation: TYPE, ...rest };
+    try {
+      this.#node.send([{ topic, payload: record, seo: { ...seo, input } }, null]);
+    } catch (cause) {
+      // Node-RED clones messages, which fails if a row is nested too deeply.
+      this.#node.error(`A message could not be sent: ${reasonOf(cause)}`, { topic, seo });
+    }
+  }
+
+  #sendProgress(progress: Progress): void {
+    if (this.#closed) return;
+    this.#status.update(progress);
+    this.#send(progress);
+  }
+
+  #send(progress: Progress): void {
+    this.#node.send([null, { topic: progress.batch, payload: progress }]);
+  }
+
+  /** Reports an error of a batch, or of the whole node. */
+  #fail(error: SeoError, batch?: string): void {
+    if (this.#closed) return;
+    this.#status.failed(error, batch);
+    const named = batch !== undefined && { batch };
+    // A message that needs the folder at the same time reports the same error.
+    setImmediate(() => {
+      if (this.#closed || this.#reported.has(error)) return;
+      const seo = { operation: TYPE, ...named, error: error.toJSON() };
+      this.#node.error(forNodeRed(error), { ...(named && { topic: batch }), seo });
+    });
+  }
+
+  #placeNow(): string {
+    return placeOf(this.#RED, this.#node._alias ?? this.#node.id);
+  }
+
+  /**
+   * Ends everything, and removes the files if the node was removed. A queue is also that of other machines. If the jobs are
+   * kept elsewhere from now on, a warning says what was left behind.
+   */
+  async #close(): Promise<void> {
+    this.#closed = true;
+    const { audit } = (await this.#tools?.catch(() => undefined)) ?? {};
+    const warn = (text: string, values: Record<string, string | number>) =>
+      this.#node.warn(this.#RED._(`seo-reports.status.${text}`, values));
+    let waiting = 0;
+    try {
+      waiting = (await audit?.close()) ?? 0;
+    } finally {
+      if (this.#unreported > 0) warn("dropped", { count: this.#unreported });
+      this.#status.close();
+    }
+    // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow, or that was moved into one.
+    const isGone = !isInFlows(this.#RED, this.#node.id);
+    if (!isGone && waiting > 0 && this.#placeNow() !== this.#place)
+      warn("pagesLeft", { count: waiting, where: this.#where });
+    if (!isGone || !mayHaveJobs(this.#folder, this.#node.id)) return;
+    const { removeFiles } = await import("../src/audit/files.js");
+    const count = await removeFiles(this.#folder, this.#node.id);
+    if (count > 0) warn("pagesDropped", { count });
+  }
+}
+
+export function registerAudit(RED: NodeAPI): void {
+  RED.nodes.registerType(TYPE, function (this: Node, config: Config) {
+    RED.nodes.createNode(this, config);
+    new AuditNode(RED, this, config);
   });
 }

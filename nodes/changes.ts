@@ -12,9 +12,9 @@ export function registerChanges(RED: NodeAPI): void {
     RED.nodes.createNode(this, config);
     const state = openState(RED, this, String(config.store ?? "").trim() || undefined);
     const { received, ended, resume } = createSchedule(RED, this, config.interval);
-    const loadWork = async () => (await import("./comparison.js")).createWork(RED, this, state, config.service);
+    const load = async () => (await import("./comparison.js")).createComparison(RED, this, state, config.service);
     // One message at a time: two that compare with the same state would report the same change twice.
-    handleInput(RED, this, TYPE, changes, config, loadWork, { maxActive: 1, received, ended });
+    handleInput(RED, this, { type: TYPE, row: changes, config, load, maxActive: 1, received, ended });
     void resume(async () => (Object(await state.read()) as Partial<Saved>).at);
   });
 }

@@ -4,7 +4,7 @@ import { checks } from "../src/checks.js";
 import type { SeoError } from "../src/errors.js";
 import { isObject } from "../src/json.js";
 import { operations } from "../src/operations.js";
-import type { Job, StatusText, Work } from "./handler.js";
+import type { MessageTask, Process, StatusText } from "./handler.js";
 import { readAllPages } from "./pages.js";
 import type { State } from "./state.js";
 
@@ -68,16 +68,21 @@ function createRuns(RED: NodeAPI, node: Node, store: State) {
   };
 }
 
+/** What all runs of a node share. */
+interface Context {
+  RED: NodeAPI;
+  node: Node;
+  runs: ReturnType<typeof createRuns>;
+}
+
 /** Lists the reports and sends a message for each change. The new state is saved only after all of them were sent. */
 async function sendChanges<S extends Pick<Run, "reports">>(
-  RED: NodeAPI,
-  node: Node,
-  runs: ReturnType<typeof createRuns>,
+  { RED, node, runs }: Context,
   subject: Subject<S>,
   { account, of }: { account: string; of: string },
-  job: Job,
+  task: MessageTask,
 ): Promise<StatusText> {
-  const { settings, msg } = job;
+  const { settings, msg } = task;
   const { changes: kinds = "", only = "", below } = settings;
   const saved = await runs.read(subject, account);
   const known = saved.find((run) => run.of === of);
@@ -91,7 +96,7 @@ async function sendChanges<S extends Pick<Run, "reports">>(
     conditions[only]?.(one, Number(below));
   let seo: { attempts?: number } = {};
   let whole = true;
-  for await (const page of readAllPages(job, LIST, operations[LIST])) {
+  for await (const page of readAllPages(task, LIST, operations[LIST])) {
     ({ seo } = page);
     // A list that was cut, or that changed while it was read, can lack reports that still exist.
     whole = !page.truncated;
@@ -103,7 +108,7 @@ async function sendChanges<S extends Pick<Run, "reports">>(
   const counts = Object.fromEntries(subject.kinds.map((kind) => [kind, 0]));
   for (const { change, payload, details } of found) {
     counts[change] = Number(counts[change]) + 1;
-    job.send({
+    task.send({
       ...RED.util.cloneMessage({ ...rest, seo: { ...seo, operation: node.type, change, ...details } }),
       payload,
     });
@@ -117,13 +122,13 @@ async function sendChanges<S extends Pick<Run, "reports">>(
 }
 
 /** What the node does with a message: a run. */
-export function createWork(RED: NodeAPI, node: Node, store: State, service: unknown): Work {
-  const runs = createRuns(RED, node, store);
-  return (job) => {
-    const account = JSON.stringify([service, job.client.base]).replace(/]$/, ",");
-    const filters = JSON.stringify(Object.entries(job.input));
-    return job.settings.changes === CHECKS
-      ? sendChanges(RED, node, runs, checks, { account, of: `${account}${filters},"${CHECKS}"]` }, job)
-      : sendChanges(RED, node, runs, reports, { account, of: `${account}${filters}]` }, job);
+export function createComparison(RED: NodeAPI, node: Node, store: State, service: unknown): Process {
+  const context: Context = { RED, node, runs: createRuns(RED, node, store) };
+  return (task) => {
+    const account = JSON.stringify([service, task.client.base]).replace(/]$/, ",");
+    const filters = JSON.stringify(Object.entries(task.input));
+    return task.settings.changes === CHECKS
+      ? sendChanges(context, checks, { account, of: `${account}${filters},"${CHECKS}"]` }, task)
+      : sendChanges(context, reports, { account, of: `${account}${filters}]` }, task);
   };
 }

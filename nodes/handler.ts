@@ -2,21 +2,18 @@ import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
-import { type QueuedMessage as Admitted, createLane, type Task } from "../src/lane.js";
+import { createLane, type Lane, type QueuedMessage, type Task } from "../src/lane.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { createSequence } from "../src/turns.js";
 import type { ServiceNode } from "./service.js";
 import { createSources, type Input, type Message, reasonOf } from "./sources.js";
-import { createStatus } from "./status.js";
+import { Status } from "./status.js";
 
-interface Tools {
+/** A message that a node handles: its requests are sent for it. */
+export interface MessageTask extends Task {
   readonly client: Client;
   /** The node's own properties: its method, its output and so on. */
   readonly settings: Record<string, string>;
-}
-
-/** What a node does with one message; its requests are sent for it. */
-export interface Job extends Task, Tools {
   readonly msg: Message;
   /** Its parameters, validated. */
   readonly input: Record<string, string>;
@@ -35,23 +32,49 @@ type Done = (error?: Error) => void;
 /** The status of a success. It is made when it is shown, which of many messages is only the last. */
 export type StatusText = () => string;
 
-/** What a node does with a message. */
-export type Work = (job: Job) => Promise<StatusText>;
+/** Handles one message. */
+export type Process = (task: MessageTask) => Promise<StatusText>;
 
 export type Config = NodeDef & Record<string, unknown>;
 
+export interface HandlerOptions {
+  type: string;
+  row: NodeType;
+  config: Config;
+  /** Called with the first message. */
+  load(): Promise<Process>;
+  /** How many messages are handled at a time, if that is limited. */
+  maxActive?: number;
+  /** Called with the ID of each message that was received, and that was reported. */
+  received?(id: unknown): void;
+  ended?(id: unknown): void;
+}
+
 /**
- * Catch nodes get the same from this as from an Error: its text and its `code`. The debug sidebar shortens errors and texts
- * to 80 characters, but not what Node-RED has encoded as a regular expression.
+ * The form of an error that Node-RED shows best. Catch nodes get the sentence, the `code` and the stack, as of an Error. The debug
+ * sidebar shows only 30 characters of a real Error's sentence, and 80 of a text, but the whole of a text in this encoding.
  */
-export const forNodeRed = ({ code, message }: SeoError) =>
-  ({ code, toString: () => message, __enc__: true, type: "regexp", data: message }) as unknown as Error;
+export const forNodeRed = (error: SeoError) =>
+  ({
+    code: error.code,
+    toString: () => error.message,
+    get stack() {
+      return error.stack;
+    },
+    ...{ __enc__: true, type: "regexp", data: error.message },
+  }) as unknown as Error;
 
 /** Requests that a warning names. */
 const MOST_NAMED = 10;
 
 /** A node has no service. */
 export const noService = new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
+
+/** The error of a message that could not be handled. */
+export const toError = (cause: unknown): SeoError =>
+  cause instanceof SeoError
+    ? cause
+    : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
 
 /**
  * Reports how a message ended, by `how`. Node-RED clones the message for it, which fails if it is nested too deeply:
@@ -70,172 +93,217 @@ export function reportOn(node: Node, rest: Message, how: () => void): void {
   }
 }
 
+/** Sets `msg.seo`. Of a frozen message it is not set; an assignment would throw. */
+export const setSeo = (msg: Message, seo: object): boolean => Reflect.set(msg, "seo", seo);
+
+/** What a node needs to handle messages; it is loaded with the first one. */
+interface Tools {
+  client: Client;
+  settings: Record<string, string>;
+  process: Process;
+}
+
+/** A message from its reception to its report. Thousands can wait for admission, so it holds little. */
+class Received implements MessageTask, QueuedMessage {
+  readonly since = performance.now();
+  queued = 0;
+  pending = 0;
+  closed = false;
+  /** Set before it is admitted. */
+  tools!: Tools;
+  input!: Record<string, string>;
+  constructor(
+    readonly handler: Handler,
+    readonly msg: Message,
+    readonly pass: Send,
+    readonly done: Done,
+  ) {}
+  get client() {
+    return this.tools.client;
+  }
+  get settings() {
+    return this.tools.settings;
+  }
+  get lane() {
+    return this.handler.lane;
+  }
+  progress(page: number, pages: number | undefined, records: number): void {
+    this.handler.status.progress(page, pages, records);
+  }
+  elapsed(): number {
+    return Math.round(performance.now() - this.since);
+  }
+  send(out: Message): void {
+    this.handler.send(this, out);
+  }
+  start(): void {
+    void this.handler.run(this);
+  }
+  refuse(error: SeoError): void {
+    this.handler.fail(this, error);
+  }
+}
+
 /**
- * Handles a node's input: reads and validates the parameters, waits for admission, does the node's work, and reports
+ * Handles a node's messages: reads and validates the parameters, waits for admission, has the message processed, and reports
  * how it ended, exactly once: its text as the status of a success, or `done(error)` with `msg.seo.error`.
- * A closed node reports nothing. `loadWork` is called with the first message. `maxActive`: how many messages it works on
- * at a time, if that is limited; `received` and `ended` are called with the ID of each message that was received, and that
- * was reported.
+ * A closed node reports nothing.
  */
-export function handleInput(
-  RED: NodeAPI,
-  node: Node,
-  type: string,
-  row: NodeType,
-  config: Config,
-  loadWork: () => Promise<Work>,
-  { maxActive, received, ended }: { maxActive?: number; received?(id: unknown): void; ended?(id: unknown): void } = {},
-): void {
-  const service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
-  const readInput = createSources(RED, node, row, config);
-  const status = createStatus(RED, node);
-  const lane = createLane({ maxActive });
-  const { method = "GET" } = row as Partial<Operation>;
-  let loading: Promise<Tools> | undefined;
-  let tools: Tools | undefined;
-  let work: Work;
+class Handler {
+  readonly lane: Lane;
+  readonly status: Status;
+  readonly #RED: NodeAPI;
+  readonly #node: Node;
+  readonly #options: HandlerOptions;
+  readonly #service: ServiceNode | null;
+  readonly #readInput: ReturnType<typeof createSources>;
+  readonly #method: string;
+  #loading: Promise<Tools> | undefined;
+  #tools: Tools | undefined;
   /** Messages whose values take time to read are admitted in the order in which they were received. */
-  const inOrder = createSequence();
-  let unanswered = 0;
+  readonly #inOrder = createSequence();
+  #unreported = 0;
   /** What the canceled requests were about that may have taken effect, and how many others would have changed something. */
-  const uncertain: string[] = [];
-  let unsent = 0;
-  let closed = false;
+  readonly #uncertain: string[] = [];
+  #unsent = 0;
+  #closed = false;
 
-  async function load(from: ServiceNode): Promise<Tools> {
-    const client = await from.client();
-    status.follow(lane, client);
-    const { readSettings } = await import("../src/schema.js");
-    work = await loadWork();
-    tools = { client, settings: readSettings(row.options, config) };
-    return tools;
+  constructor(RED: NodeAPI, node: Node, options: HandlerOptions) {
+    const { row, config, maxActive } = options;
+    this.#RED = RED;
+    this.#node = node;
+    this.#options = options;
+    this.#service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
+    this.#readInput = createSources(RED, node, row, config);
+    this.#method = (row as Partial<Operation>).method ?? "GET";
+    this.status = new Status(RED, node);
+    this.lane = createLane({ maxActive });
   }
 
-  /** A message and what is done with it. Thousands can wait for admission, so it holds little, and its methods are shared. */
-  class Received implements Job, Admitted {
-    readonly since = performance.now();
-    queued = 0;
-    pending = 0;
-    closed = false;
-    constructor(
-      readonly client: Client,
-      readonly settings: Record<string, string>,
-      readonly input: Record<string, string>,
-      readonly msg: Message,
-      readonly pass: Send,
-      readonly done: Done,
-    ) {}
-    get lane() {
-      return lane;
+  /** Handles a message. */
+  receive(msg: Message, pass: Send, done: Done): void {
+    const message = new Received(this, msg, pass, done);
+    this.#unreported++;
+    this.#options.received?.(msg._msgid);
+    this.status.received();
+    try {
+      this.#read(message)?.catch((cause) => this.fail(message, cause));
+    } catch (cause) {
+      this.fail(message, cause);
     }
-    get progress() {
-      return status.progress;
-    }
-    elapsed(): number {
-      return Math.round(performance.now() - this.since);
-    }
-    send(out: Message): void {
-      try {
-        if (!closed) this.pass(out);
-      } catch (cause) {
-        const { attempts } = Object(out.seo) as { attempts?: number };
-        const sentence = `The service responded, but the message could not be sent: ${reasonOf(cause)}`;
-        throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
-      }
-    }
-    async start(): Promise<void> {
-      const { client, msg, done } = this;
-      this.queued = this.elapsed();
-      try {
-        const text = await work(this);
-        report({ _msgid: msg._msgid, seo: msg.seo }, () => {
-          status.succeeded(text);
-          done();
-        });
-      } catch (cause) {
-        if (lane.closed && cause instanceof SeoError) note(cause, this);
-        fail(msg, done, cause);
-      } finally {
-        client.end(this);
-      }
-    }
-    refuse(error: SeoError): void {
-      if (!lane.closed) fail(this.msg, this.done, error);
-    }
-  }
-
-  /** Keeps for the log what a redeploy ended. Messages that were never sent are counted as unanswered. */
-  function note({ code, details: { uncertain: isUncertain, attempts } }: SeoError, { client, input }: Received): void {
-    if (isUncertain) uncertain.push(client.nameOf(row, input));
-    else if (code === "SEO_CANCELLED" && attempts && method !== "GET") unsent++;
-  }
-
-  function admit({ client, settings }: Tools, { input, from }: Input, msg: Message, pass: Send, done: Done): void {
-    client.admit(new Received(client, settings, client.validate(row, input, from), msg, pass, done));
   }
 
   /** Without a promise if none is needed: each takes time, and most messages need none. */
-  function receive(msg: Message, pass: Send, done: Done): void | Promise<void> {
-    if (!service?.client) throw noService;
-    const read = readInput(msg);
-    if (tools && !(read instanceof Promise)) return admit(tools, read, msg, pass, done);
-    loading ??= load(service);
-    const ready = Promise.all([loading, read]);
+  #read(message: Received): void | Promise<void> {
+    if (!this.#service?.client) throw noService;
+    const read = this.#readInput(message.msg);
+    if (this.#tools && !(read instanceof Promise)) return this.#admit(message, this.#tools, read);
+    this.#loading ??= this.#load(this.#service);
+    const ready = Promise.all([this.#loading, read]);
     // A rejection waits for its turn, too.
     ready.catch(() => {});
-    return inOrder(async () => admit(...(await ready), msg, pass, done));
+    return this.#inOrder(async () => this.#admit(message, ...(await ready)));
   }
 
-  function fail(msg: Message, done: Done, cause: unknown): void {
-    const error =
-      cause instanceof SeoError
-        ? cause
-        : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
-    if (lane.closed && !error.details.attempts) return;
-    const seo = { operation: type, error: error.toJSON() };
-    report({ _msgid: msg._msgid, seo }, () => {
-      status.failed(error);
-      // Of a frozen message it is not set; an assignment would throw.
-      Reflect.set(msg, "seo", seo);
+  #admit(message: Received, tools: Tools, { input, from }: Input): void {
+    message.tools = tools;
+    message.input = tools.client.validate(this.#options.row, input, from);
+    tools.client.admit(message);
+  }
+
+  async #load(service: ServiceNode): Promise<Tools> {
+    const client = await service.client();
+    this.status.follow(this.lane, client);
+    const { readSettings } = await import("../src/schema.js");
+    const { row, config, load } = this.#options;
+    const process = await load();
+    this.#tools = { client, process, settings: readSettings(row.options, config) };
+    return this.#tools;
+  }
+
+  /** Processes an admitted message. */
+  async run(message: Received): Promise<void> {
+    const { msg, done, client, tools } = message;
+    message.queued = message.elapsed();
+    try {
+      const text = await tools.process(message);
+      this.#report({ _msgid: msg._msgid, seo: msg.seo }, () => {
+        this.status.succeeded(text);
+        done();
+      });
+    } catch (cause) {
+      if (this.lane.closed && cause instanceof SeoError) this.#note(cause, message);
+      this.fail(message, cause);
+    } finally {
+      client.end(message);
+    }
+  }
+
+  send({ pass }: Received, out: Message): void {
+    try {
+      if (!this.#closed) pass(out);
+    } catch (cause) {
+      const { attempts } = Object(out.seo) as { attempts?: number };
+      const sentence = `The service responded, but the message could not be sent: ${reasonOf(cause)}`;
+      throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: this.#method !== "GET" });
+    }
+  }
+
+  /** Reports an error, but of a closed node none whose message was never sent. */
+  fail({ msg, done }: Received, cause: unknown): void {
+    const error = toError(cause);
+    if (this.lane.closed && !error.details.attempts) return;
+    const seo = { operation: this.#options.type, error: error.toJSON() };
+    this.#report({ _msgid: msg._msgid, seo }, () => {
+      this.status.failed(error);
+      setSeo(msg, seo);
       done(forNodeRed(error));
     });
   }
 
-  function report(rest: Message, how: () => void): void {
-    unanswered--;
-    if (closed) return;
-    reportOn(node, rest, how);
-    ended?.(rest._msgid);
+  #report(rest: Message, how: () => void): void {
+    this.#unreported--;
+    if (this.#closed) return;
+    reportOn(this.#node, rest, how);
+    this.#options.ended?.(rest._msgid);
   }
 
-  node.on("input", (msg: Message, send, done) => {
-    unanswered++;
-    received?.(msg._msgid);
-    status.received();
-    try {
-      receive(msg, send as Send, done)?.catch((cause) => fail(msg, done, cause));
-    } catch (cause) {
-      fail(msg, done, cause);
-    }
-  });
+  /** Keeps for the log what a redeploy ended. Messages that were never sent are counted as not reported. */
+  #note({ code, details: { uncertain, attempts } }: SeoError, { client, input }: Received): void {
+    if (uncertain) this.#uncertain.push(client.nameOf(this.#options.row, input));
+    else if (code === "SEO_CANCELLED" && attempts && this.#method !== "GET") this.#unsent++;
+  }
 
-  node.on("close", (done: () => void) => {
-    lane.closed = true;
-    tools?.client.cancel(lane);
+  /** Cancels what is in flight, and warns of it. */
+  close(done: () => void): void {
+    this.lane.closed = true;
+    this.#tools?.client.cancel(this.lane);
     // What was in flight is reported before this runs; the rest was never sent.
     setImmediate(() => {
-      const dropped = unanswered + unsent;
-      const { length: count } = uncertain;
-      const names = [...uncertain.slice(0, MOST_NAMED), ...(count > MOST_NAMED ? [`… (+${count - MOST_NAMED})`] : [])];
-      const warnings = [
-        ...(dropped > 0 ? [RED._("seo-reports.status.dropped", { count: dropped })] : []),
-        // A Catch node may be closed as well, whatever its scope: only the log is certain.
-        ...(count > 0 ? [RED._("seo-reports.status.uncertain", { count, names: names.join(", ") })] : []),
-      ];
-      if (warnings.length > 0) node.warn(warnings.join(" · "));
-      closed = true;
-      status.close();
+      const warnings = this.#warnings();
+      if (warnings.length > 0) this.#node.warn(warnings.join(" · "));
+      this.#closed = true;
+      this.status.close();
       done();
     });
-  });
+  }
+
+  #warnings(): string[] {
+    const dropped = this.#unreported + this.#unsent;
+    const { length: count } = this.#uncertain;
+    const more = count > MOST_NAMED ? [`… (+${count - MOST_NAMED})`] : [];
+    const names = [...this.#uncertain.slice(0, MOST_NAMED), ...more].join(", ");
+    return [
+      ...(dropped > 0 ? [this.#RED._("seo-reports.status.dropped", { count: dropped })] : []),
+      // A Catch node may be closed as well, whatever its scope: only the log is certain.
+      ...(count > 0 ? [this.#RED._("seo-reports.status.uncertain", { count, names })] : []),
+    ];
+  }
+}
+
+/** Has a node handle its messages. */
+export function handleInput(RED: NodeAPI, node: Node, options: HandlerOptions): void {
+  const handler = new Handler(RED, node, options);
+  node.on("input", (msg: Message, send, done) => handler.receive(msg, send as Send, done));
+  node.on("close", (done: () => void) => handler.close(done));
 }

@@ -6,6 +6,7 @@ import { type Config, handleInput } from "./handler.js";
 export function registerOperation(RED: NodeAPI, type: string, row: Operation): void {
   RED.nodes.registerType(type, function (config: Config) {
     RED.nodes.createNode(this, config);
-    handleInput(RED, this, type, row, config, async () => (await import("./output.js")).createWork(RED, type, row));
+    const load = async () => (await import("./output.js")).createOutput(RED, type, row);
+    handleInput(RED, this, { type, row, config, load });
   });
 }

@@ -7,12 +7,20 @@ import type { Operation, OutputName } from "../src/operations.js";
 import { type Page, readShape, type Shape } from "../src/pages.js";
 import { unwrap } from "../src/records.js";
 import { submit } from "../src/submit.js";
-import type { Job, StatusText, Work } from "./handler.js";
+import type { MessageTask, Process, StatusText } from "./handler.js";
 import { type Found, metadata, readAllPages } from "./pages.js";
 import type { Message } from "./sources.js";
 
+/** What all messages of a node share. */
+interface Context {
+  RED: NodeAPI;
+  type: string;
+  row: Operation;
+  target: Target;
+}
+
 /** Sends a row's request and what comes of it; resolves with the status of the success. */
-type Output = (RED: NodeAPI, job: Job, target: Target, type: string, row: Operation) => Promise<StatusText>;
+type Output = (task: MessageTask, context: Context) => Promise<StatusText>;
 
 const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =>
   total === undefined
@@ -60,27 +68,29 @@ function createTarget(RED: NodeAPI, target = "payload"): Target {
 }
 
 /** Sends one request. */
-function request(job: Job, type: string, row: Operation): Promise<Found> {
-  const { client, input } = job;
-  const options = { task: job, method: job.settings.method };
+function request(task: MessageTask, type: string, row: Operation): Promise<Found> {
+  const { client, input } = task;
+  const options = { task, method: task.settings.method };
   return row.params.existing ? submit(client, type, input, options) : client.send(type, input, options);
 }
 
 /** The `msg.seo` of its response. */
-const describe = (job: Job, type: string, answer: Found, shape?: Shape) =>
-  metadata(type, answer, answer.attempts, job.elapsed(), job.queued + answer.waited, shape);
+function describe(task: MessageTask, type: string, answer: Found, shape?: Shape) {
+  const effort = { attempts: answer.attempts, duration: task.elapsed(), waited: task.queued + answer.waited };
+  return metadata(type, answer, effort, shape);
+}
 
 /** One request, one message. */
 const single =
   (payload: (body: unknown) => unknown): Output =>
-  async (RED, job, target, type, row) => {
-    const { input, msg } = job;
-    const answer = await request(job, type, row);
+  async (task, { RED, type, row, target }) => {
+    const { input, msg } = task;
+    const answer = await request(task, type, row);
     const shape = row.list ? readShape(answer.body) : undefined;
     const { outcome = "created" } = answer;
     target.set(msg, payload(answer.body));
-    msg.seo = describe(job, type, answer, shape);
-    job.send(msg);
+    msg.seo = describe(task, type, answer, shape);
+    task.send(msg);
     if (shape) return figures(RED, shape.records.length, shape.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
     const done = outcome === "created" ? row.done : outcome;
@@ -91,16 +101,16 @@ const single =
 type Part = Pick<Page, "records" | "total"> & { count: number; seo: object };
 
 /** The record of one request, as the only page of a list. */
-async function* readRecord(job: Job, type: string, row: Operation): AsyncGenerator<Part> {
-  const answer = await request(job, type, row);
-  yield { records: [unwrap(answer.body)], total: undefined, count: 1, seo: describe(job, type, answer) };
+async function* readRecord(task: MessageTask, type: string, row: Operation): AsyncGenerator<Part> {
+  const answer = await request(task, type, row);
+  yield { records: [unwrap(answer.body)], total: undefined, count: 1, seo: describe(task, type, answer) };
 }
 
 /** Reads all pages, and sends a message for each part of a page. */
 const stream =
   (cut: (page: Part) => unknown[]): Output =>
-  async (RED, job, target, type, row) => {
-    const { parts, ...rest } = target.rest(job.msg);
+  async (task, { RED, type, row, target }) => {
+    const { parts, ...rest } = target.rest(task.msg);
     // A length above one makes the join node combine parts that are arrays into one array.
     const group = {
       id: RED.util.generateId(),
@@ -117,13 +127,13 @@ const stream =
       index++;
       const msg = RED.util.cloneMessage({ ...rest, seo: held.seo, parts: place });
       target.set(msg, held.payload);
-      job.send(msg);
+      task.send(msg);
       held = undefined;
     };
     let count = 0;
     let total: number | undefined;
     try {
-      for await (const page of (row.list ? readAllPages : readRecord)(job, type, row)) {
+      for await (const page of (row.list ? readAllPages : readRecord)(task, type, row)) {
         for (const payload of cut(page)) {
           emit(false);
           held = { payload, seo: page.seo };
@@ -143,7 +153,7 @@ const stream =
 const wholePage = ({ records }: Part) => (records.length > 0 ? [records] : []);
 
 /** Sends a message for each failed check. */
-const issues: Output = async (RED, ...message) => {
+const issues: Output = async (task, context) => {
   let checks = 0;
   let count = 0;
   const failed = ({ records }: Part) => {
@@ -153,25 +163,25 @@ const issues: Output = async (RED, ...message) => {
     count += wrong.length;
     return wrong.map(({ issue }) => issue());
   };
-  await stream(failed)(RED, ...message);
+  await stream(failed)(task, context);
   const text = checks === 0 ? "noChecks" : count === 0 ? "noIssues" : undefined;
   if (text) return () => `seo-reports.status.${text}`;
-  return () => RED._(`seo-reports.status.${count === 1 ? "issue" : "issues"}`, { count });
+  return () => context.RED._(`seo-reports.status.${count === 1 ? "issue" : "issues"}`, { count });
 };
 
 const outputs: Record<OutputName, Output> = {
   body: single((body) => body),
   data: single(unwrap),
-  async all(RED, job, target, type, row) {
+  async all(task, { RED, type, row, target }) {
     const payload: unknown[] = [];
     let seo = {};
     let total: number | undefined;
-    for await (const page of readAllPages(job, type, row)) {
+    for await (const page of readAllPages(task, type, row)) {
       for (const record of page.records) payload.push(record);
       ({ seo, total } = page);
     }
-    target.set(job.msg, payload);
-    job.send(Object.assign(job.msg, { seo }));
+    target.set(task.msg, payload);
+    task.send(Object.assign(task.msg, { seo }));
     return figures(RED, payload.length, total);
   },
   pages: stream(wholePage),
@@ -180,11 +190,12 @@ const outputs: Record<OutputName, Output> = {
 };
 
 /** What the node of one row does with a message. */
-export function createWork(RED: NodeAPI, type: string, row: Operation): Work {
-  let target: Target | undefined;
-  return (job) => {
-    target ??= createTarget(RED, job.settings.target);
-    target.check(job.msg);
-    return outputs[job.settings.output as OutputName](RED, job, target, type, row);
+export function createOutput(RED: NodeAPI, type: string, row: Operation): Process {
+  let context: Context | undefined;
+  return (task) => {
+    const { target, output } = task.settings;
+    context ??= { RED, type, row, target: createTarget(RED, target) };
+    context.target.check(task.msg);
+    return outputs[output as OutputName](task, context);
   };
 }

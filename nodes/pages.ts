@@ -3,7 +3,7 @@ import { cancelled, ended, SeoError } from "../src/errors.js";
 import type { Operation } from "../src/operations.js";
 import { type Page, readPages } from "../src/pages.js";
 import type { Outcome } from "../src/submit.js";
-import type { Job } from "./handler.js";
+import type { MessageTask } from "./handler.js";
 
 /** The place of a response in a list. */
 interface Position {
@@ -15,17 +15,13 @@ interface Position {
 
 export type Found = Answer & { outcome?: Outcome };
 
+/** The attempts of a message, and milliseconds since it was received, and those of them without a request in flight. */
+type Effort = Pick<Answer, "attempts" | "duration" | "waited">;
+
 const none: Position = {};
 
 /** The `msg.seo` of a response, with its place in a list if that is known. */
-export function metadata(
-  operation: string,
-  answer: Found,
-  attempts: number,
-  duration: number,
-  waited: number,
-  position = none,
-) {
+export function metadata(operation: string, answer: Found, { attempts, duration, waited }: Effort, position = none) {
   const { statusCode, headers, outcome, reconciled, alreadyDeleted } = answer;
   const { page, pages, total, truncated } = position;
   // Without spreads, because an object that consists of others is slow to create and slow to read.
@@ -42,18 +38,18 @@ export function metadata(
 
 /** Reads every page of a list, each with the `msg.seo` of all pages so far, and shows the progress in the status. */
 export async function* readAllPages(
-  job: Job,
+  task: MessageTask,
   type: string,
   row: Operation,
 ): AsyncGenerator<Page<Answer> & { count: number; seo: object }> {
-  const { client, settings, input } = job;
+  const { client, settings, input } = task;
   let attempts = 0;
-  let waited = job.queued;
+  let waited = task.queued;
   let count = 0;
   let last = 0;
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
   const query = { ...(largest && { per_page: largest }), ...input };
-  const get = (extra: Record<string, string>) => client.send(type, query, { task: job, extra });
+  const get = (extra: Record<string, string>) => client.send(type, query, { task, extra });
   const size = Number(query.per_page ?? 0);
   const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency, size };
   try {
@@ -61,13 +57,13 @@ export async function* readAllPages(
       attempts += page.answer.attempts;
       waited += page.answer.waited;
       // Between pages nothing may be in flight that a cancellation would end.
-      if (job.lane.closed) throw cancelled;
+      if (task.lane.closed) throw cancelled;
       count += page.records.length;
       last = page.page;
-      job.progress(page.page, page.pages, count);
-      const duration = job.elapsed();
+      task.progress(page.page, page.pages, count);
+      const duration = task.elapsed();
       // Pages that wait side by side wait once.
-      const seo = metadata(type, page.answer, attempts, duration, Math.min(waited, duration), page);
+      const seo = metadata(type, page.answer, { attempts, duration, waited: Math.min(waited, duration) }, page);
       yield { ...page, count, seo };
     }
   } catch (cause) {

@@ -12,6 +12,11 @@ const LONGEST = 40;
 /** The texts of a success by which nothing has happened. */
 const NOTHING = ["seo-reports.status.unchanged", "seo-reports.status.noChecks"];
 
+export const red = (text: string): NodeStatus => ({ fill: "red", shape: "ring", text });
+export const yellow = (text: string): NodeStatus => ({ fill: "yellow", shape: "ring", text });
+export const green = (text: string): NodeStatus => ({ fill: "green", shape: "dot", text });
+export const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
+
 /** A span of time as a status shows it. The symbols are the same in every language. */
 export function span(ms: number): string {
   const seconds = Math.ceil(ms / SECOND);
@@ -32,113 +37,127 @@ export function conditionOf(RED: { _(key: string): string }, { code, details: { 
 }
 
 /** Shows what a node is doing: its figures while it does anything, and then how its messages ended. */
-export function createStatus(RED: NodeAPI, node: Node) {
-  let lane: Lane | undefined;
-  let client: Client | undefined;
+export class Status {
+  readonly #RED: NodeAPI;
+  readonly #node: Node;
+  #lane: Lane | undefined;
+  #client: Client | undefined;
   /** The messages since the node was idle. */
-  let run = { since: 0, received: 0, done: 0, failed: 0 };
-  let last = (): NodeStatus => ({});
-  let progress: (() => string) | undefined;
-  let shown: string | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let stale = false;
-  let closed = false;
+  #run = { since: 0, received: 0, done: 0, failed: 0 };
+  #last = (): NodeStatus => ({});
+  #progress: (() => string) | undefined;
+  #shown: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #stale = false;
+  #closed = false;
 
-  /** How the last message ended, or of several how many succeeded and failed. */
-  function ended(): NodeStatus {
-    const { done, failed } = run;
-    if (done + failed < 2) return last();
-    const text = RED._("seo-reports.status.summary", { done, failed });
-    return failed > 0 ? { fill: "red", shape: "ring", text } : { fill: "green", shape: "dot", text };
+  constructor(RED: NodeAPI, node: Node) {
+    this.#RED = RED;
+    this.#node = node;
   }
 
-  /** What keeps all requests waiting: for how long, how many, and about how long it takes until the last one starts. */
-  function waiting(ms: number, queued: number): NodeStatus {
-    const answered = run.done + run.failed;
-    const seconds = Math.ceil(ms / SECOND);
-    const left = ms + ((queued - 1) * (performance.now() - run.since + ms)) / answered;
-    const text =
-      answered > 0 && queued > 1
-        ? RED._("seo-reports.status.paused", { wait: span(ms), queued, left: span(left) })
-        : RED._("seo-reports.status.waiting", { seconds, queued });
-    return { fill: "yellow", shape: "ring", text };
+  /** Shows the figures of `lane` from now on, whenever they change. */
+  follow(lane: Lane, client: Client): void {
+    this.#lane = lane;
+    this.#client = client;
+    lane.changed = () => this.#show();
   }
 
-  function current(): NodeStatus {
-    if (!lane || (lane.running + lane.waiting === 0 && progress === undefined)) return ended();
-    const { running, reconciling } = lane;
-    const queued = lane.waiting - reconciling;
-    const wait = client?.waitingFor(lane) ?? 0;
-    if (running === 0 && wait > 0 && queued > 0) {
-      stale = true;
-      return waiting(wait, queued);
-    }
-    const alone = running + lane.waiting === 1;
-    const parts = [
-      running + queued > 0 && RED._("seo-reports.status.running", { running, queued }),
-      reconciling > 0 && RED._("seo-reports.status.reconciling", { count: reconciling }),
-    ];
-    const text =
-      progress?.() ?? (alone && reconciling === 0 ? "seo-reports.status.requesting" : parts.filter(Boolean).join(", "));
-    return { fill: "blue", shape: "dot", text };
+  /** Counts a message; the first one after all others were reported begins a new run. */
+  received(): void {
+    const { received, done, failed } = this.#run;
+    if (received === done + failed) this.#run = { since: performance.now(), received: 0, done: 0, failed: 0 };
+    this.#run.received++;
   }
 
-  function show(): void {
-    if (closed) return;
-    stale = true;
-    if (timer) return;
-    stale = false;
-    const status = current();
+  /** Shows how many pages of a list were read, until the message ends. */
+  progress(page: number, pages: number | undefined, records: number): void {
+    const key = pages === undefined ? "pageUnknown" : "page";
+    this.#progress = () => this.#text(key, { page, pages: pages ?? "", records });
+    this.#show();
+  }
+
+  /** `text` is called only when it is shown, and so is the text of the progress: of many messages, few are. */
+  succeeded(text: () => string): void {
+    this.#run.done++;
+    this.#end(() => {
+      const shown = text();
+      return NOTHING.includes(shown) ? { fill: "grey", shape: "ring", text: shown } : green(shown);
+    });
+  }
+
+  failed(error: SeoError): void {
+    this.#run.failed++;
+    const text = conditionOf(this.#RED, error);
+    this.#end(() => red(text));
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#node.status({});
+  }
+
+  #text(key: string, values: Record<string, string | number>): string {
+    return this.#RED._(`seo-reports.status.${key}`, values);
+  }
+
+  #end(last: () => NodeStatus): void {
+    this.#progress = undefined;
+    this.#last = last;
+    this.#show();
+  }
+
+  #show(): void {
+    if (this.#closed) return;
+    this.#stale = true;
+    if (this.#timer) return;
+    this.#stale = false;
+    const status = this.#current();
     const text = JSON.stringify(status);
-    if (text !== shown) node.status(status);
-    shown = text;
-    timer = setTimeout(() => {
-      timer = undefined;
-      if (stale) show();
+    if (text !== this.#shown) this.#node.status(status);
+    this.#shown = text;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#stale) this.#show();
     }, INTERVAL);
   }
 
-  return {
-    /** Shows the figures of `lane` from now on, whenever they change. */
-    follow(of: Lane, by: Client): void {
-      lane = of;
-      client = by;
-      lane.changed = show;
-    },
-    /** Counts a message; the first one after all others were answered begins a new run. */
-    received(): void {
-      if (run.received === run.done + run.failed) run = { since: performance.now(), received: 0, done: 0, failed: 0 };
-      run.received++;
-    },
-    /** Shows how many pages of a list were read, until the message ends. */
-    progress(page: number, pages: number | undefined, records: number): void {
-      const key = pages === undefined ? "pageUnknown" : "page";
-      progress = () => RED._(`seo-reports.status.${key}`, { page, pages: pages ?? "", records });
-      show();
-    },
-    /** `text` is asked for only when it is shown, and so is the text of the progress: of many messages, few are. */
-    succeeded(text: () => string): void {
-      progress = undefined;
-      run.done++;
-      last = () => {
-        const shown = text();
-        return NOTHING.includes(shown)
-          ? { fill: "grey", shape: "ring", text: shown }
-          : { fill: "green", shape: "dot", text: shown };
-      };
-      show();
-    },
-    failed(error: SeoError): void {
-      progress = undefined;
-      run.failed++;
-      const text = conditionOf(RED, error);
-      last = () => ({ fill: "red", shape: "ring", text });
-      show();
-    },
-    close(): void {
-      closed = true;
-      clearTimeout(timer);
-      node.status({});
-    },
-  };
+  #current(): NodeStatus {
+    if (!this.#lane || (this.#lane.running + this.#lane.waiting === 0 && this.#progress === undefined))
+      return this.#ended();
+    const { running, reconciling, waiting } = this.#lane;
+    const queued = waiting - reconciling;
+    const wait = this.#client?.waitingFor(this.#lane) ?? 0;
+    if (running === 0 && wait > 0 && queued > 0) {
+      this.#stale = true;
+      return this.#waiting(wait, queued);
+    }
+    if (this.#progress) return blue(this.#progress());
+    if (running + waiting === 1 && reconciling === 0) return blue("seo-reports.status.requesting");
+    const parts = [
+      running + queued > 0 && this.#text("running", { running, queued }),
+      reconciling > 0 && this.#text("reconciling", { count: reconciling }),
+    ];
+    return blue(parts.filter(Boolean).join(", "));
+  }
+
+  /** How the last message ended, or of several how many succeeded and failed. */
+  #ended(): NodeStatus {
+    const { done, failed } = this.#run;
+    if (done + failed < 2) return this.#last();
+    const text = this.#text("summary", { done, failed });
+    return failed > 0 ? red(text) : green(text);
+  }
+
+  /** What keeps all requests waiting: for how long, how many, and about how long it takes until the last one starts. */
+  #waiting(ms: number, queued: number): NodeStatus {
+    const reported = this.#run.done + this.#run.failed;
+    const left = ms + ((queued - 1) * (performance.now() - this.#run.since + ms)) / reported;
+    const text =
+      reported > 0 && queued > 1
+        ? this.#text("paused", { wait: span(ms), queued, left: span(left) })
+        : this.#text("waiting", { seconds: Math.ceil(ms / SECOND), queued });
+    return yellow(text);
+  }
 }

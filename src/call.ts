@@ -3,7 +3,7 @@ import type { Base } from "./config.js";
 import { cancelled, SeoError } from "./errors.js";
 import { buildRequest, type Request } from "./http/request.js";
 import type { createTransport, Response } from "./http/transport.js";
-import type { Task } from "./lane.js";
+import { createTask, type Lane, type Task } from "./lane.js";
 import { type Operation, rowOf } from "./operations.js";
 import type { Queue } from "./queue.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
@@ -53,6 +53,8 @@ export interface Account {
   /** Seconds that an attempt can take; undefined: the row's own time. */
   timeout: number | undefined;
   retries: number;
+  /** The lane of calls that are not sent for a message. */
+  common: Lane;
   /** Milliseconds for which a lost response is looked for; 0 is never. */
   horizon: number;
 }
@@ -86,9 +88,9 @@ export class Call {
   #uncertain = false;
   #reconciled: Answer["reconciled"];
 
-  constructor(account: Account, task: Task, type: string, input: Record<string, string>, options: SendOptions) {
+  constructor(account: Account, type: string, input: Record<string, string>, options: SendOptions) {
     const row = rowOf(type);
-    const { durable } = options;
+    const { task = createTask(account.common), durable } = options;
     this.#account = account;
     this.#task = task;
     this.#row = row;
@@ -148,7 +150,7 @@ export class Call {
       if (queue.isOver(this.#task)) throw cancelled;
       this.#attempts++;
       const sentAt = performance.now();
-      const result = await transport.send(this.#row, this.#input, this.#request, timeout * 1000, this.#task);
+      const result = await transport.send(this.#request, timeout * 1000, this.#task);
       this.#busy += performance.now() - sentAt;
       // Before the slot is released, or it would start the next request of a service that asked for a pause.
       this.#learn(result);

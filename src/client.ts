@@ -41,9 +41,8 @@ export function createClient(options: ClientOptions) {
     { now: () => performance.now(), sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
     reconcile > 0,
   );
-  const account: Account = { base, transport, queue, reconciler, timeout, retries, horizon: reconcile };
-  /** The lane of calls that are not sent for a message. */
   const common = createLane();
+  const account: Account = { base, transport, queue, reconciler, timeout, retries, common, horizon: reconcile };
   const turns = createTurns();
 
   /**
@@ -51,7 +50,7 @@ export function createClient(options: ClientOptions) {
    * `durable.sending` does.
    */
   const send = (type: string, input: Record<string, string>, options: SendOptions = {}): Promise<Answer> =>
-    new Call(account, options.task ?? createTask(common), type, input, options).send();
+    new Call(account, type, input, options).send();
 
   /** Lists reports, a page at a time, each only when it is needed. */
   async function* pages(type: string, input: Record<string, string>, options: SendOptions = {}) {

@@ -2,8 +2,10 @@ import type { Base } from "../config.js";
 import { subjectOf } from "../input.js";
 import type { Operation, Param } from "../operations.js";
 
-/** A request without its headers. */
+/** A request without its headers, and the input that it is made from. */
 export interface Request {
+  row: Operation;
+  input: Record<string, string>;
   method: string;
   path: string;
   body: string | undefined;
@@ -38,6 +40,8 @@ export function buildRequest(
   }
   for (const name in extra) query += `&${name}=${encodeForm(extra[name])}`;
   return {
+    row,
+    input,
     method,
     path: `${prefix}${path}${query.replace("&", "?")}`,
     body: form ? form.slice(1) : undefined,

@@ -122,7 +122,7 @@ const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHE
  * Turns an error response into an error. The service's words are redacted before anything is made of them; status,
  * wait and certainty are the client's own, and no secret can change them. `subject` is the record that the path names.
  */
-function toError(status: number, headers: Headers, text: string, redact: Redact, subject?: string): SeoError {
+function toError({ statusCode: status, headers }: Received, text: string, redact: Redact, subject?: string): SeoError {
   if (status < 400) {
     const target = String(headers.location);
     // A URL without a host has the origin "null".
@@ -177,7 +177,7 @@ export function readResponse(
     try {
       text = decode(received);
     } catch {} // The status counts even if the body cannot be decoded.
-    throw toError(statusCode, headers, text, redactor(), subject);
+    throw toError(received, text, redactor(), subject);
   }
   const text = decode(received);
   if (row.deletes && text.trim() === "") return { body: null, text };

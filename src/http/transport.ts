@@ -6,7 +6,6 @@ import type { Base } from "../config.js";
 import { fromCause, SeoError } from "../errors.js";
 import { secretsOf } from "../input.js";
 import type { Lane, Task } from "../lane.js";
-import type { Operation } from "../operations.js";
 import { type ConnectionOptions, createDispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
 import { createRedactor, unencoded } from "./redact.js";
@@ -69,11 +68,9 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
     /** Removes the key from a text. */
     redact: keyRedactor,
 
-    /** Sends the request of a validated input, which can take `timeout` ms. Resolves with the response, or an error that holds no secret. */
+    /** Sends a request, which can take `timeout` ms. Resolves with the response, or an error that holds no secret. */
     async send(
-      row: Operation,
-      input: Record<string, string>,
-      { method, path, body, subject }: Request,
+      { row, input, method, path, body, subject }: Request,
       timeout: number,
       task: Task,
     ): Promise<Response | SeoError> {

@@ -6,10 +6,10 @@ import type { Lookup } from "../operations.js";
 import { reportsIn } from "../records.js";
 import { createTurns, deferred } from "../turns.js";
 import { createAccount } from "./account.js";
-import type { Reading, Requester } from "./list.js";
-import { look } from "./look.js";
+import type { Requester } from "./list.js";
 import { type Fate, type OpenRequest, Search } from "./search.js";
-import type { Intent, Watermark } from "./watermark.js";
+import { Searches } from "./searches.js";
+import type { Intent } from "./watermark.js";
 
 /** One request, from before it is sent until its outcome is known. */
 export interface Ticket {
@@ -34,10 +34,6 @@ export interface Time {
   sleep(ms: number): Promise<unknown>;
 }
 
-const SECOND = 1000;
-/** Many that search share their looks. */
-const MOST_SECONDS_BETWEEN = 5;
-
 /** Of two dates of a report, the one that its latest response had. */
 const later = (one: string | undefined, other: string | undefined) =>
   other === undefined || parseDate(one) > parseDate(other) ? one : other;
@@ -47,36 +43,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
   const account = createAccount(requester, now);
   const turns = createTurns();
   const open = new Set<OpenRequest>();
-  const knowledge = { account, requester, open, now };
-  const searches = new Set<Search>();
-  let isLooking = false;
-
-  async function lookFor(search: Search, read: (list: string) => Promise<Reading>): Promise<void> {
-    try {
-      search.apply(await look(knowledge, search, read), now());
-    } catch {
-      search.fail(now());
-    }
-    if (search.isOver) searches.delete(search);
-  }
-
-  /** Looks for all that is due, until nothing is searched for. One read of the list serves them all. */
-  async function lookForAll(): Promise<void> {
-    if (isLooking) return;
-    isLooking = true;
-    for (; searches.size > 0; await sleep(SECOND * Math.min(searches.size, MOST_SECONDS_BETWEEN))) {
-      const due = [...searches].filter((search) => search.begin(now()));
-      const [oldest] = due.flatMap(({ readTo }) => readTo ?? []).sort((a, b) => a.rank - b.rank);
-      let reading: Promise<Reading> | undefined;
-      const read = (list: string) => {
-        reading ??= account.readAfter(list, oldest as Watermark);
-        return reading;
-      };
-      for (const search of due) void lookFor(search, read);
-      await reading?.catch(() => {});
-    }
-    isLooking = false;
-  }
+  const searches = new Searches({ account, requester, open, now }, sleep);
 
   return {
     /** Learns from a response, if any lost response was to be looked for so far. */
@@ -125,7 +92,6 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         lost(error, horizon) {
           search = new Search(request, error, horizon, now());
           searches.add(search);
-          void lookForAll();
           return search.fate;
         },
         end() {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
-import { createProgress } from "../../nodes/progress.js";
+import { AuditStatus } from "../../nodes/progress.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { Trouble } from "../../src/audit/trouble.js";
 import { SeoError } from "../../src/errors.js";
@@ -21,11 +21,20 @@ describe("The status of an audit", () => {
   };
   const translate = (key: string, values: Record<string, string>) =>
     String(texts[key.split(".").at(-1) ?? ""]).replace(/__(\w+)__/g, (_, name) => String(values[name]));
-  const open = () =>
-    createProgress(
+  function open() {
+    const status = new AuditStatus(
       { _: translate } as unknown as NodeAPI,
       { status: (one: NodeStatus) => shown.push(one) } as unknown as Node,
     );
+    return {
+      connecting: () => status.connecting(),
+      update: (progress: Progress) => status.update(progress),
+      standBy: (all: Progress[]) => status.standBy(all),
+      failed: (error: SeoError, batch?: string) => status.failed(error, batch),
+      succeeded: (what?: Parameters<AuditStatus["succeeded"]>[0]) => status.succeeded(what),
+      close: () => status.close(),
+    };
+  }
   const idle: Progress = {
     ...{ batch: "a", total: 50_000, done: 0, created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 },
     ...{ waiting: 50_000, reconciling: 0, dropped: 0, perMinute: 0, paused: false, finished: false },

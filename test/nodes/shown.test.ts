@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import { root } from "../../dev/nodered.js";
-import { createStatus, span } from "../../nodes/status.js";
+import { Status, span } from "../../nodes/status.js";
 import type { Client } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
 import { createLane } from "../../src/lane.js";
@@ -48,14 +48,18 @@ describe("The status that a node shows", () => {
 
   /** A node's status, its lane, and what it shows once its interval is over. */
   function open(translate = (key: string, values: object) => `${key.split(".").at(-1)} ${JSON.stringify(values)}`) {
-    const status = createStatus(
+    const status = new Status(
       { _: translate } as unknown as NodeAPI,
       { status: (one: NodeStatus) => shown.push(one) } as unknown as Node,
     );
     const lane = createLane();
     status.follow(lane, { waitingFor: (of: object) => (of === lane ? blocked : 0) } as unknown as Client);
     return {
-      ...status,
+      received: () => status.received(),
+      progress: (...pages: Parameters<Status["progress"]>) => status.progress(...pages),
+      succeeded: (text: () => string) => status.succeeded(text),
+      failed: (error: SeoError) => status.failed(error),
+      close: () => status.close(),
       /** What is shown if the lane has these figures, `ms` later. */
       async at(figures: Partial<typeof lane> = {}, ms = 200): Promise<NodeStatus | undefined> {
         Object.assign(lane, { running: 0, waiting: 0, reconciling: 0, ...figures });

@@ -1,4 +1,4 @@
-import type { Job } from "../../nodes/handler.js";
+import type { MessageTask } from "../../nodes/handler.js";
 import { readAllPages } from "../../nodes/pages.js";
 import { type Client, createClient } from "../../src/client.js";
 import { createLane, createTask } from "../../src/lane.js";
@@ -33,7 +33,7 @@ function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input
   const settings = readSettings(row.options, { limit });
   const client = clientFor(url, concurrency);
   const started = performance.now();
-  const job: Job = {
+  const task: MessageTask = {
     client,
     ...createTask(createLane()),
     settings,
@@ -44,7 +44,7 @@ function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input
     send() {},
     progress() {},
   };
-  return readAllPages(job, type, row);
+  return readAllPages(task, type, row);
 }
 
 /** Reads all pages of a list. */

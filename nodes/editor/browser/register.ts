@@ -19,7 +19,7 @@ export function register(RED: Any, $: Any, forms: Record<string, Form>, catalogu
       if (row.kind === "store") row.values = Object.fromEntries(stores.map((store) => [store, store]));
   const state = createState($, forms);
   const validation = createValidation(RED, text, state);
-  const prepare = createDialog(RED, $, text, state, validation);
+  const prepare = createDialog({ RED, $, text, state }, validation);
 
   /**
    * The part of a label for a fixed value that is not the default: the value as the editor names it, after the name of its

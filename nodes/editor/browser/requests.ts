@@ -1,13 +1,14 @@
-import { type Any, STORED, type State, type Text } from "./state.js";
+import { type Any, type Editor, STORED } from "./state.js";
 
 const PAUSE = 250;
-const FRESH = 10_000;
+const CACHED_FOR = 10_000;
 const MOST = 20;
 
 type Reason = (node: Any, name: string) => string;
 
 /** The requests of an edit dialog to the runtime: connection tests and suggestions. */
-export function createRequests(RED: Any, $: Any, text: Text, { forms, rows, current, chosen }: State, reason: Reason) {
+export function createRequests({ RED, $, text, state }: Editor, reason: Reason) {
+  const { forms, rows, current, chosen } = state;
   const post = (path: string, data: unknown) =>
     $.ajax({ url: path, method: "POST", contentType: "application/json", data: JSON.stringify(data) });
 
@@ -62,7 +63,7 @@ export function createRequests(RED: Any, $: Any, text: Text, { forms, rows, curr
       if (!service || !input.attr("list")) return;
       const question = { ...draft(service), operation, text: typed };
       const key = JSON.stringify(question);
-      if (Date.now() - (answers.get(key)?.time ?? 0) > FRESH)
+      if (Date.now() - (answers.get(key)?.time ?? 0) > CACHED_FOR)
         answers.set(key, { time: Date.now(), answer: post("seo-service/suggest", question) });
       answers.get(key)?.answer.then(
         (found: Any) => {

@@ -68,7 +68,7 @@ export function createState($: Any, forms: Record<string, Form>) {
     return row && value && source(node, name) === "str" ? kindOf(row.kind).clean(value, row) : undefined;
   };
   /** True if a field has the value of a new node. */
-  const fresh = (node: Any, name: string) =>
+  const isNew = (node: Any, name: string) =>
     [name, `${name}Type`].every((key) => {
       const { value } = node._def.defaults[key] ?? {};
       return value === undefined || current(node, key) === undefined || chosen(node, key) === value;
@@ -80,7 +80,15 @@ export function createState($: Any, forms: Record<string, Form>) {
       ([option, values]) => source(node, option) !== "str" || values.includes(chosen(node, option)),
     );
 
-  return { forms, opened, rows, id, current, chosen, source, fixed, fresh, visible };
+  return { forms, opened, rows, id, current, chosen, source, fixed, isNew, visible };
 }
 
 export type State = ReturnType<typeof createState>;
+
+/** Node-RED's editor, jQuery, the texts of these nodes, and the state of their dialogs. */
+export interface Editor {
+  RED: Any;
+  $: Any;
+  text: Text;
+  state: State;
+}
