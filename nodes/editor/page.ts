@@ -112,10 +112,11 @@ ${entries(false)}
 }
 
 /** The modules of the browser half, as one script that defines `browser`. */
-export const bundle = () =>
+export const bundle = (minify = true) =>
   buildSync({
     entryPoints: [join(import.meta.dirname, "browser/register.js")],
     bundle: true,
+    minify,
     write: false,
     format: "iife",
     globalName: "browser",
