@@ -11,7 +11,7 @@ import { boot, memory } from "../runtime.js";
 import type { Seen } from "./service.js";
 
 /**
- * `npm run soak [-- messages [reconcile]]`; docs/soak.md has its results. Every fifth message stores a report and the others
+ * `npm run soak [-- messages [reconcile]]`; docs/performance.md has its results. Every fifth message stores a report and the others
  * list reports, in one Node-RED, from a service that fails one request in twelve. The running Node selects the Node-RED.
  */
 const MB = 2 ** 20;
