@@ -328,24 +328,18 @@ describe("the sandbox", () => {
     });
   }
 
-  const missing: [method: string, path: string][] = [
-    ["GET", "/"],
-    ["GET", "/api/v1/nothing"],
-    ["GET", "/api/v2/reports"],
-    ["GET", `${REPORTS}/999`],
-    ["GET", `${REPORTS}/0`],
-    ["GET", `${REPORTS}/1e0`],
-    ["PATCH", `${REPORTS}/999`],
-    ["DELETE", `${REPORTS}/999`],
-    ["DELETE", `${PROJECTS}/none.example`],
-    ["DELETE", `${PROJECTS}/example.com%2Fa`],
-    ["DELETE", `${PROJECTS}/example.com/a`],
-  ];
-  for (const [method, path] of missing) {
-    it(`returns 404 for ${method} ${path}`, async () => {
-      const { status, body } = await send(method, path);
-      assert.deepEqual([status, body], [404, { message: "Resource not found.", status: 404 }]);
-    });
+  const missing = {
+    GET: "/ /api/v1/nothing /api/v2/reports /api/v1/reports/999 /api/v1/reports/0 /api/v1/reports/1e0",
+    PATCH: "/api/v1/reports/999",
+    DELETE:
+      "/api/v1/reports/999 /api/v1/projects/none.example /api/v1/projects/example.com%2Fa /api/v1/projects/example.com/a",
+  };
+  for (const [method, paths] of Object.entries(missing)) {
+    for (const path of paths.split(" "))
+      it(`returns 404 for ${method} ${path}`, async () => {
+        const { status, body } = await send(method, path);
+        assert.deepEqual([status, body], [404, { message: "Resource not found.", status: 404 }]);
+      });
   }
 
   const notAllowed: [method: string, path: string, allowed: string][] = [
@@ -369,107 +363,46 @@ describe("the sandbox", () => {
 
   const { accept, authorization } = HEADERS;
   const form = { ...HEADERS, "content-type": FORM };
-  const strictness: [why: string, method: string, path: string, headers: Texts, body: string, message: RegExp][] = [
-    ["no Accept", "GET", REPORTS, { authorization }, "", /Accept must be application\/json; it is missing/],
-    ["another Accept", "GET", REPORTS, { authorization, accept: "*/*" }, "", /Accept .*it is \*\/\*/],
-    ["no Accept and no key", "GET", REPORTS, {}, "", /Accept/],
+  const long = { ...form, "content-length": "6" };
+  const asJson = { ...HEADERS, "content-type": "application/json" };
+  /** A request with a body is a form unless `headers` say otherwise. */
+  const strictness: [why: string, request: string, message: RegExp, body?: string, headers?: Texts][] = [
+    ["no Accept", "GET reports", /Accept must be application\/json; it is missing/, "", { authorization }],
+    ["another Accept", "GET reports", /Accept .*it is \*\/\*/, "", { authorization, accept: "*/*" }],
+    ["no Accept and no key", "GET reports", /Accept/, "", {}],
+    ["an unknown query parameter", "GET reports?limit=5", /Unknown query parameter "limit"; allowed here: search, /],
+    ["a parameter of reports on projects", "GET projects?result=bad", /Unknown query parameter "result"/],
+    ["__proto__", "GET reports?__proto__=1", /Unknown query parameter "__proto__"/],
+    ["a query on a show", "GET reports/1?page=1", /Unknown query parameter "page"; allowed here: none/],
+    ["a query on a store", "POST reports?url=example.com", /Unknown query parameter "url"/, "url=example.com"],
+    ["an empty query parameter", "GET reports?search=", /query parameter "search" is empty/],
+    ["a repeated query parameter", "GET reports?page=1&page=2", /query parameter "page" was sent twice/],
     [
-      "an unknown query parameter",
-      "GET",
-      `${REPORTS}?limit=5`,
-      HEADERS,
-      "",
-      /Unknown query parameter "limit"; allowed here: search, /,
-    ],
-    [
-      "a parameter of reports on projects",
-      "GET",
-      `${PROJECTS}?result=bad`,
-      HEADERS,
-      "",
-      /Unknown query parameter "result"/,
-    ],
-    ["__proto__", "GET", `${REPORTS}?__proto__=1`, HEADERS, "", /Unknown query parameter "__proto__"/],
-    [
-      "a query on a show",
-      "GET",
-      `${REPORTS}/1?page=1`,
-      HEADERS,
-      "",
-      /Unknown query parameter "page"; allowed here: none/,
-    ],
-    [
-      "a query on a store",
-      "POST",
-      `${REPORTS}?url=example.com`,
-      form,
-      "url=example.com",
-      /Unknown query parameter "url"/,
-    ],
-    ["an empty query parameter", "GET", `${REPORTS}?search=`, HEADERS, "", /query parameter "search" is empty/],
-    [
-      "a repeated query parameter",
-      "GET",
-      `${REPORTS}?page=1&page=2`,
-      HEADERS,
-      "",
-      /query parameter "page" was sent twice/,
-    ],
-    [
-      "an unknown form field",
-      "POST",
-      REPORTS,
-      form,
+      "an unknown field",
+      "POST reports",
+      /form field "update"; allowed here: url, privacy, /,
       "url=example.com&update=1",
-      /Unknown form field "update"; allowed here: url, privacy, password/,
     ],
-    ["the url in an update", "PUT", `${REPORTS}/1`, form, "url=example.com", /Unknown form field "url"/],
-    ["an empty field", "PUT", `${REPORTS}/1`, form, "privacy=2&password=", /form field "password" is empty/],
-    ["a repeated field", "PUT", `${REPORTS}/1`, form, "privacy=2&privacy=1", /form field "privacy" was sent twice/],
-    ["a field without a value", "PUT", `${REPORTS}/1`, form, "privacy", /Malformed form field "privacy"/],
-    ["an unencoded =", "PUT", `${REPORTS}/1`, form, "password=a=b", /Malformed form field/],
-    ["a trailing &", "PUT", `${REPORTS}/1`, form, "privacy=1&", /Malformed form field ""/],
-    ["an invalid percent code", "PUT", `${REPORTS}/1`, form, "password=%E0%A4", /not percent-encoded UTF-8/],
-    ["raw non-ASCII text", "PUT", `${REPORTS}/1`, form, "password=ü", /not percent-encoded UTF-8/],
-    ["a raw space", "PUT", `${REPORTS}/1`, form, "password=a b", /not percent-encoded UTF-8/],
-    [
-      "JSON",
-      "POST",
-      REPORTS,
-      { ...HEADERS, "content-type": "application/json" },
-      '{"url":"example.com"}',
-      /Content-Type must be .* it is application\/json/,
-    ],
-    [
-      "a form without its content type",
-      "POST",
-      REPORTS,
-      HEADERS,
-      "url=example.com",
-      /Content-Type must be .* it is missing/,
-    ],
-    [
-      "a body on a list",
-      "GET",
-      REPORTS,
-      { ...form, "content-length": "6" },
-      "page=1",
-      /A GET request must not have a body here/,
-    ],
-    [
-      "a body on a delete",
-      "DELETE",
-      `${REPORTS}/1`,
-      { ...form, "content-length": "6" },
-      "page=1",
-      /A DELETE request must not have a body here/,
-    ],
-    ["an invalid percent code in the path", "DELETE", `${PROJECTS}/%E0%A4`, HEADERS, "", /Malformed path/],
+    ["the url in an update", "PUT reports/1", /Unknown form field "url"/, "url=example.com"],
+    ["an empty field", "PUT reports/1", /form field "password" is empty/, "privacy=2&password="],
+    ["a repeated field", "PUT reports/1", /form field "privacy" was sent twice/, "privacy=2&privacy=1"],
+    ["a field without a value", "PUT reports/1", /Malformed form field "privacy"/, "privacy"],
+    ["an unencoded =", "PUT reports/1", /Malformed form field/, "password=a=b"],
+    ["a trailing &", "PUT reports/1", /Malformed form field ""/, "privacy=1&"],
+    ["an invalid percent code", "PUT reports/1", /not percent-encoded UTF-8/, "password=%E0%A4"],
+    ["raw non-ASCII text", "PUT reports/1", /not percent-encoded UTF-8/, "password=ü"],
+    ["a raw space", "PUT reports/1", /not percent-encoded UTF-8/, "password=a b"],
+    ["JSON", "POST reports", /Content-Type must be .* it is application\/json/, '{"url":"example.com"}', asJson],
+    ["no content type", "POST reports", /Content-Type must be .* it is missing/, "url=example.com", HEADERS],
+    ["a body on a list", "GET reports", /A GET request must not have a body here/, "page=1", long],
+    ["a body on a delete", "DELETE reports/1", /A DELETE request must not have a body here/, "page=1", long],
+    ["an invalid percent code in the path", "DELETE projects/%E0%A4", /Malformed path/],
   ];
-  for (const [why, method, path, headers, sent, message] of strictness) {
+  for (const [why, request, message, sent = "", headers = sent ? form : HEADERS] of strictness) {
     it(`rejects ${why}`, async () => {
       const before = JSON.stringify(sandbox.reports.list({}));
-      const [status, body] = await sendRaw(method, path, headers, sent);
+      const [method = "", path] = request.split(" ");
+      const [status, body] = await sendRaw(method, `/api/v1/${path}`, headers, sent);
       assert.equal(status, 400);
       assert.match(String(body.message), message);
       assert.equal(JSON.stringify(sandbox.reports.list({})), before);
@@ -478,17 +411,14 @@ describe("the sandbox", () => {
 
   it("accepts a form with and without a charset", async () => {
     for (const type of [FORM, `${FORM};charset=UTF-8`, `${FORM}; charset=utf-8`]) {
-      const [status] = await sendRaw(
-        "POST",
-        REPORTS,
-        { accept, authorization, "content-type": type },
-        "url=example.com",
-      );
+      const headers = { accept, authorization, "content-type": type };
+      const [status] = await sendRaw("POST", REPORTS, headers, "url=example.com");
       assert.equal(status, 201, type);
     }
   });
 
   const longest = `https://example.com/${"a".repeat(2048)}`;
+  const others = ["https://u:p@example.com", "mailto:a@b.example", longest];
   const rejected: [method: string, path: string, form: Texts | undefined, fields: string[]][] = [
     ["GET", `${REPORTS}?per_page=20`, undefined, ["per_page"]],
     ["GET", `${REPORTS}?page=0`, undefined, ["page"]],
@@ -499,16 +429,9 @@ describe("the sandbox", () => {
     ["GET", `${PROJECTS}?per_page=1000`, undefined, ["per_page"]],
     ["POST", REPORTS, undefined, ["url"]],
     ["POST", REPORTS, { privacy: "3" }, ["url", "privacy"]],
-    ...[
-      "example",
-      "ftp://example.com",
-      "https://",
-      "https://example.com/a b",
-      "https://exa\tmple.com",
-      "https://u:p@example.com",
-      "mailto:a@b.example",
-      longest,
-    ].map((url): [string, string, Texts, string[]] => ["POST", REPORTS, { url }, ["url"]]),
+    ...["example", "ftp://example.com", "https://", "https://example.com/a b", "https://exa\tmple.com", ...others].map(
+      (url): [string, string, Texts, string[]] => ["POST", REPORTS, { url }, ["url"]],
+    ),
     ["PUT", `${REPORTS}/1`, { update: "true", privacy: "private" }, ["privacy", "update"]],
     ["PATCH", `${REPORTS}/1`, { password: "a".repeat(2049) }, ["password"]],
   ];
