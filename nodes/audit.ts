@@ -4,7 +4,7 @@ import type { Audit, AuditOptions } from "../src/audit/audit.js";
 import { mayHaveJobs } from "../src/audit/folder.js";
 import type { Progress } from "../src/audit/progress.js";
 import type { readRows } from "../src/audit/rows.js";
-import type { Result } from "../src/audit/work.js";
+import type { Result } from "../src/audit/run.js";
 import type { Client } from "../src/client.js";
 import { invalidParams, type SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";

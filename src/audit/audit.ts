@@ -4,16 +4,16 @@
  * 1. rows.ts reads the list, and batch.ts saves it in a journal: a file (journal.ts) in the node's folder (files.ts, folder.ts, lock.ts),
  *    or the log of a job in a queue (shared/).
  * 2. state.ts has what a journal says, and the state of each page. Every change is an entry, which is saved first.
- * 3. The engine (engine.ts) decides which page of which batch is next, the oldest batch first; opener.ts begins and replaces it. run.ts
- *    has what is in flight of a batch, and why it waits; progress.ts reports how far it is. Timers are those of clock.ts.
- * 4. plan.ts reads the account's reports once per list, and decides which pages to create, to regenerate, or to leave as they are.
- * 5. work.ts does what is next. page.ts requests a page through the client (requests.ts), with an entry before and after. Then its
- *    result is sent to the flow.
- * 6. If nothing can be saved, disk.ts stops all batches until it can (trouble.ts).
+ * 3. The engine (engine.ts) works on the batches of a store, the oldest first; opener.ts opens the store. Timers are those of clock.ts.
+ * 4. run.ts does what is next in a batch. pause.ts decides whether it waits for its account, progress.ts reports how far it is.
+ * 5. plan.ts reads the account's reports once per list, and decides which pages to create, to regenerate, or to leave as they are.
+ * 6. page.ts requests a page through the client (requests.ts), with an entry before and after. Then its result is sent to the flow.
+ * 7. If nothing can be saved, disk.ts stops all batches until it can (trouble.ts).
  */
 import { cancelled, type SeoError } from "../errors.js";
 import type { Batch, List } from "./batch.js";
-import { Opener, type OpenOptions, type Parts } from "./opener.js";
+import type { Engine } from "./engine.js";
+import { Opener, type OpenOptions } from "./opener.js";
 import type { Progress } from "./progress.js";
 import type { Row } from "./rows.js";
 import type { Run } from "./run.js";
@@ -28,7 +28,7 @@ export function createAudit(options: AuditOptions) {
   let turn: Promise<unknown> = Promise.resolve();
 
   /** Messages change batches one after the other. */
-  function inTurn<Value>(work: (parts: Parts) => Promise<Value>): Promise<Value> {
+  function inTurn<Value>(work: (engine: Engine) => Promise<Value>): Promise<Value> {
     const result = turn.then(async () => {
       if (place.closed) throw cancelled;
       return work(await place.opened);
@@ -36,10 +36,6 @@ export function createAudit(options: AuditOptions) {
     turn = result.catch(() => {});
     return result;
   }
-
-  /** The batches of a name, or all. One that was reset has no name any more. */
-  const runsOf = ({ engine }: Parts, name?: string) =>
-    [...engine.runs].filter(({ batch }) => !batch.state.dropped && (name === undefined || batch.state.name === name));
 
   function* untilClosed(rows: Iterable<Row>): Generator<Row> {
     for (const row of rows) {
@@ -49,14 +45,14 @@ export function createAudit(options: AuditOptions) {
   }
 
   /** Changes each batch of a name, or all. Returns how many. */
-  async function changeRuns(parts: Parts, name: string | undefined, how: (run: Run) => Promise<unknown>) {
-    const runs = runsOf(parts, name);
-    for (const run of runs) await parts.engine.change(run, () => how(run));
+  async function changeRuns(engine: Engine, name: string | undefined, how: (run: Run) => Promise<unknown>) {
+    const runs = engine.named(name);
+    for (const run of runs) await engine.change(run, () => how(run));
     return runs.length;
   }
 
   const changeAll = (name: string | undefined, how: (run: Run) => Promise<unknown>) =>
-    inTurn((parts) => changeRuns(parts, name, how));
+    inTurn((engine) => changeRuns(engine, name, how));
 
   return {
     /**
@@ -64,21 +60,21 @@ export function createAudit(options: AuditOptions) {
      * with the number of rows. Rejects if it cannot be read or saved.
      */
     add: ({ batch: name, settings, rows: all }: List & { batch: string }) =>
-      inTurn(async (parts) => {
-        const { engine, store } = parts;
-        const trouble = engine.disk.trouble();
+      inTurn(async (engine) => {
+        const { store } = engine;
+        const { trouble } = engine.disk;
         if (trouble) throw new Trouble(trouble.kind, `The list was not saved: ${trouble.message}`, trouble.details);
         for (const one of store.broken) if (one.name === name) throw one.error;
         const rows = untilClosed(all);
-        const [run] = runsOf(parts, name);
+        const [run] = engine.named(name);
         if (run)
           return engine.change(run, async () => {
             const count = await run.batch.add({ settings, rows });
             // Not with new pages, because a flow that adds a page at a time would send a probe for each.
-            if (count === 0) run.setDue();
+            if (count === 0) run.pause.setDue();
             return count;
           });
-        await Promise.allSettled(engine.endings);
+        await engine.ended();
         const batch = await store.create(name, { settings, rows });
         engine.add(batch);
         return total(batch.state);
@@ -88,49 +84,49 @@ export function createAudit(options: AuditOptions) {
     pause: (name?: string) => changeAll(name, async ({ batch }) => batch.state.paused || batch.change("pause")),
 
     async resume(name?: string) {
-      const count = await changeAll(name, async (run) => {
-        if (run.batch.state.paused) await run.batch.change("resume");
-        run.setDue();
+      const count = await changeAll(name, async ({ batch, pause }) => {
+        if (batch.state.paused) await batch.change("resume");
+        pause.setDue();
       });
-      await place.parts?.engine.disk.retry();
+      await place.engine?.disk.probe();
       return count;
     },
 
     /** Has failed and uncertain pages requested again. */
     retry: (name?: string) =>
-      inTurn(async (parts) => {
+      inTurn(async (engine) => {
         const retry = async (batch: Batch) => {
           if ([...batch.state.ended.values()].some(hasFailed)) await batch.change("retry");
         };
-        let count = await changeRuns(parts, name, ({ batch }) => retry(batch));
-        await Promise.allSettled(parts.engine.endings);
-        for await (const batch of parts.store.reopen(name)) {
+        let count = await changeRuns(engine, name, ({ batch }) => retry(batch));
+        await engine.ended();
+        for await (const batch of engine.store.reopen(name)) {
           count++;
           // If it fails, the engine closes the batch again.
-          await retry(batch).finally(() => parts.engine.add(batch));
+          await retry(batch).finally(() => engine.add(batch));
         }
         return count;
       }),
 
     /** Drops waiting pages. The result of a page in flight is still sent. */
     reset: (name?: string) =>
-      inTurn(async (parts) => {
-        const count = await changeRuns(parts, name, ({ batch }) => batch.change("reset"));
-        await Promise.allSettled(parts.engine.endings);
-        return count + (await parts.store.forget(name));
+      inTurn(async (engine) => {
+        const count = await changeRuns(engine, name, ({ batch }) => batch.change("reset"));
+        await engine.ended();
+        return count + (await engine.store.forget(name));
       }),
 
     /** How far each batch is that is not finished. */
-    progress: async (): Promise<Progress[]> => runsOf(await place.opened).map((run) => run.reporter.read()),
+    progress: async (): Promise<Progress[]> => (await place.opened).named().map((run) => run.reporter.read()),
 
     /** Begins nothing more, and waits for the responses to what is in flight. */
-    drain: async () => place.parts?.engine.drain(),
+    drain: async () => place.engine?.drain(),
 
     /** Ends everything at once; the progress says why. The next audit continues. Returns how many rows wait for it. */
     async close(why?: SeoError): Promise<number> {
-      const { parts } = place;
-      const waiting = parts ? runsOf(parts).reduce((sum, run) => sum + run.reporter.read().waiting, 0) : 0;
-      if (why) parts?.engine.lose(why);
+      const { engine } = place;
+      const waiting = engine?.named().reduce((sum, run) => sum + run.reporter.read().waiting, 0) ?? 0;
+      if (why) engine?.lose(why);
       await place.close(turn);
       return waiting;
     },

@@ -1,14 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SeoError } from "../errors.js";
-import type { Batch } from "./batch.js";
-import { createDisk, type Disk } from "./disk.js";
+import type { Batch, Store } from "./batch.js";
+import { Disk } from "./disk.js";
 import type { Requests } from "./requests.js";
-import { type Job, Run, type RunOptions } from "./run.js";
-import { listOf, stageOf } from "./state.js";
+import { type Job, outdated, Run, type RunOptions } from "./run.js";
 import { Trouble, taken } from "./trouble.js";
-import { outdated, type Tools, Work } from "./work.js";
 
-export interface EngineOptions extends Pick<RunOptions, "clock" | "progress" | "stopped">, Pick<Tools, "result"> {
+export interface EngineOptions extends Pick<RunOptions, "clock" | "progress" | "stopped" | "result"> {
   /** Makes the requests of one engine, which cancels them at its end; `changed` is called when a response is lost or found. */
   connect(changed: () => void): Requests;
   /** So many requests are in flight at most. */
@@ -17,13 +15,10 @@ export interface EngineOptions extends Pick<RunOptions, "clock" | "progress" | "
   failed(error: SeoError, batch?: string): void;
   /** The journals can be kept again. `opened`: they were read again, and some batches may be gone. */
   recovered?(opened: boolean): void;
-  store: Parameters<typeof createDisk>[1];
 }
 
 /** For each request in flight, so many lost responses can be looked for. */
 const MOST_LOST = 10;
-/** So many failures are reported at once. */
-const MOST_REPORTED = 100;
 /** Milliseconds: for so long, responses are waited for, and so often they are looked for. */
 const DRAIN = 10_000;
 const BETWEEN = 50;
@@ -31,17 +26,18 @@ const BETWEEN = 50;
 const NOTED = 200;
 
 const isInFlight = ({ inFlight, task }: Job) => inFlight && !task.isLost;
+const isLost = ({ task }: Job) => task.isLost === true;
 
-/** Works through batches, the oldest first. One request per page and batch, whatever happens. */
+/** Works through the batches of a store, the oldest first. One request per page and batch, whatever happens. */
 export class Engine {
+  readonly store: Store;
   readonly runs = new Set<Run>();
-  /** Batches whose final progress was reported, and that are not removed yet. */
-  readonly endings = new Set<Promise<void>>();
   readonly disk: Disk;
   readonly #options: EngineOptions;
   readonly #requests: Requests;
-  readonly #work: Work;
   readonly #working = new Set<Promise<void>>();
+  /** Batches whose end is being reported, and which are then removed or kept. */
+  readonly #endings = new Map<Run, Promise<void>>();
   /** Nothing is begun or reported any more: this engine was closed, or its service. */
   #closed = false;
   #draining = false;
@@ -49,36 +45,41 @@ export class Engine {
   #gone: SeoError | undefined;
   #filling = false;
 
-  constructor(options: EngineOptions) {
-    const { connect, store, clock, failed, recovered, result } = options;
+  constructor(store: Store, options: EngineOptions) {
+    const { connect, clock, failed, recovered } = options;
     const changed = () => {
       for (const run of this.runs) run.reporter.changed();
-      if (!this.disk.trouble()) recovered?.(false);
+      if (!this.disk.trouble) recovered?.(false);
       this.#fill();
     };
+    this.store = store;
     this.#options = options;
-    this.disk = createDisk(clock, store, { failed, changed });
+    this.disk = new Disk({ clock, store, failed, changed });
     this.#requests = connect(() => {
       for (const run of this.runs) if (run.jobs.size > 0) run.reporter.changed();
       this.#fill();
     });
-    const { disk } = this;
-    this.#work = new Work({
-      requests: this.#requests,
-      disk,
-      isClosed: () => this.#closed,
-      result,
-      freed: () => this.#fill(),
-    });
+    for (const { name, error } of store.broken) failed(error, name);
+    for (const batch of store.batches) this.add(batch);
+  }
+
+  /** The batches of a name, or all. One that was reset has no name any more. */
+  named(name?: string): Run[] {
+    const isNamed = ({ batch: { state } }: Run) => !state.dropped && (name === undefined || state.name === name);
+    return [...this.runs].filter(isNamed);
   }
 
   /** Works on a batch. */
   add(batch: Batch): void {
     if (this.#closed) return;
-    const { clock, progress, failed, stopped } = this.#options;
-    const stalled = () => this.#gone ?? this.disk.trouble();
-    const due = () => this.#fill();
-    const run = new Run(batch, { clock, progress, failed, stopped, requests: this.#requests, stalled, due });
+    const run = new Run(batch, {
+      ...this.#options,
+      requests: this.#requests,
+      disk: this.disk,
+      isClosed: () => this.#closed,
+      stalled: () => this.#gone ?? this.disk.trouble,
+      fill: () => this.#fill(),
+    });
     this.runs.add(run);
     this.#requests.claim(batch.reports);
     run.reporter.changed();
@@ -97,6 +98,11 @@ export class Engine {
     }
   }
 
+  /** Resolves when batches that are over are removed, or kept. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#endings.values());
+  }
+
   /** The store is gone: reports the progress of its batches. */
   lose(error: SeoError): void {
     this.#gone = error;
@@ -111,55 +117,37 @@ export class Engine {
     await sleep(NOTED);
   }
 
-  /** Ends what is in flight; its effects are looked for by the next engine. */
-  async close(): Promise<void> {
+  /** Ends what is in flight; its effects are looked for by the next engine. `saved`: what messages still save. */
+  async close(saved?: Promise<unknown>): Promise<void> {
     this.#closed = true;
     this.disk.close();
     this.#requests.cancel();
     await Promise.all(this.#working);
     for (const run of this.runs) run.close();
+    // The store would not know of what is saved later.
+    await saved;
+    await this.store.close();
   }
 
-  #fail(run: Run, cause: unknown): void {
+  #fail({ pause }: Run, cause: unknown): void {
     if (this.#closed || cause === taken || cause === outdated) return;
     if (cause instanceof Trouble) this.disk.stall(cause);
-    else if (!(cause instanceof SeoError)) run.stop(new SeoError("SEO_INPUT", `The batch cannot continue: ${cause}`));
-    else if (cause.code !== "SEO_CANCELLED") run.stop(cause);
+    else if (!(cause instanceof SeoError)) pause.stop(new SeoError("SEO_INPUT", `The batch cannot continue: ${cause}`));
+    else if (cause.code !== "SEO_CANCELLED") pause.stop(cause);
     // The service was closed, and this engine will be.
     else this.#closed = true;
   }
 
-  #start(run: Run, work: () => Promise<unknown>, ended: () => void): void {
-    const job = work()
+  #start(run: Run, work: Promise<unknown>, ended: () => unknown): Promise<void> {
+    const working = work
       .catch((cause: unknown) => this.#fail(run, cause))
       .then(() => {
         ended();
-        this.#working.delete(job);
+        this.#working.delete(working);
         this.#fill();
       });
-    this.#working.add(job);
-  }
-
-  #beginPage(run: Run, page: number, needsRequest: boolean): void {
-    const job = run.begin(this.#requests.createTask(), page, needsRequest);
-    let again = false;
-    run.batch.take(page);
-    const work = async () => {
-      again = await this.#work.page(run, page, job);
-    };
-    this.#start(run, work, () => {
-      run.batch.release(page, again);
-      run.finish(job);
-    });
-  }
-
-  #beginPlan(run: Run, list: number): void {
-    const job = run.begin({});
-    this.#start(
-      run,
-      () => this.#work.plan(run, list),
-      () => run.finish(job),
-    );
+    this.#working.add(working);
+    return working;
   }
 
   async #finish(run: Run): Promise<void> {
@@ -168,47 +156,19 @@ export class Engine {
     if (this.#closed || !run.isOver() || !this.runs.delete(run)) return;
     run.close();
     run.reporter.end(run.batch.isUnchanged);
-    const ending = this.disk.keep(() => run.batch.finish()).finally(() => this.endings.delete(ending));
-    this.endings.add(ending);
-    await ending;
-  }
-
-  #beginEnd(run: Run): void {
-    run.isEnding = true;
-    this.#start(
-      run,
-      () => this.#finish(run),
-      () => {
-        run.isEnding = false;
-      },
-    );
+    await this.disk.keep(() => run.batch.finish());
   }
 
   #count(matches: (job: Job) => boolean): number {
     return [...this.runs].reduce((sum, { jobs }) => sum + [...jobs].filter(matches).length, 0);
   }
 
-  /** Begins the next job of a batch. Returns whether there may be more. */
+  /** Begins a batch's next job. Returns whether there may be more. */
   #beginNext(run: Run): boolean {
-    const { batch } = run;
-    const { state } = batch;
     const { share } = this.#options;
-    const next = batch.next();
-    if (!next) return false;
-    const { page, isLater } = next;
-    const needsRequest = state.ended.get(page)?.error === undefined;
-    if (needsRequest ? !run.isOpen() : run.reporting() >= MOST_REPORTED) return false;
-    // What earlier processes have sent is looked for at once, or other pages' lost responses could not be explained.
-    const isBegun = stageOf(state, page) !== "waiting";
-    if (!isBegun) {
-      const isLost = ({ task }: Job) => task.isLost === true;
-      if (state.paused || this.#count(isInFlight) >= share || this.#count(isLost) >= share * MOST_LOST) return false;
-      run.goOnIfOnlyLater(isLater);
-    }
-    if (isBegun || batch.settingsOf(page).planned) this.#beginPage(run, page, needsRequest);
-    else if (run.isPlanning()) return false;
-    else this.#beginPlan(run, listOf(state, page));
-    return true;
+    const job = run.begin(() => this.#count(isInFlight) < share && this.#count(isLost) < share * MOST_LOST);
+    if (job) void this.#start(run, run.work(job), () => run.finish(job));
+    return job !== undefined;
   }
 
   /** Begins as much as can be in flight. */
@@ -218,8 +178,11 @@ export class Engine {
     queueMicrotask(() => {
       this.#filling = false;
       for (const run of this.runs) {
-        if (run.isOver() && !run.isEnding && !this.disk.trouble()) this.#beginEnd(run);
-        while (!this.#closed && !this.#draining && !this.disk.trouble() && this.#beginNext(run));
+        if (run.isOver() && !this.#endings.has(run) && !this.disk.trouble) {
+          const ended = () => this.#endings.delete(run);
+          this.#endings.set(run, this.#start(run, this.#finish(run), ended));
+        }
+        while (!this.#closed && !this.#draining && !this.disk.trouble && this.#beginNext(run));
       }
     });
   }

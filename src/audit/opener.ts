@@ -4,15 +4,10 @@ import { type Clock, clock as realClock } from "./clock.js";
 import { Engine, type EngineOptions } from "./engine.js";
 import { Trouble } from "./trouble.js";
 
-export interface OpenOptions extends Omit<EngineOptions, "store" | "clock"> {
+export interface OpenOptions extends Omit<EngineOptions, "clock"> {
   /** Opens the place where the journals are kept. `lost` is called if they are taken over. */
   open(lost: (error: SeoError) => void): Promise<Store>;
   clock?: Clock;
-}
-
-export interface Parts {
-  store: Store;
-  engine: Engine;
 }
 
 const MINUTE = 60_000;
@@ -21,54 +16,50 @@ const SOON = 1000;
 /** Opens the place where the journals are kept, and tries again while that fails: a server soon, files in a minute. */
 export class Opener {
   /** Rejects while it cannot be opened. */
-  opened: Promise<Parts>;
-  parts: Parts | undefined;
+  opened: Promise<Engine>;
+  engine: Engine | undefined;
   closed = false;
-  readonly #options: OpenOptions;
-  readonly #clock: Clock;
+  readonly #options: OpenOptions & { clock: Clock };
   /** The code of the error that was reported. */
   #reported: string | undefined;
   #cancel = () => {};
 
-  constructor({ clock = realClock, ...options }: OpenOptions) {
-    this.#options = options;
-    this.#clock = clock;
+  constructor(options: OpenOptions) {
+    this.#options = { clock: realClock, ...options };
     this.opened = this.#start();
   }
 
-  async #load(): Promise<Parts> {
-    const { open, failed, recovered, ...engineOptions } = this.#options;
+  async #load(): Promise<Engine> {
     let gone: SeoError | undefined;
-    const store = await open((error) => {
+    const store = await this.#options.open((error) => {
       if (gone) return;
       gone = error;
-      if (this.parts) this.#lose(this.parts, error);
+      if (this.engine) this.#lose(this.engine, error);
     });
     if (this.closed || gone) {
       await store.close();
       throw gone ?? cancelled;
     }
-    recovered?.(true);
-    const engine = new Engine({ ...engineOptions, failed, ...(recovered && { recovered }), store, clock: this.#clock });
-    for (const { name, error } of store.broken) failed(error, name);
-    for (const batch of store.batches) engine.add(batch);
+    this.#options.recovered?.(true);
     this.#reported = undefined;
-    this.parts = { store, engine };
-    return this.parts;
+    this.engine = new Engine(store, this.#options);
+    return this.engine;
   }
 
-  #lose({ engine }: Parts, error: SeoError): void {
+  #lose(engine: Engine, error: SeoError): void {
     this.#options.failed(error);
     engine.lose(error);
     this.#reported = error.code;
     this.opened = Promise.reject(error);
     this.opened.catch(() => {});
-    void this.#end()
+    this.engine = undefined;
+    void engine
+      .close()
       .catch(() => {})
       .finally(() => this.#later(MINUTE));
   }
 
-  #start(): Promise<Parts> {
+  #start(): Promise<Engine> {
     const loading = this.#load();
     loading.catch((cause) => {
       if (this.closed) return;
@@ -82,24 +73,17 @@ export class Opener {
 
   #later(ms: number): void {
     if (this.closed) return;
-    this.#cancel = this.#clock.later(ms, () => {
+    this.#cancel = this.#options.clock.later(ms, () => {
       this.opened = this.#start();
     });
   }
 
-  /** Does not wait for what is not open yet: that ends by itself. */
-  async #end(saved?: Promise<unknown>): Promise<void> {
-    const { engine, store } = this.parts ?? {};
-    this.parts = undefined;
-    // What a message saves is saved before the store closes, which would not know of it.
-    await Promise.all([engine?.close(), engine && saved]);
-    await store?.close();
-  }
-
-  /** Ends everything at once. `saved`: what messages still save. */
+  /** Ends everything at once, but not what is not open yet: that ends by itself. `saved`: what messages still save. */
   async close(saved: Promise<unknown>): Promise<void> {
     this.closed = true;
     this.#cancel();
-    await this.#end(saved);
+    const { engine } = this;
+    this.engine = undefined;
+    await engine?.close(saved);
   }
 }

@@ -2,6 +2,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { SeoError } from "../errors.js";
 import { idOf, isReport, reportsIn, unwrap } from "../records.js";
 import type { Ended, PageRequest } from "./entries.js";
+import { isAccounts } from "./pause.js";
 import { type Requests, type SendOptions, STORE, toJSON } from "./requests.js";
 import { Trouble } from "./trouble.js";
 
@@ -62,7 +63,10 @@ export async function requestPage(
   }
 }
 
-/** Gets the report of a page that has ended before; null if there is none, or it was deleted. */
+/**
+ * Gets the report of a page that has ended before; null if there is none, or it cannot be read. Rejects if that is because of
+ * the account.
+ */
 export async function showReport(requests: Requests, { report, error }: Ended): Promise<unknown> {
   if (report === undefined || error) {
     // There can be thousands of them.
@@ -72,7 +76,7 @@ export async function showReport(requests: Requests, { report, error }: Ended): 
   try {
     return reportOf((await requests.send(SHOW, { reportId: report })).body);
   } catch (cause) {
-    if (cause instanceof SeoError && cause.details.missing) return null;
-    throw cause;
+    if (cause instanceof SeoError && (cause.code === "SEO_CANCELLED" || isAccounts(cause))) throw cause;
+    return null;
   }
 }

@@ -1,85 +1,90 @@
-import { type Code, SeoError, ended as sentenceOf } from "../errors.js";
+import { cancelled, SeoError } from "../errors.js";
 import type { Batch } from "./batch.js";
 import type { Clock } from "./clock.js";
-import type { Ended } from "./entries.js";
+import type { Disk } from "./disk.js";
+import type { Ended, PageRequest } from "./entries.js";
+import { type End, requestPage, showReport } from "./page.js";
+import { Pause, type PauseOptions } from "./pause.js";
+import { makePlan } from "./plan.js";
 import { type Progress, Reporter } from "./progress.js";
 import type { Requests } from "./requests.js";
-import { done, total } from "./state.js";
+import { urlOf } from "./rows.js";
+import { done, inputOf, listOf, rowsOf, stageOf, total } from "./state.js";
+import { Trouble } from "./trouble.js";
 
-export interface RunOptions {
+/** One row's result. */
+export interface Result extends Omit<Ended, "report"> {
+  batch: string;
+  index: number;
+  /** The row as it was given, without a password. */
+  input: unknown;
+  /** The report, or null. */
+  record: unknown;
+  /** It may have been sent before, by a process that died. */
+  repeated?: true;
+}
+
+export interface RunOptions extends Pick<PauseOptions, "failed" | "stopped"> {
   clock: Clock;
+  requests: Requests;
+  disk: Disk;
+  result(result: Result): void;
   progress(progress: Progress): void;
-  failed(error: SeoError, batch: string): void;
-  /** The batch waits until its account can go on. */
-  stopped?: ((error: SeoError) => void) | undefined;
-  requests: Pick<Requests, "waitingFor">;
+  /** Nothing is sent or reported any more. */
+  isClosed(): boolean;
   /** Why no batch can go on. */
   stalled(): SeoError | undefined;
-  /** A probe can be sent. */
-  due(): void;
+  /** More can begin. */
+  fill(): void;
 }
 
 /** A page that is worked on, or the plan of a list. */
 export interface Job {
-  page: number | undefined;
+  page?: number;
+  list: number;
   /** Its response is lost, and looked for. */
   task: { isLost?: boolean };
   /** It counts among the requests that can be in flight. */
   inFlight: boolean;
   number: number;
-  /** It shows whether the batch can go on, unless its request has failed. */
-  isProbe: boolean;
+  /** It is to wait behind all others. */
+  isLast: boolean;
 }
 
-interface Pause {
-  error: SeoError;
-  /** A probe can be sent. */
-  isDue: boolean;
-  /** The account's reports could not be read. */
-  byPlan: boolean;
-}
+/** So many failures are reported at once. */
+const MOST_REPORTED = 100;
 
-/** After so many failures in a row, a batch is paused; a probe is sent so many milliseconds later. */
-const IN_A_ROW = 5;
-const PROBE = 15 * 60_000;
-/** Failures that no page causes, if they had certainly no effect. */
-const ACCOUNT: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_RATE_LIMITED", "SEO_NETWORK"] satisfies Code[];
+/** A page is not sent: meanwhile, a message has changed its batch, or the audit was closed. */
+export const outdated = new SeoError("SEO_CANCELLED", "The batch was changed.");
 
-export const isAccounts = ({ code }: { code: string }): boolean => ACCOUNT.includes(code);
-
-/** A batch that is worked on: what is in flight, and why it waits. Nothing of this outlives the process. */
+/** A batch that is worked on: what is in flight, and what is done next. */
 export class Run {
   readonly batch: Batch;
   readonly jobs = new Set<Job>();
+  readonly pause: Pause;
   readonly reporter: Reporter;
   /** Messages that change it. */
   active = 0;
-  /** Its end is being reported. */
-  isEnding = false;
   readonly #options: RunOptions;
-  #pause: Pause | undefined;
-  /** The numbers of the last failed requests, of which no later one has succeeded. */
-  #failures: number[] = [];
-  #worked = 0;
-  readonly #failedBefore: Set<number>;
-  #last = 0;
-  #cancelProbe = () => {};
 
   constructor(batch: Batch, options: RunOptions) {
+    const { clock, failed, stopped, requests, fill, stalled, progress } = options;
+    const { state } = batch;
     this.batch = batch;
     this.#options = options;
-    this.#failedBefore = new Set(batch.failed);
+    const changed = () => this.reporter.changed();
+    this.pause = new Pause(batch.failed, { name: state.name, clock, failed, stopped, changed, due: fill });
     this.reporter = new Reporter({
-      state: batch.state,
-      clock: options.clock,
-      paused: () => (batch.state.paused ? "Paused by msg.pause." : (this.#pause?.error ?? options.stalled())?.message),
+      state,
+      clock,
+      paused: () => (state.paused ? "Paused by msg.pause." : (this.pause.error ?? stalled())?.message),
       lost: () => {
         const lost = [...this.jobs].filter(({ task }) => task.isLost);
         const alone = lost.length > 0 && lost.length === this.jobs.size;
         return { pages: lost.flatMap(({ page }) => page ?? []), alone };
       },
-      wait: options.requests.waitingFor,
-      send: options.progress,
+      wait: requests.waitingFor,
+      send: progress,
     });
   }
 
@@ -89,114 +94,129 @@ export class Run {
     return this.jobs.size === 0 && this.active === 0 && isDone;
   }
 
-  isPlanning(): boolean {
-    return [...this.jobs].some(({ page }) => page === undefined);
-  }
-
-  /** Whether another job can begin; while it is paused, that is the probe, one at a time. */
-  isOpen(): boolean {
-    return !this.#pause || (this.#pause.isDue && ![...this.jobs].some(({ isProbe }) => isProbe));
-  }
-
-  /** Nothing is left but pages that have failed before: they would be probed for ever. */
-  goOnIfOnlyLater(isLater: boolean): void {
-    if (isLater && this.jobs.size === 0) this.#goOn();
-  }
-
-  /** How many pages are only saved or reported. */
-  reporting(): number {
-    return [...this.jobs].filter(({ inFlight }) => !inFlight).length;
-  }
-
-  /** `needsRequest`: it is not only reported. */
-  begin(task: Job["task"], page?: number, needsRequest = true): Job {
-    const isProbe = needsRequest && this.#pause !== undefined;
-    const job: Job = { task, inFlight: needsRequest, number: ++this.#last, isProbe, page };
+  /** Begins the next job, if there is one. `hasRoom`: another page can be requested. */
+  begin(hasRoom: () => boolean): Job | undefined {
+    const { batch, pause } = this;
+    const { state } = batch;
+    const next = batch.next();
+    if (!next) return undefined;
+    const { page, isLater } = next;
+    const list = listOf(state, page);
+    // What earlier processes have sent is looked for at once, or other pages' lost responses could not be explained.
+    const isNew = stageOf(state, page) === "waiting";
+    const inFlight = state.ended.get(page)?.error === undefined;
+    const isFull = () => [...this.jobs].filter((job) => !job.inFlight).length >= MOST_REPORTED;
+    if (inFlight ? !pause.isOpen() : isFull()) return undefined;
+    if (isNew && (state.paused || !hasRoom())) return undefined;
+    // Nothing is left but pages that have failed before: they would be probed for ever.
+    if (isNew && isLater && this.jobs.size === 0) pause.end();
+    const plans = isNew && !state.lists[list]?.planned;
+    if (plans && [...this.jobs].some((job) => job.page === undefined)) return undefined;
+    const task = plans ? {} : this.#options.requests.createTask();
+    const job: Job = { list, task, inFlight, number: inFlight ? pause.begin() : 0, isLast: false };
+    if (!plans) {
+      job.page = page;
+      batch.take(page);
+    }
     this.jobs.add(job);
-    if (this.#pause && isProbe) this.#pause.isDue = false;
     return job;
+  }
+
+  /** Does a job. Rejects if the batch cannot go on. */
+  async work(job: Job): Promise<void> {
+    const { page } = job;
+    if (page === undefined) return this.#plan(job.list);
+    const { state } = this.batch;
+    const ended = state.ended.get(page);
+    if (!ended) return this.#request(page, job);
+    this.#report(page, { ended, record: await showReport(this.#options.requests, ended) });
   }
 
   finish(job: Job): void {
     this.jobs.delete(job);
-    if (this.#pause && job.isProbe) this.#pause.isDue = true;
+    if (job.page !== undefined) this.batch.release(job.page, job.isLast);
+    this.pause.finish(job.number);
   }
 
-  /** A page's request has ended. Returns whether it is to be requested again, because the account has failed. */
-  judge(page: number, { number }: Job, { outcome, error, attempts }: Ended): boolean {
-    this.reporter.requestEnded();
-    if (!error) {
-      // Otherwise an earlier process has sent it.
-      if (attempts > 0) this.#succeed(number);
-      return false;
+  async #request(page: number, job: Job): Promise<void> {
+    const { batch } = this;
+    const { state } = batch;
+    const { requests, disk, isClosed, fill } = this.#options;
+    const settings = batch.settingsOf(page);
+    const waits = () => batch.write({ type: "waits", page });
+    async function sending(request: PageRequest): Promise<void> {
+      if (isClosed() || state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
+      await disk.try(() => batch.write({ type: "sent", page, ...request }));
     }
-    const isFirst = !this.#failedBefore.has(page);
-    this.#failedBefore.add(page);
-    const again = (isAccounts(error) && isFirst) || error.code === this.#pause?.error.code;
-    if (isFirst && number > this.#worked) this.#failures.push(number);
-    const { code, message, ...details } = error;
-    if (this.#pause) this.#wait(this.#pause.error);
-    else if (this.#failures.length >= IN_A_ROW)
-      this.stop(new SeoError(code as Code, message, details), { inARow: true });
-    return again && outcome === "failed";
+    const before = state.requests.get(page) ?? { action: "create" };
+    const { privacy } = settings;
+    const url = urlOf(inputOf(state, page));
+    const end = await requestPage(requests, { url, privacy }, before, { task: job.task, sending }).catch(
+      async (cause) => {
+        // What was sent before has had no effect.
+        if (cause === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
+        throw cause;
+      },
+    );
+    const { error, outcome } = end.ended;
+    if (error?.code === "SEO_CANCELLED") {
+      // Otherwise the next process would look for it until the end of the horizon.
+      if (outcome === "failed" && stageOf(state, page) === "sent") await waits();
+      throw cancelled;
+    }
+    this.reporter.requestEnded();
+    // After a failure, the next request waits until it is saved, because the batch may be paused.
+    job.isLast = this.pause.judge(page, job.number, end.ended) && !state.dropped;
+    if (!error) {
+      job.inFlight = false;
+      fill();
+    }
+    if (job.isLast) await disk.keep(waits);
+    else await this.#end(page, end);
   }
 
-  #succeed(number: number): void {
-    this.#worked = Math.max(this.#worked, number);
-    this.#failures = this.#failures.filter((one) => one > this.#worked);
-    this.#goOn();
+  /** Nothing is reported before it is saved. */
+  async #end(page: number, end: End): Promise<void> {
+    await this.#options.disk.keep(() => this.batch.write({ type: "ended", page, ...end.ended }));
+    this.#report(page, end);
   }
 
-  /** A plan was made, which does not prove that pages can be requested. */
-  planned(): void {
-    if (this.#pause?.byPlan) this.#goOn();
+  /** Reports how a page ended, unless it is to be requested again by now. */
+  #report(page: number, { ended, record }: End): void {
+    const { batch, reporter } = this;
+    const { state } = batch;
+    const { isClosed, result } = this.#options;
+    if (isClosed()) throw cancelled;
+    if (stageOf(state, page) !== "ended") return;
+    const { report: _, ...rest } = ended;
+    const repeated = batch.isEarlier(ended) && ({ repeated: true } as const);
+    for (const index of rowsOf(state, page))
+      result({ batch: state.name, index, input: inputOf(state, index), ...rest, record, ...repeated });
+    batch.delivered(page);
+    reporter.changed();
   }
 
-  /** Has the batch wait until its account can go on, which a probe finds out. The error is reported once. */
-  stop(cause: SeoError, { inARow = false, byPlan = false } = {}): void {
-    const { failed } = this.#options;
-    const { name } = this.batch.state;
-    const before = this.#pause;
-    const error = this.#errorOf(cause, inARow);
-    this.#pause = { error, isDue: before?.isDue ?? false, byPlan };
-    if (!before) failed(error, name);
-    this.#wait(error);
-    this.reporter.changed();
-  }
-
-  #errorOf(cause: SeoError, inARow: boolean): SeoError {
-    // No repair of the account ends it.
-    if (!inARow && cause.code === "SEO_INPUT") return cause;
-    const { code, message, ...details } = cause.toJSON() as { code: Code; message: string };
-    const why = inARow ? `: ${IN_A_ROW} pages in a row failed` : "";
-    const sentence = `The batch ${JSON.stringify(this.batch.state.name)} is paused${why}.`;
-    const when = "It continues within 15 minutes of the repair, or at msg.resume.";
-    return new SeoError(code, `${sentence} ${sentenceOf(message)} ${when}`, details);
-  }
-
-  /** Until the next probe. */
-  #wait(error: SeoError): void {
-    this.#options.stopped?.(error);
-    for (const job of this.jobs) job.isProbe = false;
-    this.#cancelProbe();
-    this.#cancelProbe = this.#options.clock.later(PROBE, () => this.setDue());
-  }
-
-  setDue(): void {
-    if (this.#pause) this.#pause.isDue = true;
-    this.#options.due();
-  }
-
-  #goOn(): void {
-    if (!this.#pause) return;
-    this.#pause = undefined;
-    this.#failures = [];
-    this.#cancelProbe();
-    this.reporter.changed();
+  /** Finds out what the pages of a list need, and reports those that need nothing. */
+  async #plan(list: number): Promise<void> {
+    const { batch, pause } = this;
+    const { requests, isClosed } = this.#options;
+    const fresh = async (page: number, record: { id?: unknown }) => {
+      if (!batch.isWaiting(page) || listOf(batch.state, page) !== list) return;
+      batch.take(page);
+      const ended: Ended = { outcome: "fresh", report: String(record.id), attempts: 0 };
+      await this.#end(page, { ended, record }).finally(() => batch.release(page));
+    };
+    try {
+      await makePlan(batch, list, requests, fresh);
+      pause.planned();
+    } catch (cause) {
+      if (!(cause instanceof SeoError) || cause instanceof Trouble || cause.code === "SEO_CANCELLED") throw cause;
+      if (!isClosed()) pause.stop(cause, { byPlan: true });
+    }
   }
 
   close(): void {
     this.reporter.close();
-    this.#cancelProbe();
+    this.pause.close();
   }
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { linkPackage, type Running, startNodeRed } from "../../dev/nodered.js";
 import type { Progress } from "../../src/audit/progress.js";
-import type { Result } from "../../src/audit/work.js";
+import type { Result } from "../../src/audit/run.js";
 import { drive, type Instance } from "./examples.js";
 import type { FlowNode } from "./red.js";
 import { startRelay } from "./relay.js";

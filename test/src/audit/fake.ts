@@ -11,8 +11,8 @@ import { openFiles } from "../../../src/audit/files.js";
 import type { Progress } from "../../../src/audit/progress.js";
 import type { Answer, ListPage, Requests, SendOptions } from "../../../src/audit/requests.js";
 import { readRows } from "../../../src/audit/rows.js";
+import type { Result } from "../../../src/audit/run.js";
 import type { Shared, SharedOptions } from "../../../src/audit/shared/shared.js";
-import type { Result } from "../../../src/audit/work.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 
 export interface Report {

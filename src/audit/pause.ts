@@ -1,0 +1,151 @@
+import { type Code, SeoError, ended as sentenceOf } from "../errors.js";
+import type { Clock } from "./clock.js";
+import type { Ended } from "./entries.js";
+
+/** After so many failures in a row, a batch is paused; a probe is sent so many milliseconds later. */
+const IN_A_ROW = 5;
+const PROBE = 15 * 60_000;
+/** Failures that no page causes, if they had certainly no effect. */
+const ACCOUNT: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_RATE_LIMITED", "SEO_NETWORK"] satisfies Code[];
+
+export const isAccounts = ({ code }: { code: string }): boolean => ACCOUNT.includes(code);
+
+export interface PauseOptions {
+  /** The batch's name. */
+  name: string;
+  clock: Clock;
+  /** Gets each pause once. */
+  failed(error: SeoError, batch: string): void;
+  /** Gets each failure that has the batch wait. */
+  stopped?: ((error: SeoError) => void) | undefined;
+  /** It has begun or ended. */
+  changed(): void;
+  /** A probe can be sent. */
+  due(): void;
+}
+
+/** Whether a batch waits until its account can go on, by four rules (docs/decisions/audit.md). Nothing of this outlives the process. */
+export class Pause {
+  /** Why the batch waits. */
+  error: SeoError | undefined;
+  readonly #options: PauseOptions;
+  /** Pages that have failed before. */
+  readonly #failedBefore: Set<number>;
+  /** Requests are numbered as they begin: the last one, the last one that has succeeded, and those after it that have failed. */
+  #last = 0;
+  #worked = 0;
+  #failures: number[] = [];
+  /** A probe can be sent. */
+  #isDue = false;
+  /** The request that shows whether the batch can go on. */
+  #probe: number | undefined;
+  /** The account's reports could not be read. */
+  #byPlan = false;
+  #cancel = () => {};
+
+  constructor(failedBefore: readonly number[], options: PauseOptions) {
+    this.#failedBefore = new Set(failedBefore);
+    this.#options = options;
+  }
+
+  /** Whether another request can begin; while it is paused, that is the probe, one at a time. */
+  isOpen(): boolean {
+    return !this.error || (this.#isDue && this.#probe === undefined);
+  }
+
+  /** A request begins. Returns its number. */
+  begin(): number {
+    const number = ++this.#last;
+    if (this.error) {
+      this.#probe = number;
+      this.#isDue = false;
+    }
+    return number;
+  }
+
+  /** Nothing more is done for a request. If it was the probe and shows nothing, another one can be sent. */
+  finish(number: number): void {
+    if (this.#probe !== number) return;
+    this.#probe = undefined;
+    this.#isDue = true;
+  }
+
+  /** A page's request has ended. Returns whether it is to be requested again, because the account has failed. */
+  judge(page: number, number: number, { outcome, error, attempts }: Ended): boolean {
+    if (!error) {
+      // Otherwise an earlier process has sent it.
+      if (attempts > 0) this.#succeed(number);
+      return false;
+    }
+    const isFirst = !this.#failedBefore.has(page);
+    this.#failedBefore.add(page);
+    const again = (isAccounts(error) && isFirst) || error.code === this.error?.code;
+    if (isFirst && number > this.#worked) this.#failures.push(number);
+    const { code, message, ...details } = error;
+    if (this.error) this.#wait(this.error);
+    else if (this.#failures.length >= IN_A_ROW)
+      this.stop(new SeoError(code as Code, message, details), { inARow: true });
+    return again && outcome === "failed";
+  }
+
+  #succeed(number: number): void {
+    this.#worked = Math.max(this.#worked, number);
+    this.#failures = this.#failures.filter((one) => one > this.#worked);
+    this.end();
+  }
+
+  /** A plan was made, which does not prove that pages can be requested. */
+  planned(): void {
+    if (this.#byPlan) this.end();
+  }
+
+  /** Has the batch wait. */
+  stop(cause: SeoError, { inARow = false, byPlan = false } = {}): void {
+    const { name, failed, changed } = this.#options;
+    const isNew = !this.error;
+    this.error = this.#errorOf(cause, inARow);
+    this.#byPlan = byPlan;
+    if (isNew) failed(this.error, name);
+    this.#wait(this.error);
+    changed();
+  }
+
+  #errorOf(cause: SeoError, inARow: boolean): SeoError {
+    // No repair of the account ends it.
+    if (!inARow && cause.code === "SEO_INPUT") return cause;
+    const { code, message, ...details } = cause.toJSON() as { code: Code; message: string };
+    const why = inARow ? `: ${IN_A_ROW} pages in a row failed` : "";
+    const sentence = `The batch ${JSON.stringify(this.#options.name)} is paused${why}.`;
+    const when = "It continues within 15 minutes of the repair, or at msg.resume.";
+    return new SeoError(code, `${sentence} ${sentenceOf(message)} ${when}`, details);
+  }
+
+  /** Until the next probe. */
+  #wait(error: SeoError): void {
+    const { clock, stopped } = this.#options;
+    stopped?.(error);
+    this.#probe = undefined;
+    this.#cancel();
+    this.#cancel = clock.later(PROBE, () => this.setDue());
+  }
+
+  setDue(): void {
+    this.#isDue = this.error !== undefined;
+    this.#options.due();
+  }
+
+  end(): void {
+    if (!this.error) return;
+    this.error = undefined;
+    this.#byPlan = false;
+    this.#failures = [];
+    this.#isDue = false;
+    this.#probe = undefined;
+    this.#cancel();
+    this.#options.changed();
+  }
+
+  close(): void {
+    this.#cancel();
+  }
+}
