@@ -25,8 +25,8 @@ const BETWEEN = 50;
 /** Milliseconds after which it is noted what was delivered. */
 const NOTED = 200;
 
-const isInFlight = ({ inFlight, task }: Job) => inFlight && !task.isLost;
-const isLost = ({ task }: Job) => task.isLost === true;
+const isInFlight = ({ inFlight, isLost }: Job) => inFlight && !isLost;
+const isLost = (job: Job) => job.isLost === true;
 
 /** Works through the batches of a store, the oldest first. One request per page and batch, whatever happens. */
 export class Engine {

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { createTurns, deferred } from "../turns.js";
-import { Batch, type Journal, type List, type Store } from "./batch.js";
+import { Batch, type List, type Store } from "./batch.js";
 import { folderOf, syncFolder } from "./folder.js";
 import { nameOfFinished, openFile } from "./journal.js";
 import { lockFolder } from "./lock.js";
@@ -69,30 +69,37 @@ class Files implements Store {
   }
 
   async load(): Promise<void> {
-    const names = (await readdir(this.#folder)).filter((name) => JOURNAL.test(name));
-    for (const file of names.sort((a, b) => numberOf(a) - numberOf(b))) {
+    const files = (await readdir(this.#folder)).filter((file) => JOURNAL.test(file));
+    for (const file of files.sort((a, b) => numberOf(a) - numberOf(b))) {
       this.#last = numberOf(file);
       const before = this.batches;
       const path = join(this.#folder, file);
-      const batch = await this.#open(path).catch((cause) => {
-        if (!this.#closed.has(path)) throw cause;
-      });
-      const closed = this.#closed.get(path);
-      const name = batch?.state.name ?? closed?.name;
-      if (name === undefined || closed?.error) continue;
+      const name = await this.#load(path);
+      if (name === undefined) continue;
       // A batch of that name was removed, or not saved, before this one was made; if it was reset, a page may be in flight.
       for (const other of before) if (other.state.name === name && !other.state.dropped) await other.remove();
       await this.#forget((one, at) => one.name === name && !one.error && at !== path);
     }
   }
 
-  /** Opens a journal. Undefined if it is of no batch that is worked on. */
-  async #open(path: string, { isNew = false, reopens = false } = {}): Promise<Batch | undefined> {
-    const finished = isNew || reopens ? undefined : await nameOfFinished(path);
+  /** Opens a journal, unless its batch has finished. Returns the batch's name, if it is not damaged and has a list. */
+  async #load(path: string): Promise<string | undefined> {
+    const finished = await nameOfFinished(path);
     if (finished !== undefined) {
       this.#closed.set(path, { name: finished });
-      return undefined;
+      return finished;
     }
+    try {
+      const batch = await this.#open(path);
+      if (batch.state.lists.length > 0) return batch.state.name;
+      await batch.remove();
+    } catch (cause) {
+      if (!this.#closed.has(path)) throw cause;
+    }
+    return undefined;
+  }
+
+  async #open(path: string, isNew = false): Promise<Batch> {
     const reading = createReading();
     const { state } = reading;
     const file = await openFile(path, isNew, reading.take).catch((error) => {
@@ -100,28 +107,19 @@ class Files implements Store {
       if (error instanceof Trouble && error.kind === "damaged") this.#closed.set(path, { name, error });
       throw error;
     });
-    if (state.lists.length === 0 && !isNew) {
-      await file.close();
-      await removeFile(path);
-      return undefined;
-    }
     const leave = async () => {
       this.#batches.delete(batch);
       await file.close();
     };
-    const journal: Journal = {
-      append: file.append,
-      close: file.close,
-      keep: async () => {
-        await leave();
-        this.#closed.set(path, { name: state.name });
-      },
-      remove: async () => {
-        await removeFile(path);
-        await leave();
-      },
+    const keep = async () => {
+      await leave();
+      this.#closed.set(path, { name: state.name });
     };
-    const batch = new Batch(journal, reading);
+    const remove = async () => {
+      await removeFile(path);
+      await leave();
+    };
+    const batch = new Batch({ ...file, keep, remove }, reading);
     this.#batches.add(batch);
     return batch;
   }
@@ -138,7 +136,7 @@ class Files implements Store {
 
   async create(name: string, list: List): Promise<Batch> {
     const path = join(this.#folder, `${++this.#last}-${slug(name)}.jsonl`);
-    const batch = (await this.#open(path, { isNew: true })) as Batch;
+    const batch = await this.#open(path, true);
     try {
       await syncFolder(this.#folder);
       await batch.write({ type: "batch", name });
@@ -155,9 +153,9 @@ class Files implements Store {
   async *reopen(name?: string): AsyncGenerator<Batch> {
     for (const [path, one] of [...this.#closed]) {
       if (one.error || (name !== undefined && one.name !== name)) continue;
-      const batch = await this.#open(path, { reopens: true });
+      const batch = await this.#open(path);
       this.#closed.delete(path);
-      if (batch) yield batch;
+      yield batch;
     }
   }
 

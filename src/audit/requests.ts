@@ -15,7 +15,7 @@ export interface ListPage {
 }
 
 export interface SendOptions {
-  /** Says whether the response is lost, so that its effect is looked for. */
+  /** What it is sent for. It is given whether the response is lost, so that its effect is looked for. */
   task?: Pick<Task, "isLost">;
   /** Of a request that an earlier process sent: its effect is looked for first, and it is sent only if it has none. */
   intent?: Intent | undefined;
@@ -27,8 +27,6 @@ export interface SendOptions {
 
 /** What an audit needs of the service. All requests keep to its budget. Rejects with an SeoError. */
 export interface Requests {
-  /** What a page is requested for. */
-  createTask(): Pick<Task, "isLost">;
   send(type: string, input: Record<string, string>, options?: SendOptions): Promise<Answer>;
   /** Reads a list, a page at a time, each only when it is needed. */
   pages(type: string, input: Record<string, string>): AsyncIterable<ListPage>;
@@ -52,11 +50,9 @@ export function requestsOf(client: Client, share: number, changed: () => void): 
   const lane = createLane({ maxRunning: share });
   lane.changed = changed;
   const horizon = client.horizon || HORIZON;
-  const taskOf = (task: SendOptions["task"]) => (task as Task | undefined) ?? createTask(lane);
   return {
-    createTask: () => createTask(lane),
-    send: (type, input, { task, ...options } = {}) =>
-      client.send(type, input, { task: taskOf(task), durable: { ...options, horizon } }),
+    send: (type, input, { task = {}, ...durable } = {}) =>
+      client.send(type, input, { task: Object.assign(task, createTask(lane)), durable: { ...durable, horizon } }),
     pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
     claim: (ids) => client.claim(ids, horizon),
     waitingFor: () => (lane.running > 0 ? 0 : Math.max(0, client.waitingFor(lane))),

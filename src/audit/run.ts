@@ -43,7 +43,7 @@ export interface Job {
   page?: number;
   list: number;
   /** Its response is lost, and looked for. */
-  task: { isLost?: boolean };
+  isLost?: boolean;
   /** It counts among the requests that can be in flight. */
   inFlight: boolean;
   number: number;
@@ -79,7 +79,7 @@ export class Run {
       clock,
       paused: () => (state.paused ? "Paused by msg.pause." : (this.pause.error ?? stalled())?.message),
       lost: () => {
-        const lost = [...this.jobs].filter(({ task }) => task.isLost);
+        const lost = [...this.jobs].filter(({ isLost }) => isLost);
         const alone = lost.length > 0 && lost.length === this.jobs.size;
         return { pages: lost.flatMap(({ page }) => page ?? []), alone };
       },
@@ -112,8 +112,7 @@ export class Run {
     if (isNew && isLater && this.jobs.size === 0) pause.end();
     const plans = isNew && !state.lists[list]?.planned;
     if (plans && [...this.jobs].some((job) => job.page === undefined)) return undefined;
-    const task = plans ? {} : this.#options.requests.createTask();
-    const job: Job = { list, task, inFlight, number: inFlight ? pause.begin() : 0, isLast: false };
+    const job: Job = { list, inFlight, number: inFlight ? pause.begin() : 0, isLast: false };
     if (!plans) {
       job.page = page;
       batch.take(page);
@@ -151,13 +150,11 @@ export class Run {
     const before = state.requests.get(page) ?? { action: "create" };
     const { privacy } = settings;
     const url = urlOf(inputOf(state, page));
-    const end = await requestPage(requests, { url, privacy }, before, { task: job.task, sending }).catch(
-      async (cause) => {
-        // What was sent before has had no effect.
-        if (cause === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
-        throw cause;
-      },
-    );
+    const end = await requestPage(requests, { url, privacy }, before, { task: job, sending }).catch(async (cause) => {
+      // What was sent before has had no effect.
+      if (cause === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
+      throw cause;
+    });
     const { error, outcome } = end.ended;
     if (error?.code === "SEO_CANCELLED") {
       // Otherwise the next process would look for it until the end of the horizon.

@@ -226,7 +226,6 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     const lane: Lane = { signal: closed.signal, changed, slots: createSlots(share) };
     const claim = (ids: readonly string[]) => fake.claimed.push(...ids);
     return {
-      createTask: () => ({}),
       send: (...parameters) => send(lane, ...parameters),
       pages,
       claim,
