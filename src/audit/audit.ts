@@ -11,6 +11,7 @@
  * 7. If nothing can be saved, disk.ts stops all batches until it can (trouble.ts).
  */
 import { cancelled, type SeoError } from "../errors.js";
+import { createSequence } from "../turns.js";
 import type { Batch, List } from "./batch.js";
 import type { Engine } from "./engine.js";
 import { Opener, type OpenOptions } from "./opener.js";
@@ -22,27 +23,24 @@ import { Trouble } from "./trouble.js";
 
 export type AuditOptions = OpenOptions;
 
+function* untilClosed(place: Opener, rows: Iterable<Row>): Generator<Row> {
+  for (const row of rows) {
+    if (place.closed) throw cancelled;
+    yield row;
+  }
+}
+
 /** The batches of one node. */
 export function createAudit(options: AuditOptions) {
   const place = new Opener(options);
-  let turn: Promise<unknown> = Promise.resolve();
+  const inOrder = createSequence();
 
   /** Messages change batches one after the other. */
-  function inTurn<Value>(work: (engine: Engine) => Promise<Value>): Promise<Value> {
-    const result = turn.then(async () => {
+  const inTurn = <Value>(work: (engine: Engine) => Promise<Value>): Promise<Value> =>
+    inOrder(async () => {
       if (place.closed) throw cancelled;
       return work(await place.opened);
     });
-    turn = result.catch(() => {});
-    return result;
-  }
-
-  function* untilClosed(rows: Iterable<Row>): Generator<Row> {
-    for (const row of rows) {
-      if (place.closed) throw cancelled;
-      yield row;
-    }
-  }
 
   /** Changes each batch of a name, or all. Returns how many. */
   async function changeRuns(engine: Engine, name: string | undefined, how: (run: Run) => Promise<unknown>) {
@@ -65,7 +63,7 @@ export function createAudit(options: AuditOptions) {
         const { trouble } = engine.disk;
         if (trouble) throw new Trouble(trouble.kind, `The list was not saved: ${trouble.message}`, trouble.details);
         for (const one of store.broken) if (one.name === name) throw one.error;
-        const rows = untilClosed(all);
+        const rows = untilClosed(place, all);
         const [run] = engine.named(name);
         if (run)
           return engine.change(run, async () => {
@@ -127,7 +125,7 @@ export function createAudit(options: AuditOptions) {
       const { engine } = place;
       const waiting = engine?.named().reduce((sum, run) => sum + run.reporter.read().waiting, 0) ?? 0;
       if (why) engine?.lose(why);
-      await place.close(turn);
+      await place.close(inOrder(() => {}));
       return waiting;
     },
   };

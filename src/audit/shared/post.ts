@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SeoError } from "../../errors.js";
+import { createSequence } from "../../turns.js";
 import { Trouble } from "../trouble.js";
 import { appendLine } from "./journal.js";
 import { type Answer, countIn, newId, type Packed, pack, type Request, readAnswer } from "./letter.js";
@@ -25,7 +26,7 @@ const unknown = (why: string) => new Trouble("server", `${why} The message can s
 /** Sends letters to the machine that leads, in order, and waits for its answers. */
 export function createPost({ letters, toError, patience, added }: PostOptions) {
   const waiting = new Map<string, (answer: Answer) => void>();
-  let adding: Promise<unknown> = Promise.resolve();
+  const inOrder = createSequence();
 
   const put = (queue: Queue, id: string, data: Packed) => queue.add("letter", data, { jobId: id });
 
@@ -83,13 +84,11 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
       const until = performance.now() + patience;
       const answered = new Promise<Answer>((resolve) => waiting.set(id, resolve));
       try {
-        const sent = adding.then(async () => {
-          const data = await pack(request);
-          await add(id, data, until);
-          return data;
+        const data = await inOrder(async () => {
+          const packed = await pack(request);
+          await add(id, packed, until);
+          return packed;
         });
-        adding = sent.catch(() => {});
-        const data = await sent;
         added();
         const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false });
         return countIn(await Promise.race([answered, late.then(() => takeBack(id, data, until))]));
