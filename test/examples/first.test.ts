@@ -23,7 +23,7 @@ describe("the first click in the sandbox, without any setting", () => {
         env: { SLACK_WEBHOOK_URL: "", REPORT_PASSWORD: "", AI_API_KEY: "", SHEETS_URL: "" },
       });
       while (nodes.some(({ interval }) => interval) && sandbox.requests.length === 0) await late(20);
-      const buttons = nodes.filter(({ type }) => type === "inject");
+      const buttons = nodes.filter(({ type }) => /^(inject|ui-button)$/.test(type));
       // Nodes that Node-RED triggers at the start come first.
       for (const { name = "" } of buttons.sort((a, b) => Number(b.once) - Number(a.once))) {
         const silent = SILENT.includes(`${title.slice(0, 2)} ${name}`);

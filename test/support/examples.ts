@@ -108,9 +108,9 @@ export function drive(nodeRed: Running) {
       await driver.logged(type === "full" ? "Started flows" : "Started modified nodes");
     },
 
-    /** Presses the button of an inject node. */
+    /** Presses a button: that of an inject node, or one of a dashboard. */
     async inject(name: string): Promise<void> {
-      const node = nodes.find((node) => node.type === "inject" && node.name === name);
+      const node = nodes.find((node) => /^(inject|ui-button)$/.test(node.type) && node.name === name);
       if (!node) throw new Error(`There is no button ${name}.`);
       await ask("POST", `/inject/${node.id}`, {});
     },

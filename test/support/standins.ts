@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Node, NodeAPI } from "node-red";
+import type { Node, NodeAPI, NodeDef } from "node-red";
 
 /** A message to a Debug node or a widget: the property that it shows. */
 interface Shown {
@@ -18,12 +18,18 @@ export interface Seen {
   sent: number;
 }
 
-/** The types of @flowfuse/node-red-dashboard that an example uses; the package is too large to install for one flow. */
+/** The types of @flowfuse/node-red-dashboard that an example uses. The package itself is installed by widgets.test.ts only. */
 const widgets = {
   "ui-chart": { icon: "font-awesome/fa-line-chart", outputs: 1 },
   "ui-table": { icon: "font-awesome/fa-table", outputs: 1 },
   "ui-progress": { icon: "font-awesome/fa-percent", outputs: 0 },
+  "ui-text": { icon: "font-awesome/fa-i-cursor", outputs: 0 },
   "ui-notification": { icon: "font-awesome/fa-envelope-o", outputs: 1 },
+};
+/** Those that show nothing of what they receive. */
+const others = {
+  "ui-button": { icon: "font-awesome/fa-hand-pointer-o", outputs: 1 },
+  "ui-template": { icon: "font-awesome/fa-code", outputs: 1 },
 };
 const configs = ["ui-base", "ui-page", "ui-group", "ui-theme"];
 
@@ -99,17 +105,20 @@ export default function register(RED: NodeAPI & { hooks: Hooks }): void {
     response.end();
   });
 
-  for (const type of [...Object.keys(widgets), ...configs]) {
-    RED.nodes.registerType(type, function (this: Node, config) {
+  for (const type of [...Object.keys({ ...widgets, ...others }), ...configs]) {
+    RED.nodes.registerType(type, function (this: Node, config: NodeDef & { payload?: string; topic?: string }) {
       RED.nodes.createNode(this, config);
-      this.on("input", (_msg, _send, done) => done());
+      this.on("input", (_msg, send, done) => {
+        if (type === "ui-button") send({ payload: JSON.parse(config.payload ?? "null"), topic: config.topic ?? "" });
+        done();
+      });
     });
   }
 }
 
 const page = () => {
   const defaults = "name: { value: '' }, group: { type: 'ui-group', required: false }";
-  const flow = Object.entries(widgets).map(
+  const flow = Object.entries({ ...widgets, ...others }).map(
     ([type, { icon, outputs }]) =>
       `RED.nodes.registerType("${type}", { category: "dashboard", color: "#a0e6ec", defaults: { ${defaults} }, inputs: 1, outputs: ${outputs}, icon: "${icon}", align: "${type === "ui-notification" ? "right" : "left"}", label() { return this.name; } });`,
   );
@@ -117,7 +126,7 @@ const page = () => {
     (type) =>
       `RED.nodes.registerType("${type}", { category: "config", defaults: { name: { value: "" } }, label() { return this.name; } });`,
   );
-  const templates = [...Object.keys(widgets), ...configs].map(
+  const templates = [...Object.keys({ ...widgets, ...others }), ...configs].map(
     (type) => `<script type="text/html" data-template-name="${type}"></script>`,
   );
   return `<script type="text/javascript">${[...flow, ...config].join("\n")}</script>\n${templates.join("\n")}\n`;
