@@ -10,6 +10,8 @@ import { submit } from "../../src/submit.js";
 const STORE = "seo-report-store";
 const DAY = 86_400_000;
 
+type Id = number | string;
+
 describe("What a page needs", () => {
   const now = Date.UTC(2026, 0, 31);
   const aged = (days: number) => ({ id: 1, generated_at: new Date(now - days * DAY).toISOString() });
@@ -44,20 +46,11 @@ describe("What a page needs", () => {
     const ids = fc.oneof(fc.integer({ min: 1, max: 999 }), fc.constantFrom("9a", "10a", "a9", "a10", "9", "10"));
     fc.assert(
       fc.property(ids, ids, (a, b) => {
-        const [isLater, isEarlier] = [
-          isNewer({ id: a, ...same }, { id: b, ...same }),
-          isNewer({ id: b, ...same }, { id: a, ...same }),
-        ];
-        assert.equal(isLater || isEarlier, String(a) !== String(b));
-        assert.ok(!(isLater && isEarlier));
+        const later = (id: Id, than: Id) => Number(isNewer({ id, ...same }, { id: than, ...same }));
+        assert.equal(later(a, b) + later(b, a), String(a) === String(b) ? 0 : 1);
       }),
     );
-    for (const [later, earlier] of [
-      ["a9", "a10"],
-      ["9a", "10a"],
-      ["9a", "10"],
-      ["a1", "2"],
-    ])
+    for (const [later, earlier] of ["a9 a10", "9a 10a", "9a 10", "a1 2"].map((ids) => ids.split(" ")))
       assert.ok(isNewer({ id: later, ...same }, { id: earlier, ...same }), `${later}, ${earlier}`);
     assert.ok(isNewer({ id: 1, ...same, generated_at: "2026-01-02T00:00:00Z" }, { id: 9, ...same }));
   });
@@ -80,11 +73,8 @@ describe("Submitting a page", () => {
   const idOf = ({ body }: { body: unknown }) => (body as { data: { id: number } }).data.id;
 
   it("creates a report without a search if existing is create or absent", async () => {
-    for (const input of [
-      { url: "https://new.example.com/a" },
-      { url: "https://new.example.com/a", existing: "create" },
-    ])
-      assert.equal((await submit(client, STORE, input)).outcome, "created");
+    for (const how of [{}, { existing: "create" }])
+      assert.equal((await submit(client, STORE, { url: "https://new.example.com/a", ...how })).outcome, "created");
     assert.equal(sent(), "POST POST");
   });
 
@@ -270,21 +260,7 @@ describe("The report of a page, however the service writes its URL", () => {
         .tuple(
           fc.constantFrom("https://", "http://www.", "HTTPS://www.www.", "www.", ""),
           fc.constantFrom("example.com", "Example.COM", "bücher.example"),
-          fc.constantFrom(
-            "",
-            "/",
-            "?x=1",
-            "/p?",
-            "/?",
-            "/\"a\"?'b'",
-            "/<b>",
-            "/{id}?{id}",
-            "/`",
-            "/a/../b",
-            "/%2e%2e/b",
-            "\\b\\c",
-            "/ü#top",
-          ),
+          fc.constantFrom(...`|/|?x=1|/p?|/?|/"a"?'b'|/<b>|/{id}?{id}|/\`|/a/../b|/%2e%2e/b|\\b\\c|/ü#top`.split("|")),
         )
         .map((parts) => parts.join(""));
       await fc.assert(
@@ -302,15 +278,11 @@ describe("The report of a page, however the service writes its URL", () => {
         ["https://bücher.example/ü", "xn--bcher-kva.example/%C3%BC"],
         ["https://Example.com/P", "https://Example.com/P#top"],
       ];
-      for (const [one = "", other = ""] of spellings)
-        for (const [first, second] of [
-          [one, other],
-          [other, one],
-        ] as const) {
-          const { submit } = open([], { writes });
-          await submit(first);
-          assert.equal((await submit(second)).outcome, "fresh", `${first}, then ${second}`);
-        }
+      for (const [first = "", second = ""] of [...spellings, ...spellings.map((both) => both.toReversed())]) {
+        const { submit } = open([], { writes });
+        await submit(first);
+        assert.equal((await submit(second)).outcome, "fresh", `${first}, then ${second}`);
+      }
     });
 
   /** The newest has the highest number; all match a search for their host. */
@@ -335,39 +307,22 @@ describe("The report of a page, however the service writes its URL", () => {
       assert.ok(old.lists() <= 3, `${old.lists()} requests`);
     });
 
-  const many = (count: number, write: (i: number) => string, ...more: string[]) =>
-    [...more, ...Array.from({ length: count }, (_, i) => write(i))].map((url, i) => ({
+  /** A report among 150 others, which `write` numbers. */
+  const among = (url: string, write: (i: number) => string, more: string[] = []) =>
+    [...more, url, ...Array.from({ length: 150 }, (_, i) => write(i))].map((url, i) => ({
       ...{ id: i + 1, url, generated_at: new Date(i * 1000).toISOString() },
     }));
-  const ignoringCase = (a: string, b: string) => byCode(a.toLowerCase(), b.toLowerCase());
+  const ignoringCase: Order = (a, b) => byCode(a.toLowerCase(), b.toLowerCase());
+  const ignoringMarks = new Intl.Collator("en", { ignorePunctuation: true }).compare;
+  const [www, https] = ["https://www.example.com/a", "https://example.com/a"];
+  const small = Array<string>(20).fill("a.example.com/z");
   const hidden: [where: string, url: string, reports: Stored[], order?: Order][] = [
-    [
-      "with www among URLs without",
-      "https://www.example.com/a",
-      many(150, (i) => `https://example.com/a${i}`, "https://www.example.com/a"),
-    ],
-    [
-      "with https among URLs with http",
-      "example.com/a",
-      many(150, (i) => `http://example.com/a${i}`, "https://example.com/a"),
-    ],
-    ["with a lone ?", "https://example.com/x?", many(150, (i) => `example.com/x0${i}`, "example.com/x?")],
-    [
-      "in an order without punctuation",
-      "example.com",
-      many(150, (i) => `examplea.example.com/${i}`, "example.com"),
-      new Intl.Collator("en", { ignorePunctuation: true }).compare,
-    ],
-    ["with a slash behind another host", "example.com", many(150, (i) => `example.com.au/${i}`, "example.com/")],
-    [
-      "with a capital letter among small ones",
-      "example.com/Z",
-      [...many(20, () => "a.example.com/z"), ...many(150, () => "example.com/z", "example.com/Z")].map((one, id) => ({
-        ...one,
-        id,
-      })),
-      ignoringCase,
-    ],
+    ["with www among URLs without", www, among(www, (i) => `${https}${i}`)],
+    ["with https among URLs with http", "example.com/a", among(https, (i) => `http://example.com/a${i}`)],
+    ["with a lone ?", "https://example.com/x?", among("example.com/x?", (i) => `example.com/x0${i}`)],
+    ["without punctuation", "example.com", among("example.com", (i) => `examplea.example.com/${i}`), ignoringMarks],
+    ["with a slash behind another host", "example.com", among("example.com/", (i) => `example.com.au/${i}`)],
+    ["with a capital", "example.com/Z", among("example.com/Z", () => "example.com/z", small), ignoringCase],
   ];
   for (const [where, url, reports, order = byCode] of hidden)
     it(`is found ${where}`, async () => {
