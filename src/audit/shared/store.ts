@@ -2,6 +2,7 @@ import { type Code, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
 import { Batch, type List, type Store } from "../batch.js";
 import { createReading } from "../state.js";
+import { taken } from "../trouble.js";
 import { appendAlone, type Journal as JobJournal, openJournal, readLines } from "./journal.js";
 import {
   type Answer,
@@ -185,6 +186,8 @@ export class QueueStore implements Store {
     return this.#safely(async () => {
       if (this.#open.has(id) || this.#done.has(id) || this.#broken.has(id)) return undefined;
       const given = this.#pending.get(id) ?? (await this.#take(id));
+      // After this machine had read all batches, one that led before has made it, or opened it again.
+      if (this.#open.has(id)) throw taken;
       if (!given) return undefined;
       this.#pending.set(id, { ...given, again: true });
       this.#current = given;

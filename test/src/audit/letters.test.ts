@@ -324,6 +324,47 @@ describe("The messages that one machine handles for all", () => {
     await audit.close();
   });
 
+  it("continues a batch that the lead before opened again after its end", async () => {
+    const memory = createMemory();
+    let fails = true;
+    const service = createFake({ fate: (page) => (fails && page.endsWith("/1") ? rejected : "answered") });
+    const isOpened = () => jobsIn(memory).some(({ logs }) => logs.some((line) => line.includes('"type":"retry"')));
+    let isRead = false;
+    /** How many jobs the machines have begun to take over since the retry. */
+    let took = Number.NEGATIVE_INFINITY;
+    /** A machine's commands wait from the moment at which it takes over the job of that number. */
+    const open = (number: number, next: (line: string) => Way, mayGoOn: () => boolean) => {
+      const way = (line: string) => {
+        if (line.includes('"took"')) took++;
+        return next(line);
+      };
+      const pause = () => (took < number ? 0 : until(mayGoOn));
+      return createBench("", service, { create: memory.auditing(SHORT, {}, way, pause) });
+    };
+    // It has taken the letter over, then freezes before the batch, and dies once it has opened that again.
+    const dead = open(
+      2,
+      () => (isOpened() ? "lost" : "answered"),
+      () => isRead,
+    );
+    await dead.add(["no page"], { batch: "first" });
+    await dead.add(urls(PAGES));
+    await until(() => kept(memory).length === 2);
+    fails = false;
+    took = 0;
+    // It takes the letter over when it has read which batches are open.
+    const next = (): Way => {
+      isRead ||= took === 3;
+      return "answered";
+    };
+    const other = open(3, next, isOpened);
+    const retried = assert.rejects(dead.audit.retry("default"), { code: "SEO_NETWORK" });
+    await until(() => isOpened() && memory.unfinished().length === 0);
+    await retried;
+    checkPages(service, [dead, other], PAGES);
+    await Promise.all([dead, other].map(({ audit }) => audit.close()));
+  });
+
   it("has another lead for each SEO service node", async () => {
     const memory = createMemory();
     const service = createFake({ latency: 5 });

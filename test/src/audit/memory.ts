@@ -57,12 +57,16 @@ export function createMemory() {
 
   /**
    * A machine's connection. `way` says what becomes of a command, which may append a line, `pause` how many milliseconds it
-   * takes.
+   * takes, or when it is carried out.
    */
-  function connect(way: (line: string) => Way = () => "answered", pause: () => number = () => 0): Server {
+  function connect(
+    way: (line: string) => Way = () => "answered",
+    pause: () => number | Promise<unknown> = () => 0,
+  ): Server {
     async function call<Value>(command: () => Value, line = ""): Promise<Value> {
       const how = way(line);
-      await sleep(how === "answered" ? pause() : 0);
+      const before = how === "answered" ? pause() : 0;
+      await (typeof before === "number" ? sleep(before) : before);
       if (how === "answered") return command();
       if (how === "collides") throw COLLISION;
       if (how === "mute") command();
