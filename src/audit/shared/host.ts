@@ -2,7 +2,6 @@ import type { SeoError } from "../../errors.js";
 import { type Audit, type AuditOptions, createAudit } from "../audit.js";
 import type { Progress } from "../progress.js";
 import { prefixOf } from "./letter.js";
-import type { Post } from "./post.js";
 import type { QueueStore } from "./store.js";
 
 /** An audit whose batches are in a queue. */
@@ -31,7 +30,6 @@ export class Host {
 
   constructor(
     readonly options: SharedOptions,
-    readonly post: Post,
     readonly handOver: () => void,
   ) {}
 
@@ -97,7 +95,7 @@ export class Host {
     const { audit, store } = this.#work;
     if (!audit || !store) return;
     const own = ids.filter((id) => id.startsWith(prefixOf(this.options.node)));
-    for (const id of own) this.post.answer(id, await store.handle(id, audit));
+    for (const id of own) await store.handle(id, audit);
     await store.clean();
   }
 

@@ -123,6 +123,7 @@ export class Member {
     }
     this.#link ??= await openLink(this.place, this.service, this.options);
     if (this.hosts.size > 0) await (this.#term ? this.#term.work() : this.#standBy(this.#link));
+    await this.post.read(this.#link.letters);
   }
 
   /** Shows what the lead says, and leads if nobody does. */
@@ -131,7 +132,6 @@ export class Member {
     const { holder, progress, away } = lead.data;
     const news: Record<string, Progress[]> = JSON.parse(progress);
     for (const host of this.hosts) host.show(news[host.options.node] ?? []);
-    await this.post.read(link.letters);
     if (this.isAway()) {
       if ((await lead.getState()) === "active") this.#led = performance.now();
       if (performance.now() - this.#led < this.options.lease.lockDuration / 2) return;

@@ -65,17 +65,15 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
     throw unknown(SILENCE);
   }
 
-  function answer(id: string, given: Answer | undefined): void {
-    if (given) waiting.get(id)?.(given);
-  }
-
   return {
     isWaiting: () => waiting.size > 0,
-    answer,
 
     /** Reads the answers to the letters that wait for one. */
     async read(queue: Queue): Promise<void> {
-      for (const id of waiting.keys()) answer(id, await readAnswer(queue, id));
+      for (const [id, answered] of waiting) {
+        const answer = await readAnswer(queue, id);
+        if (answer) answered(answer);
+      }
     },
 
     /** Resolves with the number in the answer. Rejects with its error, or if there is none in time. */

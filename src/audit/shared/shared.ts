@@ -23,7 +23,7 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
       const { node, service, warn = () => {} } = options;
       const member = members.get(service) ?? new Member(place, service, { ...usual, ...settings, clock, warn });
       members.set(service, member);
-      const host = new Host({ ...options, clock }, member.post, member.handOver);
+      const host = new Host({ ...options, clock }, member.handOver);
       member.join(host);
       const send = (request: Request) => member.post.send(node, request);
       return {

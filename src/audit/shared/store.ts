@@ -182,13 +182,13 @@ export class QueueStore implements Store {
   }
 
   /** Handles a job that is a letter, unless that was done. Rejects with a Trouble if it is to be handled again. */
-  handle(id: string, audit: Audit): Promise<Answer | undefined> {
+  handle(id: string, audit: Audit): Promise<void> {
     return this.#safely(async () => {
-      if (this.#open.has(id) || this.#done.has(id) || this.#broken.has(id)) return undefined;
+      if (this.#open.has(id) || this.#done.has(id) || this.#broken.has(id)) return;
       const given = this.#pending.get(id) ?? (await this.#take(id));
       // After this machine had read all batches, one that led before has made it, or opened it again.
       if (this.#open.has(id)) throw taken;
-      if (!given) return undefined;
+      if (!given) return;
       this.#pending.set(id, { ...given, again: true });
       this.#current = given;
       try {
@@ -198,7 +198,6 @@ export class QueueStore implements Store {
           this.#finish(id);
         }
         this.#pending.delete(id);
-        return answer;
       } finally {
         this.#current = undefined;
       }
