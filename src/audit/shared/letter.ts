@@ -19,11 +19,8 @@ export interface ListLetter {
   rows: string;
 }
 
-/** What a machine has been told by a message. `work`: nothing, but the machine can lead. */
-export type Letter =
-  | ListLetter
-  | { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined }
-  | { do: "work"; name?: undefined };
+/** What a machine has been told by a message. */
+export type Letter = ListLetter | { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined };
 
 /** How many rows or batches a message was about, or why it has failed. */
 export type Answer = { count: number } | { error: { code: string; message: string } };
@@ -141,7 +138,7 @@ export function* rowsIn(text: string): Generator<Row> {
 }
 
 /** Does what a letter says. Rejects if it is to be handled again. */
-export async function obey(letter: Exclude<Letter, { do: "work" }>, audit: Audit): Promise<Answer> {
+export async function obey(letter: Letter, audit: Audit): Promise<Answer> {
   try {
     if (letter.do !== "list") return { count: await audit[letter.do](letter.name) };
     const { name: batch, settings, rows } = letter;

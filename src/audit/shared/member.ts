@@ -139,9 +139,9 @@ export class Member {
     const giveBack = await link.take();
     const [node] = Object.keys(news);
     if (giveBack) this.#term = createTerm(this, link, giveBack);
-    // If the lead leads only because it was alone, this letter has it give the lead back. With this ID, it is added once.
+    // If the lead leads only because it was alone, a letter with its name has it give the lead back. No batch has that name.
     else if (away && node)
-      await link.letters.add("letter", await pack({ do: "work" }), { jobId: prefixOf(node) + holder });
+      await link.letters.add("letter", await pack({ do: "pause", name: holder }), { jobId: prefixOf(node) + holder });
   }
 
   #rest(begin: (wake: () => void) => unknown): Promise<void> {

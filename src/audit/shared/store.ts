@@ -25,8 +25,6 @@ export interface Lead {
   gone(): Promise<unknown>;
   /** Rejects if the server cannot save more than a lock. */
   probe(): Promise<void>;
-  /** Another machine can lead. */
-  yield(): void;
 }
 
 /** A job without a priority is a letter or an open batch, another one a batch that is kept for msg.retry. */
@@ -164,8 +162,7 @@ export class QueueStore implements Store {
 
   async #obey(given: Current, audit: Audit): Promise<Answer> {
     const { letter, again } = given;
-    if (letter.do === "work") this.#lead.yield();
-    const isDone = letter.do === "work" || (letter.do === "list" && (await this.#isJoined(given, letter.name)));
+    const isDone = letter.do === "list" && (await this.#isJoined(given, letter.name));
     const answer = isDone ? { count: 1 } : await obey(letter, audit);
     // What a machine that died has done may be over.
     return again && "count" in answer ? { count: Math.max(1, answer.count) } : answer;

@@ -71,7 +71,6 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
         gone: async () => ((await isLed()) ? lostData : taken),
         // PostgreSQL would compress a text that repeats.
         probe: () => tell(randomBytes(PADDING / 2).toString("hex")),
-        yield: () => void (isAway() && end()),
       });
     });
   }
@@ -87,6 +86,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     async work(): Promise<void> {
       if (told !== progress()) await tell();
       const ids = await link.letters.getRanges(["wait"], 0, -1, true);
+      if (isAway() && ids.some((id) => id.endsWith(holder))) return void end();
       for (const host of hosts) await host.handle(ids);
       // The nodes of a process do not start at the same moment.
       if (performance.now() - began < lockDuration / 2) return;
