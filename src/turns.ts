@@ -53,3 +53,28 @@ export function createTurns() {
     },
   };
 }
+
+/** Does work for all that came meanwhile, together: the next group begins when the one before has ended. */
+export function createGroups<Item>(work: (items: Item[]) => Promise<void>) {
+  let next: { items: Item[]; done: Promise<void> } | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    /** Resolves, or rejects, with the work for its group. */
+    add(...items: Item[]): Promise<void> {
+      if (!next) {
+        const group: Item[] = [];
+        const done = last.then(() => {
+          next = undefined;
+          return work(group);
+        });
+        next = { items: group, done };
+        last = done.catch(() => {});
+      }
+      next.items.push(...items);
+      return next.done;
+    },
+
+    /** Resolves when nothing is left to do. */
+    ended: (): Promise<unknown> => last,
+  };
+}

@@ -165,17 +165,12 @@ class Files implements Store {
 
   async probe(): Promise<void> {
     const path = join(this.#folder, "probe.new");
+    const file = await open(path, "w", 0o600);
     try {
-      const file = await open(path, "w", 0o600);
-      try {
-        await file.appendFile(" ".repeat(ROOM));
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-    } catch (cause) {
-      throw fromDisk(cause, this.#folder);
+      await file.appendFile(" ".repeat(ROOM));
+      await file.sync();
     } finally {
+      await file.close();
       await rm(path).catch(() => {});
     }
   }

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { cancelled } from "../errors.js";
+import { createGroups } from "../turns.js";
 import type { Entry } from "./entries.js";
 import { damaged, fromDisk } from "./trouble.js";
 
@@ -57,63 +58,40 @@ export interface File {
   close(): Promise<void>;
 }
 
-interface Waiting {
-  line: string;
-  synced: boolean;
-  resolve(): void;
-  reject(cause: unknown): void;
-}
-
 /** Appends behind the first `end` bytes of a file, once what follows them is removed. */
 function createFile(path: string, file: FileHandle, size: number): File {
   let end = size;
-  let waiting: Waiting[] = [];
-  let writing: Promise<void> | undefined;
   /** What is behind the end is to be removed first. */
   let torn = true;
   let closed = false;
 
-  async function write(all: Waiting[]): Promise<void> {
-    if (torn) {
-      await file.truncate(end);
-      await file.datasync();
-    }
-    torn = true;
-    const data = Buffer.from(all.map(({ line }) => line).join(""));
-    for (let done = 0; done < data.length; )
-      done += (await file.write(data, done, data.length - done, end + done)).bytesWritten;
-    if (all.some(({ synced }) => synced)) await file.datasync();
-    end += data.length;
-    torn = false;
-  }
-
-  async function writeAll(): Promise<void> {
-    await Promise.resolve();
-    while (waiting.length > 0) {
-      const all = waiting;
-      waiting = [];
-      try {
-        await write(all);
-        for (const { resolve } of all) resolve();
-      } catch (cause) {
-        for (const { reject } of all) reject(fromDisk(cause, path));
+  const { add, ended } = createGroups(async (group: { line: string; synced: boolean }[]) => {
+    try {
+      if (torn) {
+        await file.truncate(end);
+        await file.datasync();
       }
+      torn = true;
+      const data = Buffer.from(group.map(({ line }) => line).join(""));
+      for (let done = 0; done < data.length; )
+        done += (await file.write(data, done, data.length - done, end + done)).bytesWritten;
+      if (group.some(({ synced }) => synced)) await file.datasync();
+      end += data.length;
+      torn = false;
+    } catch (cause) {
+      throw fromDisk(cause, path);
     }
-    writing = undefined;
-  }
+  });
 
   return {
-    append(entry, synced = true) {
-      return new Promise((resolve, reject) => {
-        if (closed) return reject(cancelled);
-        waiting.push({ line: `${JSON.stringify(entry)}\n`, synced, resolve, reject });
-        writing ??= writeAll();
-      });
+    append: async (entry, synced = true) => {
+      if (closed) throw cancelled;
+      await add({ line: `${JSON.stringify(entry)}\n`, synced });
     },
 
     async close() {
       closed = true;
-      await writing;
+      await ended();
       await file.close();
     },
   };

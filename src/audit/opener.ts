@@ -47,9 +47,8 @@ export class Opener {
   }
 
   #lose(engine: Engine, error: SeoError): void {
-    this.#options.failed(error);
+    this.#report(error);
     engine.lose(error);
-    this.#reported = error.code;
     this.opened = Promise.reject(error);
     this.opened.catch(() => {});
     this.engine = undefined;
@@ -59,13 +58,17 @@ export class Opener {
       .finally(() => this.#later(MINUTE));
   }
 
+  #report(error: SeoError): void {
+    if (this.#reported !== error.code) this.#options.failed(error);
+    this.#reported = error.code;
+  }
+
   #start(): Promise<Engine> {
     const loading = this.#load();
     loading.catch((cause) => {
       if (this.closed) return;
       const error = cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", String(cause));
-      if (this.#reported !== error.code) this.#options.failed(error);
-      this.#reported = error.code;
+      this.#report(error);
       this.#later(error instanceof Trouble && error.kind === "server" ? SOON : MINUTE);
     });
     return loading;
