@@ -1,8 +1,11 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { cancelled } from "../errors.js";
 import { createGroups } from "../turns.js";
+import type { Journal } from "./batch.js";
 import type { Entry } from "./entries.js";
 import { damaged, fromDisk } from "./trouble.js";
+
+type File = Pick<Journal, "append" | "close">;
 
 /** So much of a file is read at a time. */
 const CHUNK = 256 * 1024;
@@ -47,18 +50,10 @@ export async function nameOfFinished(path: string): Promise<string | undefined> 
   }
 }
 
-/** A file of JSON lines to which entries are appended. */
-export interface File {
-  /**
-   * Resolves when the entry is on disk; with `synced` false, when it is written. Entries that come while others are written share
-   * the next sync. If it rejects, nothing that follows is damaged.
-   */
-  append(entry: Entry, synced?: boolean): Promise<void>;
-  /** Waits for what was appended. */
-  close(): Promise<void>;
-}
-
-/** Appends behind the first `end` bytes of a file, once what follows them is removed. */
+/**
+ * Appends JSON lines behind the first `size` bytes of a file, once what follows them is removed. Entries that come while others are
+ * written share the next sync. If one is rejected, nothing that follows is damaged.
+ */
 function createFile(path: string, file: FileHandle, size: number): File {
   let end = size;
   /** What is behind the end is to be removed first. */

@@ -20,8 +20,8 @@ function reportOf(body: unknown): object | null {
 }
 
 /**
- * Sends a page's request, or looks for one that was sent before. `sending` is awaited before it is sent. Rejects only as that
- * does, and with a Trouble.
+ * Sends a page's request, or looks for one that was sent before. `sending` is awaited before it is sent. Rejects with what is no
+ * error of the client.
  */
 export async function requestPage(
   requests: Requests,
@@ -32,7 +32,6 @@ export async function requestPage(
   const { action, report, generatedAt, intent } = request;
   const creates = action === "create";
   const input = creates ? { url } : { reportId: String(report), update: "1" };
-  let refused: unknown;
   try {
     const { body, attempts, reconciled } = await requests.send(
       creates ? STORE : UPDATE,
@@ -41,19 +40,13 @@ export async function requestPage(
         ...(task && { task }),
         intent,
         generatedAt,
-        async sending(intent) {
-          await sending({ action, report, generatedAt, intent }).catch((cause) => {
-            refused = cause;
-            throw cause;
-          });
-        },
+        sending: (intent) => sending({ action, report, generatedAt, intent }),
       },
     );
     const record = reportOf(body);
     const id = isReport(record) ? idOf(record) : report;
     return { ended: { outcome: creates ? "created" : "regenerated", report: id, attempts, reconciled }, record };
   } catch (cause) {
-    if (refused !== undefined) throw refused;
     if (!(cause instanceof SeoError) || cause instanceof Trouble) throw cause;
     // The report was deleted since the plan was made.
     if (!creates && cause.details.missing)

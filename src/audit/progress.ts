@@ -37,8 +37,8 @@ export interface Source {
   clock: Clock;
   /** Why the batch is paused, as a sentence. */
   paused(): string | undefined;
-  /** The pages whose response is lost, and whether anything else is in work. */
-  lost(): { pages: number[]; alone: boolean };
+  /** What is in work: pages, of which some look for a lost response, and plans. */
+  jobs: ReadonlySet<{ page?: number; isLost?: boolean }>;
   /** Milliseconds for which no request can start. */
   wait(): number;
   send(progress: Progress): void;
@@ -106,11 +106,12 @@ export class Reporter {
   }
 
   read(): Progress {
-    const { state, paused: reason, lost, wait: waitFor } = this.#source;
+    const { state, paused: reason, jobs, wait: waitFor } = this.#source;
     const { counts, dropped } = state;
-    const { pages, alone } = lost();
+    const lost = [...jobs].filter(({ isLost }) => isLost);
+    const alone = lost.length > 0 && lost.length === jobs.size;
     const rest = total(state) - done(state);
-    const reconciling = pages.reduce((sum, page) => sum + rowsOf(state, page).length, 0);
+    const reconciling = lost.reduce((sum, { page = -1 }) => sum + rowsOf(state, page).length, 0);
     const ended = rest === 0 || dropped;
     // How long lost responses take does not depend on the pace.
     const requests = !ended && !alone && rest > reconciling;

@@ -78,11 +78,7 @@ export class Run {
       state,
       clock,
       paused: () => (state.paused ? "Paused by msg.pause." : (this.pause.error ?? stalled())?.message),
-      lost: () => {
-        const lost = [...this.jobs].filter(({ isLost }) => isLost);
-        const alone = lost.length > 0 && lost.length === this.jobs.size;
-        return { pages: lost.flatMap(({ page }) => page ?? []), alone };
-      },
+      jobs: this.jobs,
       wait: requests.waitingFor,
       send: progress,
     });
@@ -143,18 +139,23 @@ export class Run {
     const { requests, disk, isClosed, fill } = this.#options;
     const settings = batch.settingsOf(page);
     const waits = () => batch.write({ type: "waits", page });
+    let refused: unknown;
     async function sending(request: PageRequest): Promise<void> {
-      if (isClosed() || state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
-      await disk.try(() => batch.write({ type: "sent", page, ...request }));
+      try {
+        if (isClosed() || state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
+        await disk.try(() => batch.write({ type: "sent", page, ...request }));
+      } catch (cause) {
+        refused = cause;
+        throw cause;
+      }
     }
     const before = state.requests.get(page) ?? { action: "create" };
     const { privacy } = settings;
     const url = urlOf(inputOf(state, page));
-    const end = await requestPage(requests, { url, privacy }, before, { task: job, sending }).catch(async (cause) => {
-      // What was sent before has had no effect.
-      if (cause === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
-      throw cause;
-    });
+    const end = await requestPage(requests, { url, privacy }, before, { task: job, sending });
+    // What was sent before has had no effect.
+    if (refused === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
+    if (refused !== undefined) throw refused;
     const { error, outcome } = end.ended;
     if (error?.code === "SEO_CANCELLED") {
       // Otherwise the next process would look for it until the end of the horizon.

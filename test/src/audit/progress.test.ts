@@ -49,7 +49,7 @@ describe("the progress of a batch", () => {
             state,
             clock: { now: () => time, later: () => () => {} },
             paused: () => reason || undefined,
-            lost: () => ({ pages: lost, alone: isStuck }),
+            jobs: new Set([...lost.map((page) => ({ page, isLost: true })), ...(isStuck ? [] : [{ page: 0 }])]),
             wait: () => wait,
             send() {},
           });
@@ -78,7 +78,8 @@ describe("the progress of a batch", () => {
           assert.ok(Math.abs(perMinute * 10 - Math.round(perMinute * 10)) < 1e-9);
           assert.ok(perMinute < 10 || Number.isInteger(perMinute));
           const isOver = drops || left === 0;
-          const requests = !isOver && !isStuck && left > reconciling;
+          const isAlone = isStuck && lost.length > 0;
+          const requests = !isOver && !isAlone && left > reconciling;
           assert.equal(secondsToWait, requests && !pauses && wait > 0 ? Math.ceil(wait / 1000) : undefined);
           const estimate = isOver ? 0 : requests && speed > 0 ? Math.round((left * 60) / speed) : undefined;
           assert.equal(secondsLeft, pauses ? undefined : estimate);
