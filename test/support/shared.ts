@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
-import { type Group, type Machine, type Round, startGroup } from "../support/machines.js";
-import { engines, PASSWORD, type Server, startServer } from "../support/servers.js";
+import { type Group, type Machine, type Round, startGroup } from "./machines.js";
+import { type Engine, PASSWORD, type Server, startServer } from "./servers.js";
 
 const SECOND = 1000;
 const PATIENCE = 100 * SECOND;
 /** The lock of the lead lasts for 10 seconds. */
 const SOON = 7 * SECOND;
 
-for (const engine of engines)
+/** The tests of three instances, in a file for each engine, so that they run at the same time. */
+export const describeShared = (engine: Engine) =>
   describe(`Three instances with one queue in ${engine}`, () => {
     let server: Server;
     let group: Group;

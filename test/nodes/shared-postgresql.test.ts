@@ -1,0 +1,3 @@
+import { describeShared } from "../support/shared.js";
+
+describeShared("PostgreSQL");
