@@ -2,7 +2,7 @@ import type { Library } from "./child.js";
 import { BARE, CORE, contenders, FLOOR, list, loads, OURS } from "./contenders.js";
 import { startInstance } from "./instance.js";
 import { type Figures, medians, relativeTo, spread } from "./measure.js";
-import { byCause, divide, type Times } from "./owners.js";
+import { byCause, type Times } from "./owners.js";
 import type { Server } from "./servers.js";
 
 /** The number of messages that wait while their memory is measured. */
@@ -106,7 +106,7 @@ export async function measureCauses(origin: string): Promise<Record<string, Time
       const input = (requests: number) => ({ name, origin, inFlight: 32, span: { warm: 0, ms: 0, requests } });
       await run("measure", input(8000));
       const { figures, profile } = await run("profile", input(60_000));
-      return byCause(divide(profile, figures.cpu).owners);
+      return byCause(profile, figures.cpu);
     });
   }
   return causes;

@@ -10,26 +10,20 @@ function ownerOf(url: string): string {
   return ours ?? packages.at(-1)?.[1] ?? (url === "" ? "V8" : "Node");
 }
 
-/** Divides the processor time of a request, `cpu` microseconds, by owner and by function. */
-export function divide({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile, cpu: number) {
+/** Divides the processor time of a request, `cpu` microseconds, by owner. */
+function divide({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile, cpu: number) {
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
   const owners: Times = {};
-  const functions: Times = {};
   let busy = 0;
   for (const [index, id] of samples.entries()) {
-    const { functionName = "", url = "", lineNumber = 0 } = frames.get(id) ?? {};
+    const { functionName = "", url = "" } = frames.get(id) ?? {};
     const time = timeDeltas[index] ?? 0;
     if (functionName === "(idle)") continue;
     busy += time;
-    const native = functionName.startsWith("(");
-    const owner = native ? functionName : ownerOf(url);
-    const place = `${functionName || "(anonymous)"} ${url.split("/").at(-1)}:${lineNumber + 1} ${owner}`;
+    const owner = functionName.startsWith("(") ? functionName : ownerOf(url);
     owners[owner] = (owners[owner] ?? 0) + time;
-    functions[native ? functionName : place] = (functions[native ? functionName : place] ?? 0) + time;
   }
-  const share = (times: Times): Times =>
-    Object.fromEntries(Object.entries(times).map(([name, time]) => [name, (time / busy) * cpu]));
-  return { owners: share(owners), functions: share(functions) };
+  return Object.entries(owners).map(([name, time]) => [name, (time / busy) * cpu] as const);
 }
 
 /** What processor time is spent on, by a pattern of its owner; the first that matches counts. */
@@ -43,10 +37,10 @@ const causes: [cause: string, owner: RegExp][] = [
   ["Node and V8", /./],
 ];
 
-/** The same by cause, in the order of `causes`. */
-export function byCause(owners: Times): Times {
+/** Divides the processor time of a request by cause, in the order of `causes`. */
+export function byCause(profile: Profiler.Profile, cpu: number): Times {
   const times: Times = Object.fromEntries(causes.map(([cause]) => [cause, 0]));
-  for (const [owner, time] of Object.entries(owners)) {
+  for (const [owner, time] of divide(profile, cpu)) {
     const [cause = ""] = causes.find(([, pattern]) => pattern.test(owner)) ?? [];
     times[cause] = (times[cause] ?? 0) + time;
   }
