@@ -157,6 +157,18 @@ describe("an audit", () => {
     assert.ok(JSON.stringify(results).length < 10_000);
   });
 
+  it("reports thousands of invalid rows some at a time", async () => {
+    let [most, now] = [0, 0];
+    const count = () => {
+      most = Math.max(most, now);
+      now = 0;
+    };
+    const { add, finished } = open(folder, createFake(), { result: () => void (now++ === 0 && setImmediate(count)) });
+    await add(Array.from({ length: 1000 }, (_, row) => `no page: ${row}`));
+    assert.equal((await finished()).failed, 1000);
+    assert.ok(most > 0 && most <= 100, String(most));
+  });
+
   it("continues with the same list, although it has rows that cannot be saved", async () => {
     const added = deferred();
     const { add, finished, results } = open(folder, createFake({ step: () => added.promise }));

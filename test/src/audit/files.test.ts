@@ -197,6 +197,24 @@ describe("the files of an audit", () => {
     await Promise.all(Array.from(entries.keys(), check));
   });
 
+  it("have what was sent looked for before anything is reported", async () => {
+    const rows = [...readRows([...Array.from({ length: 200 }, (_, row) => `no page: ${row}`), ...urls(2)])];
+    const intent = { watermark: { of: "id" as const, rank: 0, ids: [] } };
+    const journal: Entry[] = [
+      { type: "batch", name: "default" },
+      { type: "rows", from: 0, rows },
+      { type: "list", settings, rows: rows.length, pages: [] },
+      ...[200, 201].map((page): Entry => ({ type: "sent", page, action: "create", intent })),
+    ];
+    put("1-default.jsonl", linesOf(journal));
+    const order: string[] = [];
+    const service = createFake({ look: () => void order.push("look") });
+    const { audit, finished } = createBench(folder, service, { result: () => order.push("result") });
+    assert.equal((await finished()).done, 202);
+    assert.deepEqual(order.slice(0, 3), ["look", "look", "result"]);
+    await audit.close();
+  });
+
   it("name file and line of damage, and do not change anything until msg.reset", async () => {
     const more: Entry[] = [{ type: "finished" }, { type: "reset" }];
     const damages = [...entries, ...more].flatMap((entry, index) => {
