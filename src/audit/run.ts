@@ -54,7 +54,7 @@ export interface Job {
 /** So many failures are reported at once. */
 const MOST_REPORTED = 100;
 
-/** A page is not sent: meanwhile, a message has changed its batch, or the audit was closed. */
+/** A page is not sent: meanwhile, a message has changed its batch. */
 export const outdated = new SeoError("SEO_CANCELLED", "The batch was changed.");
 
 /** A batch that is worked on: what is in flight, and what is done next. */
@@ -136,13 +136,13 @@ export class Run {
   async #request(page: number, job: Job): Promise<void> {
     const { batch } = this;
     const { state } = batch;
-    const { requests, disk, isClosed, fill } = this.#options;
+    const { requests, disk, fill } = this.#options;
     const settings = batch.settingsOf(page);
     const waits = () => batch.write({ type: "waits", page });
     let refused: unknown;
     async function sending(request: PageRequest): Promise<void> {
       try {
-        if (isClosed() || state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
+        if (state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
         await disk.try(() => batch.write({ type: "sent", page, ...request }));
       } catch (cause) {
         refused = cause;
