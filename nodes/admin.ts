@@ -35,7 +35,7 @@ const tests: Record<ConfigType, (settings: Values) => Promise<Diagnosis>> = {
 async function suggest(client: Client, type: string, text: string) {
   const { list: id } = rowOf(type);
   if (!id) return [];
-  const { idIn, readShape } = await import("../src/pages.js");
+  const { idIn, readShape } = await import("../src/lists.js");
   const { body } = await client.call(type, { search: text, per_page: String(SUGGESTIONS) });
   return (readShape(body)?.records ?? []).slice(0, SUGGESTIONS).flatMap((record) => {
     const { url, generated_at: date } = Object(record) as Record<string, unknown>;

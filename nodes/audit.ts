@@ -29,7 +29,7 @@ const controlIn = (msg: Message) => controls.find((name) => msg[name] === true);
 const { pages: _, ...params } = row.params;
 const settings = { ...row, params };
 
-/** What the node needs to work on batches; it is loaded with the first message, or if there may be batches. */
+/** The tools to work on batches; they are loaded with the first message, or if there may be batches. */
 interface Tools {
   client: Client;
   audit: Audit;
@@ -44,7 +44,7 @@ class AuditNode {
   readonly #read: ReturnType<typeof createSources>;
   readonly #status: AuditStatus;
   readonly #folder: string;
-  /** Where the flows say that the jobs are kept, and the name of that place for a person. */
+  /** The place where the flows say that the jobs are kept, and the name of that place for a person. */
   readonly #place: string;
   #where: string;
   /** Errors that a Catch node got with a message. */

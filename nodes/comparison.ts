@@ -5,7 +5,7 @@ import type { SeoError } from "../src/errors.js";
 import { isObject } from "../src/json.js";
 import { operations } from "../src/operations.js";
 import type { MessageTask, Process, StatusText } from "./handler.js";
-import { readAllPages } from "./pages.js";
+import { readAllPages } from "./reading.js";
 import type { State } from "./state.js";
 
 const LIST = "seo-report-list";
@@ -24,7 +24,7 @@ interface Run {
   reports: ById<unknown>;
 }
 
-/** What is saved: the last run. `others`: the last run of each other combination of filters, newest first. */
+/** The saved state: the last run. `others`: the last run of each other combination of filters, newest first. */
 export interface Saved extends Run {
   others?: Run[];
 }
@@ -41,7 +41,7 @@ const sizeOf = (run: Run) => LEAST_REPORTS + Object.keys(run.reports).length;
 function createRuns(RED: NodeAPI, node: Node, store: State) {
   let warned = false;
   return {
-    /** Those of the same service, by what `subject` compares; the others are out of date once they are of use again. */
+    /** Reads the runs of the same service, by what `subject` compares; the others are out of date once they are of use again. */
     async read<S extends object>({ isState }: Subject<S>, account: string): Promise<(Run & S)[]> {
       const kept = await store.read();
       if (!isSaved(kept)) {
@@ -68,7 +68,7 @@ function createRuns(RED: NodeAPI, node: Node, store: State) {
   };
 }
 
-/** What all runs of a node share. */
+/** The parts that all runs of a node share. */
 interface Context {
   RED: NodeAPI;
   node: Node;
@@ -83,7 +83,7 @@ async function sendChanges<S extends Pick<Run, "reports">>(
   task: MessageTask,
 ): Promise<StatusText> {
   const { settings, msg } = task;
-  const { changes: kinds = "", only = "", below } = settings;
+  const { changes = "", only = "", below } = settings;
   const saved = await runs.read(subject, account);
   const known = saved.find((run) => run.of === of);
   const others = saved.filter((run) => run.of !== of);
@@ -92,7 +92,7 @@ async function sendChanges<S extends Pick<Run, "reports">>(
   // The text of the status is kept until the next run, and with it all that is used here in a function.
   const baseline = known === undefined;
   const wanted = (one: Change) =>
-    (baseline ? settings.first === "created" : ["all", CHECKS, one.change].includes(kinds)) &&
+    (baseline ? settings.first === "created" : ["all", CHECKS, one.change].includes(changes)) &&
     conditions[only]?.(one, Number(below));
   let seo: { attempts?: number } = {};
   let whole = true;
@@ -105,7 +105,7 @@ async function sendChanges<S extends Pick<Run, "reports">>(
   // From here to the last message nothing waits: a redeploy, which would lose changes, cannot come between.
   if (whole) for (const change of comparison.deleted()) if (wanted(change)) found.push(change);
   const { payload: _, ...rest } = msg;
-  const counts = Object.fromEntries(subject.kinds.map((kind) => [kind, 0]));
+  const counts = Object.fromEntries(subject.changes.map((change) => [change, 0]));
   for (const { change, payload, details } of found) {
     counts[change] = Number(counts[change]) + 1;
     task.send({
@@ -116,12 +116,12 @@ async function sendChanges<S extends Pick<Run, "reports">>(
   await runs.write({ ...comparison.state(whole), of }, others).catch((error: SeoError) => {
     throw error.with({ attempts: seo.attempts });
   });
-  if (kinds === CHECKS && comparison.found === 0) return () => "seo-reports.status.noChecks";
+  if (changes === CHECKS && comparison.found === 0) return () => "seo-reports.status.noChecks";
   if (baseline) return () => "seo-reports.status.baseline";
-  return () => RED._(`seo-reports.status.${kinds === CHECKS ? "checks" : "changes"}`, counts);
+  return () => RED._(`seo-reports.status.${changes === CHECKS ? "checks" : "changes"}`, counts);
 }
 
-/** What the node does with a message: a run. */
+/** Makes the function that processes a message: a run. */
 export function createComparison(RED: NodeAPI, node: Node, store: State, service: unknown): Process {
   const context: Context = { RED, node, runs: createRuns(RED, node, store) };
   return (task) => {

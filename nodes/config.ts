@@ -11,7 +11,7 @@ type Values = Record<string, unknown>;
 const PLACEHOLDER = "__PWRD__";
 
 /**
- * What was deployed, by config node. It is kept here because any other node can reach a node's object, and print it.
+ * The deployed settings, by config node. They are kept here because any other node can reach a node's object, and print it.
  * For the same reason, no member of a config node accepts where its credential is sent.
  */
 const deployed = new WeakMap<Node, { type: ConfigType; config: Values; secret: unknown }>();

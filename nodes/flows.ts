@@ -25,7 +25,7 @@ export function isInFlows(RED: NodeAPI, id: string): boolean {
 }
 
 /**
- * Where the flows say that a node keeps its jobs: its folder, or its queue's prefix and server. In a subflow, all instances have
+ * The place where a node keeps its jobs, as the flows say: its folder, or its queue's prefix and server. In a subflow, all instances have
  * the same settings.
  */
 export function placeOf(RED: NodeAPI, id: string): string {

@@ -96,7 +96,7 @@ export function reportOn(node: Node, rest: Message, how: () => void): void {
 /** Sets `msg.seo`. Of a frozen message it is not set; an assignment would throw. */
 export const setSeo = (msg: Message, seo: object): boolean => Reflect.set(msg, "seo", seo);
 
-/** What a node needs to handle messages; it is loaded with the first one. */
+/** The tools to handle messages; they are loaded with the first one. */
 interface Tools {
   client: Client;
   settings: Record<string, string>;
@@ -163,7 +163,7 @@ class Handler {
   /** Messages whose values take time to read are admitted in the order in which they were received. */
   readonly #inOrder = createSequence();
   #unreported = 0;
-  /** What the canceled requests were about that may have taken effect, and how many others would have changed something. */
+  /** The subjects of canceled requests that may have taken effect, and how many others would have changed something. */
   readonly #uncertain: string[] = [];
   #unsent = 0;
   #closed = false;
@@ -278,7 +278,7 @@ class Handler {
   close(done: () => void): void {
     this.lane.closed = true;
     this.#tools?.client.cancel(this.lane);
-    // What was in flight is reported before this runs; the rest was never sent.
+    // Requests in flight are reported before this runs; the rest was never sent.
     setImmediate(() => {
       const warnings = this.#warnings();
       if (warnings.length > 0) this.#node.warn(warnings.join(" · "));

@@ -1,4 +1,4 @@
-/** What @types/node-red lacks. */
+/** Types that @types/node-red lacks. */
 import "@node-red/util";
 
 declare module "@node-red/util" {

@@ -3,15 +3,15 @@ import type { NodeAPI } from "node-red";
 import { SeoError } from "../src/errors.js";
 import { findingsOf } from "../src/findings.js";
 import { isIdle } from "../src/kinds.js";
+import { type ListPage, readShape, type Shape } from "../src/lists.js";
 import type { Operation, OutputName } from "../src/operations.js";
-import { type Page, readShape, type Shape } from "../src/pages.js";
 import { unwrap } from "../src/records.js";
 import { submit } from "../src/submit.js";
 import type { MessageTask, Process, StatusText } from "./handler.js";
-import { type Found, metadata, readAllPages } from "./pages.js";
+import { type Found, metadata, readAllPages } from "./reading.js";
 import type { Message } from "./sources.js";
 
-/** What all messages of a node share. */
+/** The facts that all messages of a node share. */
 interface Context {
   RED: NodeAPI;
   type: string;
@@ -27,7 +27,7 @@ const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =
     ? RED._(`seo-reports.status.${count === 1 ? "record" : "records"}`, { count })
     : RED._("seo-reports.status.of", { count, total });
 
-/** Where messages get their results, as the option `target` says. */
+/** The place where messages get their results, as the option `target` says. */
 interface Target {
   /** Throws SEO_INPUT if the message has a value there that cannot get properties. */
   check(msg: Message): void;
@@ -75,9 +75,9 @@ function request(task: MessageTask, type: string, row: Operation): Promise<Found
 }
 
 /** The `msg.seo` of its response. */
-function describe(task: MessageTask, type: string, answer: Found, shape?: Shape) {
-  const effort = { attempts: answer.attempts, duration: task.elapsed(), waited: task.queued + answer.waited };
-  return metadata(type, answer, effort, shape);
+function describe(task: MessageTask, type: string, response: Found, shape?: Shape) {
+  const effort = { attempts: response.attempts, duration: task.elapsed(), waited: task.queued + response.waited };
+  return metadata(type, response, effort, shape);
 }
 
 /** One request, one message. */
@@ -85,11 +85,11 @@ const single =
   (payload: (body: unknown) => unknown): Output =>
   async (task, { RED, type, row, target }) => {
     const { input, msg } = task;
-    const answer = await request(task, type, row);
-    const shape = row.list ? readShape(answer.body) : undefined;
-    const { outcome = "created" } = answer;
-    target.set(msg, payload(answer.body));
-    msg.seo = describe(task, type, answer, shape);
+    const response = await request(task, type, row);
+    const shape = row.list ? readShape(response.body) : undefined;
+    const { outcome = "created" } = response;
+    target.set(msg, payload(response.body));
+    msg.seo = describe(task, type, response, shape);
     task.send(msg);
     if (shape) return figures(RED, shape.records.length, shape.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
@@ -98,12 +98,12 @@ const single =
   };
 
 /** The records of a response, and what was read so far. */
-type Part = Pick<Page, "records" | "total"> & { count: number; seo: object };
+type Part = Pick<ListPage, "records" | "total"> & { count: number; seo: object };
 
 /** The record of one request, as the only page of a list. */
 async function* readRecord(task: MessageTask, type: string, row: Operation): AsyncGenerator<Part> {
-  const answer = await request(task, type, row);
-  yield { records: [unwrap(answer.body)], total: undefined, count: 1, seo: describe(task, type, answer) };
+  const response = await request(task, type, row);
+  yield { records: [unwrap(response.body)], total: undefined, count: 1, seo: describe(task, type, response) };
 }
 
 /** Reads all pages, and sends a message for each part of a page. */
@@ -119,16 +119,16 @@ const stream =
       ...(parts ? { parts } : {}),
     };
     let index = 0;
-    let held: { payload: unknown; seo: object } | undefined;
-    // Each part is held until the next one comes: the last one tells how many there are.
+    let kept: { payload: unknown; seo: object } | undefined;
+    // Each part is kept until the next one comes: the last one has their number.
     const emit = (last: boolean) => {
-      if (!held) return;
+      if (!kept) return;
       const place = { ...group, index, ...(last && { count: index + 1 }) };
       index++;
-      const msg = RED.util.cloneMessage({ ...rest, seo: held.seo, parts: place });
-      target.set(msg, held.payload);
+      const msg = RED.util.cloneMessage({ ...rest, seo: kept.seo, parts: place });
+      target.set(msg, kept.payload);
       task.send(msg);
-      held = undefined;
+      kept = undefined;
     };
     let count = 0;
     let total: number | undefined;
@@ -136,7 +136,7 @@ const stream =
       for await (const page of (row.list ? readAllPages : readRecord)(task, type, row)) {
         for (const payload of cut(page)) {
           emit(false);
-          held = { payload, seo: page.seo };
+          kept = { payload, seo: page.seo };
         }
         ({ count, total } = page);
         // Lets the flow work on these records while the next page is in flight, so that they do not pile up.
@@ -189,7 +189,7 @@ const outputs: Record<OutputName, Output> = {
   issues,
 };
 
-/** What the node of one row does with a message. */
+/** Makes the function with which the node of one row processes a message. */
 export function createOutput(RED: NodeAPI, type: string, row: Operation): Process {
   let context: Context | undefined;
   return (task) => {

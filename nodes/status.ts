@@ -150,7 +150,7 @@ export class Status {
     return failed > 0 ? red(text) : green(text);
   }
 
-  /** What keeps all requests waiting: for how long, how many, and about how long it takes until the last one starts. */
+  /** The wait of all requests: for how long, how many, and about how long it takes until the last one starts. */
   #waiting(ms: number, queued: number): NodeStatus {
     const reported = this.#run.done + this.#run.failed;
     const left = ms + ((queued - 1) * (performance.now() - this.#run.since + ms)) / reported;

@@ -11,7 +11,7 @@ import type { Intent } from "./reconcile/watermark.js";
 import { pauseAfter, retryIn } from "./retry.js";
 
 /** A response, and what it took to get it. */
-export interface Answer extends Response {
+export interface CallResponse extends Response {
   attempts: number;
   /** Milliseconds from the call to the response, and those of them without a request in flight. */
   duration: number;
@@ -45,7 +45,7 @@ export interface SendOptions {
 }
 
 /** The parts of a client that its calls share. */
-export interface Account {
+export interface ClientParts {
   base: Base;
   queue: Queue;
   transport: ReturnType<typeof createTransport>;
@@ -69,7 +69,7 @@ const interrupted = new SeoError("SEO_NETWORK", "The response to an earlier requ
 
 /** One call of the service: a request with its retries and, if its response is lost, the search for its outcome. */
 export class Call {
-  readonly #account: Account;
+  readonly #parts: ClientParts;
   readonly #row: Operation;
   readonly #input: Record<string, string>;
   readonly #request: Request;
@@ -86,35 +86,35 @@ export class Call {
   #busy = 0;
   /** An attempt may have taken effect. Until that is known, a limit of the service does not end the call, but a cancellation can. */
   #uncertain = false;
-  #reconciled: Answer["reconciled"];
+  #reconciled: CallResponse["reconciled"];
 
-  constructor(account: Account, type: string, input: Record<string, string>, options: SendOptions) {
+  constructor(parts: ClientParts, type: string, input: Record<string, string>, options: SendOptions) {
     const row = rowOf(type);
-    const { task = createTask(account.common), durable } = options;
-    this.#account = account;
+    const { task = createTask(parts.common), durable } = options;
+    this.#parts = parts;
     this.#task = task;
     this.#row = row;
     this.#input = input;
-    this.#request = buildRequest(row, input, account.base, options);
+    this.#request = buildRequest(row, input, parts.base, options);
     this.#durable = durable;
-    this.#horizon = durable?.horizon ?? account.horizon;
+    this.#horizon = durable?.horizon ?? parts.horizon;
     this.#once = row.once?.(input) ?? false;
     if (!this.#once || !row.lookup || this.#horizon === 0) return;
     const intent = durable?.intent;
-    this.#ticket = account.reconciler.open(row.lookup, input, intent ?? { generatedAt: durable?.generatedAt });
+    this.#ticket = parts.reconciler.open(row.lookup, input, intent ?? { generatedAt: durable?.generatedAt });
     this.#uncertain = Boolean(intent);
   }
 
   /** Sends the request, and retries it if that cannot take effect twice. Rejects with an SeoError, or as `durable.sending` does. */
-  async send(): Promise<Answer> {
-    const { queue, retries } = this.#account;
+  async send(): Promise<CallResponse> {
+    const { queue, retries } = this.#parts;
     this.#task.pending++;
     try {
       if (this.#ticket) await this.#prepare(this.#ticket);
       for (let isSent = this.#uncertain; ; isSent = false) {
         const received = isSent ? interrupted : await this.#attempt();
         const result = this.#ticket ? await this.#findOut(received, this.#ticket) : received;
-        if (!(result instanceof SeoError)) return this.#toAnswer(result);
+        if (!(result instanceof SeoError)) return this.#toResponse(result);
         if (this.#isGone(result)) return this.#toDeleted();
         this.#uncertain ||= this.#row.method !== "GET" && result.details.uncertain === true;
         const delay = retryIn(result, { attempts: this.#attempts, retries, once: this.#once });
@@ -132,16 +132,16 @@ export class Call {
 
   /** Waits until no other request for the same page is open, and until the newest report is known. */
   async #prepare(ticket: Ticket): Promise<void> {
-    const { queue } = this.#account;
+    const { queue } = this.#parts;
     const turn = ticket.turn();
     if (turn) await queue.wait(this.#task, () => turn, this.#uncertain);
     const newest = ticket.newest();
-    if (newest) await queue.hold(this.#task, newest, this.#uncertain);
+    if (newest) await queue.prepare(this.#task, newest, this.#uncertain);
   }
 
   /** Sends one request, with a slot. */
   async #attempt(): Promise<Response | SeoError> {
-    const { queue, transport, timeout = this.#row.timeout ?? USUAL_TIMEOUT } = this.#account;
+    const { queue, transport, timeout = this.#row.timeout ?? USUAL_TIMEOUT } = this.#parts;
     const slot = queue.acquire(this.#task);
     if (slot) await slot;
     try {
@@ -162,7 +162,7 @@ export class Call {
 
   /** Applies what an attempt says about the service and its reports. */
   #learn(result: Response | SeoError): void {
-    const { queue, reconciler } = this.#account;
+    const { queue, reconciler } = this.#parts;
     if (result instanceof SeoError) {
       const pause = pauseAfter(result, this.#attempts);
       if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
@@ -176,7 +176,7 @@ export class Call {
   async #findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
     if (!(result instanceof SeoError) || !result.details.uncertain) return result;
     this.#uncertain = true;
-    const outcome = await this.#account.queue.waitLost(this.#task, () => ticket.lost(result, this.#horizon));
+    const outcome = await this.#parts.queue.waitLost(this.#task, () => ticket.lost(result, this.#horizon));
     if (outcome.was === "undecided") return result.with({ candidates: outcome.candidates });
     this.#uncertain = false;
     if (outcome.was === "not carried out")
@@ -185,10 +185,10 @@ export class Call {
     return outcome.response;
   }
 
-  #toAnswer({ statusCode, headers, body }: Response): Answer {
+  #toResponse({ statusCode, headers, body }: Response): CallResponse {
     const duration = performance.now() - this.#calledAt;
     const waited = Math.round(duration - this.#busy);
-    const answer: Answer = {
+    const response: CallResponse = {
       statusCode,
       headers,
       body,
@@ -196,8 +196,8 @@ export class Call {
       duration: Math.round(duration),
       waited,
     };
-    if (this.#reconciled) answer.reconciled = this.#reconciled;
-    return answer;
+    if (this.#reconciled) response.reconciled = this.#reconciled;
+    return response;
   }
 
   /** A delete that is retried finds nothing if the attempt before took effect. */
@@ -205,9 +205,9 @@ export class Call {
     return this.#row.deletes !== undefined && this.#uncertain && missing === true;
   }
 
-  #toDeleted(): Answer {
-    this.#account.reconciler.forget(String(this.#input.reportId));
+  #toDeleted(): CallResponse {
+    this.#parts.reconciler.forget(String(this.#input.reportId));
     const body = { ...this.#row.deletes?.(this.#input), deleted: true, status: 200 };
-    return { ...this.#toAnswer({ statusCode: 404, headers: {}, body }), alreadyDeleted: true };
+    return { ...this.#toResponse({ statusCode: 404, headers: {}, body }), alreadyDeleted: true };
   }
 }

@@ -1,6 +1,6 @@
 import { SeoError } from "./errors.js";
 import { isObject, type Json } from "./json.js";
-import { idIn } from "./pages.js";
+import { idIn } from "./lists.js";
 
 /** A difference between a report, or one of its checks, and what was saved of it. */
 export interface Change {
@@ -33,7 +33,8 @@ interface Comparison<S> {
 
 /** A way to compare lists. `S`: the state that is saved between two runs, as JSON. */
 export interface Subject<S> {
-  kinds: Change["change"][];
+  /** The changes that it can find. */
+  changes: Change["change"][];
   isState(value: unknown): value is S;
   /** `before`: absent in a first run. `threshold`: points by which a score must have moved to count. */
   compare(before: S | undefined, threshold: number): Comparison<S>;
@@ -113,7 +114,7 @@ export const merged = <T>(before: ById<T>, seen: ById<T>, whole: boolean) => (wh
  * A figure that the response lacks is saved as it was, too.
  */
 export const reports: Subject<ReportState> = {
-  kinds: ["created", "changed", "deleted"],
+  changes: ["created", "changed", "deleted"],
 
   isState: (value): value is ReportState =>
     isObject(value) &&

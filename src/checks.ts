@@ -32,7 +32,7 @@ function compact({ checks, reports }: CheckState, used: ReadonlySet<number>): Ch
 
 /** Compares the checks of reports. A check that a report did not have before is no change; one that it lacks now is saved as it was. */
 export const checks: Subject<CheckState> = {
-  kinds: ["failed", "fixed"],
+  changes: ["failed", "fixed"],
 
   isState: (value): value is CheckState =>
     isObject(value) &&

@@ -3,7 +3,7 @@
  *
  * 1. The node reads and validates the message's parameters (nodes/handler.ts, input.ts) and calls `admit`.
  * 2. Gate 1, admission (queue.ts): the message waits in its node's lane; lanes take turns. Then the node starts its work,
- *    which calls `send` once, or once for each page of a list (pages.ts). Each is a call (call.ts), whose steps are 3 to 6.
+ *    which calls `send` once, or once for each page of a list (lists.ts). Each is a call (call.ts), whose steps are 3 to 6.
  * 3. Gate 2, budget (queue.ts, budget.ts): each request acquires a slot, which the concurrency, the rate and pauses limit.
  * 4. http/ builds the request from the operation's row, sends it, and reads the response. Secrets are redacted there,
  *    where the service's words enter; the facts that decide what happens next are the client's own (errors.ts).
@@ -13,14 +13,14 @@
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
-import { type Account, type Answer, Call, type SendOptions } from "./call.js";
+import { Call, type CallResponse, type ClientParts, type SendOptions } from "./call.js";
 import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, oneLine } from "./errors.js";
 import { createTransport } from "./http/transport.js";
 import { subjectOf, validateInput } from "./input.js";
 import { createLane, createTask, type Lane, type QueuedMessage, type Task } from "./lane.js";
+import { readPages } from "./lists.js";
 import { type NodeType, rowOf } from "./operations.js";
-import { readPages } from "./pages.js";
 import { Queue } from "./queue.js";
 import { createReconciler } from "./reconcile/reconcile.js";
 import { createTurns } from "./turns.js";
@@ -42,20 +42,19 @@ export function createClient(options: ClientOptions) {
     reconcile > 0,
   );
   const common = createLane();
-  const account: Account = { base, transport, queue, reconciler, timeout, retries, common, horizon: reconcile };
+  const parts: ClientParts = { base, transport, queue, reconciler, timeout, retries, common, horizon: reconcile };
   const turns = createTurns();
 
   /**
    * Sends a validated input, and retries it if that cannot take effect twice. Rejects with an SeoError, or as
    * `durable.sending` does.
    */
-  const send = (type: string, input: Record<string, string>, options: SendOptions = {}): Promise<Answer> =>
-    new Call(account, type, input, options).send();
+  const send = (type: string, input: Record<string, string>, options: SendOptions = {}): Promise<CallResponse> =>
+    new Call(parts, type, input, options).send();
 
-  /** Lists reports, a page at a time, each only when it is needed. */
-  async function* pages(type: string, input: Record<string, string>, options: SendOptions = {}) {
-    const get = (extra: Record<string, string>) => send(type, input, { ...options, extra });
-    for await (const { records, total, answer } of readPages(get)) yield { records, total, response: answer };
+  /** Reads a list page by page, each only when it is needed. */
+  function pages(type: string, input: Record<string, string>, options: SendOptions = {}) {
+    return readPages((extra) => send(type, input, { ...options, extra }));
   }
 
   function cancel(scope: Lane | Task): void {
@@ -70,7 +69,7 @@ export function createClient(options: ClientOptions) {
     pages,
 
     /** Validates and sends. Rejects with SEO_INPUT before anything is sent, or as `send` does. */
-    async call(type: string, input: Record<string, unknown>, options: SendOptions = {}): Promise<Answer> {
+    async call(type: string, input: Record<string, unknown>, options: SendOptions = {}): Promise<CallResponse> {
       return send(type, validateInput(rowOf(type), input), options);
     },
 
@@ -92,7 +91,7 @@ export function createClient(options: ClientOptions) {
     nameOf: (row: NodeType, input: Record<string, string>) =>
       oneLine(transport.redact(subjectOf(row, input))).slice(0, LONGEST_NAME),
 
-    /** Where the service is: origin and path. */
+    /** The place of the service: origin and path. */
     base: base.origin + base.prefix,
 
     /** Says which reports an earlier process got, so that none of them counts as the effect of a lost request. */

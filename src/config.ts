@@ -33,7 +33,7 @@ export interface ClientOptions {
   proxy?: ProxyOptions | undefined;
 }
 
-/** Where the service is: `https://host:port`, and the path that all of its own paths follow. */
+/** The place of the service: `https://host:port`, and the path that all of its own paths follow. */
 export interface Base {
   origin: string;
   prefix: string;

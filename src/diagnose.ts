@@ -1,7 +1,7 @@
 import type { Client } from "./client.js";
 import { SeoError, type Stage } from "./errors.js";
+import { readShape } from "./lists.js";
 import { operations } from "./operations.js";
-import { readShape } from "./pages.js";
 
 const LIST = "seo-report-list";
 

@@ -1,7 +1,7 @@
 import { parseDate } from "./dates.js";
 import type { Json } from "./json.js";
 
-/** What to do if the account has a report of the page: a new one anyway, a new analysis of it, or that report. */
+/** The action if the account has a report of the page: a new one anyway, a new analysis of it, or that report. */
 export type Existing = "create" | "regenerate" | "return";
 
 export type Need = "create" | "regenerate" | "fresh";

@@ -24,22 +24,22 @@ export interface Lane {
   readonly requests: Fifo<QueuedRequest>;
 }
 
-/** What one message sends: its requests are cancelled together. */
+/** The requests of one message, which are cancelled together. */
 export interface Task {
   readonly lane: Lane;
   /** Its requests that wait or are in flight. */
   pending: number;
-  /** It has ended or was cancelled: nothing more is sent for it. */
+  /** The message has ended or was cancelled: nothing more is sent for it. */
   closed: boolean;
   /** The response to its request is lost, and what became of it is being found out. */
   isLost?: boolean;
 }
 
-/** What waits at a gate of the queue. */
+/** A message or a request that waits at a gate of the queue. */
 interface Queued {
-  /** It passes. After a message, `end` must follow; after a request, `release`. */
+  /** Called when it passes. After a message, `end` must follow; after a request, `release`. */
   start(): void;
-  /** It does not pass. */
+  /** Called when it cannot pass any more. */
   refuse(error: SeoError): void;
 }
 

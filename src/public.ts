@@ -2,8 +2,8 @@
 import { createClient as connect } from "./client.js";
 import type { ProxyOptions, TlsOptions } from "./config.js";
 import { SeoError } from "./errors.js";
+import { readPages } from "./lists.js";
 import { type operations, rowOf, service } from "./operations.js";
-import { readPages } from "./pages.js";
 import { submit } from "./submit.js";
 
 export type { ProxyOptions, TlsOptions } from "./config.js";
@@ -108,7 +108,7 @@ export function createClient(options: ClientOptions): Client {
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
       const values = client.validate(row, { ...input, per_page: input?.per_page ?? "100" }, {});
       const get = (extra: Record<string, string>) => keepAlive(() => client.send(operation, values, { extra }));
-      for await (const { answer: response, records, page, pages, total } of readPages(get, {
+      for await (const { response, records, page, pages, total } of readPages(get, {
         id: row.list,
         limit: 0,
         ahead: 0,

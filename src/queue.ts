@@ -33,13 +33,13 @@ export class Queue {
   /** How much waits at the gates. */
   #waiting = 0;
   /** Messages whose next request will need a slot, and that wait for something else before. */
-  #held = 0;
+  #preparing = 0;
   #closed = false;
   #timer: NodeJS.Timeout | undefined;
 
   readonly #admission: Gate = {
     isOpen: ({ messages, active, maxActive }) =>
-      !messages.isEmpty() && active < maxActive && this.#held < this.#budget.free(),
+      !messages.isEmpty() && active < maxActive && this.#preparing < this.#budget.free(),
     pass(lane) {
       lane.active++;
       return lane.messages.shift();
@@ -132,10 +132,10 @@ export class Queue {
   }
 
   /** Waits for something that is needed for a slot to be of use: each that does holds back a new message. */
-  async hold(task: Task, work: Promise<void>, kept: boolean): Promise<void> {
-    this.#held++;
+  async prepare(task: Task, work: Promise<void>, kept: boolean): Promise<void> {
+    this.#preparing++;
     await this.wait(task, () => work, kept).finally(() => {
-      this.#held--;
+      this.#preparing--;
       // After those that waited have acquired their slots.
       setImmediate(() => this.#pump());
     });

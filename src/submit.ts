@@ -1,21 +1,21 @@
 import { allowedPage, bareUrl, isPage, pageKey, spellingsOf } from "./address.js";
-import type { Answer, SendOptions } from "./call.js";
+import type { CallResponse, SendOptions } from "./call.js";
 import type { Client } from "./client.js";
 import { clockOf } from "./dates.js";
 import { invalidParams, SeoError } from "./errors.js";
 import { type Existing, isNewer, type Need, needOf } from "./existing.js";
 import { validateInput } from "./input.js";
 import type { Json } from "./json.js";
+import { readPages } from "./lists.js";
 import { rowOf } from "./operations.js";
-import { readPages } from "./pages.js";
 import { isReport } from "./records.js";
 
 /** The outcome of a page; `fresh`: its report is recent enough, and nothing was created or regenerated. */
-export type Outcome = "created" | "regenerated" | "fresh";
+export type Success = "created" | "regenerated" | "fresh";
 
 type Send = Client["send"];
 
-const outcomes: Record<Need, Outcome> = { create: "created", regenerate: "regenerated", fresh: "fresh" };
+const outcomes: Record<Need, Success> = { create: "created", regenerate: "regenerated", fresh: "fresh" };
 const PAGE = { search_by: "url", per_page: "100" };
 /** A longer text is cut: its beginning finds the page, too. */
 const LONGEST_SEARCH = 200;
@@ -62,8 +62,8 @@ async function find(send: Send, list: string, key: string, search: string): Prom
   }
 
   let newest = "";
-  for await (const { records, answer, isLast, truncated } of read({ sort_by: "generated_at", sort: "desc" })) {
-    found.now = clockOf(answer.headers);
+  for await (const { records, response, isLast, truncated } of read({ sort_by: "generated_at", sort: "desc" })) {
+    found.now = clockOf(response.headers);
     newest = take(records as Json[]).join(" ");
     if (found.record || (isLast && !truncated)) return found;
     break;
@@ -106,17 +106,17 @@ export async function submit(
   type: string,
   { existing = "create", maxAge, ...input }: Record<string, string>,
   options: SendOptions = {},
-): Promise<Answer & { outcome: Outcome }> {
+): Promise<CallResponse & { outcome: Success }> {
   const { lookup } = rowOf(type);
   const { url = "" } = input;
   const spent = { attempts: 0, duration: 0, waited: 0 };
   const send: Send = async (operation, values, more) => {
     // An input that is valid if the page has a report can lack what a new report needs.
-    const answer = await client.send(operation, validateInput(rowOf(operation), values), { ...options, ...more });
-    spent.attempts += answer.attempts;
-    spent.duration += answer.duration;
-    spent.waited += answer.waited;
-    return answer;
+    const response = await client.send(operation, validateInput(rowOf(operation), values), { ...options, ...more });
+    spent.attempts += response.attempts;
+    spent.duration += response.duration;
+    spent.waited += response.waited;
+    return response;
   };
   if (existing === "create" || !lookup?.list || !lookup.change)
     return { ...(await client.send(type, input, options)), outcome: "created" };
@@ -132,8 +132,8 @@ export async function submit(
       regenerate: () => send(change, { ...access, reportId, update: "1" }),
       fresh: () => send(show, { reportId }),
     };
-    const answer = await sends[need]();
-    return { ...answer, ...spent, outcome: outcomes[need] };
+    const response = await sends[need]();
+    return { ...response, ...spent, outcome: outcomes[need] };
   };
   return client.inTurn(pageKey(url), options.task, work).catch((cause: unknown) => {
     if (!(cause instanceof SeoError)) throw cause;

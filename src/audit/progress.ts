@@ -20,7 +20,7 @@ export interface Progress extends Record<Outcome, number> {
   /** Why it is paused, as a sentence. */
   paused: string | false;
   finished: boolean;
-  /** The end may have been told before, by a process that died. */
+  /** The end may have been reported before, by a process that died. */
   repeated?: true;
 }
 

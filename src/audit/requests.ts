@@ -1,4 +1,4 @@
-import type { Answer as ClientAnswer } from "../call.js";
+import type { CallResponse } from "../call.js";
 import type { Client } from "../client.js";
 import type { SeoError } from "../errors.js";
 import { createLane, createTask, type Task } from "../lane.js";
@@ -6,10 +6,10 @@ import { service } from "../operations.js";
 import type { Intent } from "../reconcile/watermark.js";
 
 /** What an audit needs of a response. */
-export type Answer = Pick<ClientAnswer, "body" | "attempts" | "reconciled">;
+export type Answer = Pick<CallResponse, "body" | "attempts" | "reconciled">;
 
 /** A page of the account's list of reports. */
-export interface ListPage {
+export interface PageOfReports {
   records: unknown[];
   response: { headers: Record<string, unknown> };
 }
@@ -29,7 +29,7 @@ export interface SendOptions {
 export interface Requests {
   send(type: string, input: Record<string, string>, options?: SendOptions): Promise<Answer>;
   /** Reads a list, a page at a time, each only when it is needed. */
-  pages(type: string, input: Record<string, string>): AsyncIterable<ListPage>;
+  pages(type: string, input: Record<string, string>): AsyncIterable<PageOfReports>;
   /** These reports belong to pages already: none of them is what a lost request created. */
   claim(ids: readonly string[]): void;
   /** Milliseconds for which no request can start; 0 while one is in flight. */
@@ -60,7 +60,7 @@ export function requestsOf(client: Client, share: number, changed: () => void): 
   };
 }
 
-/** An error as it is told and kept. The response's body is not kept. */
+/** An error as it is reported and kept. The response's body is not kept. */
 export function toJSON(error: SeoError): { code: string; message: string } {
   const { body: _, ...rest } = error.toJSON();
   return rest;

@@ -1,12 +1,12 @@
 import { type Details, SeoError } from "../errors.js";
 
 /** Why the jobs cannot be kept: the disk, damage, another process that has the folder, or the queue's server. */
-export type Kind = "disk" | "damaged" | "locked" | "server";
+export type TroubleKind = "disk" | "damaged" | "locked" | "server";
 
 /** The jobs cannot be kept at the moment. */
 export class Trouble extends SeoError {
   constructor(
-    readonly kind: Kind,
+    readonly kind: TroubleKind,
     message: string,
     details?: Details,
   ) {

@@ -102,7 +102,7 @@ function retryAfter(headers: Headers): number | undefined {
   return Number.isNaN(until) ? undefined : Math.max(0, Math.ceil((until - clockOf(headers)) / 1000));
 }
 
-const kinds: Record<number, [Code, Stage]> = {
+const meanings: Record<number, [Code, Stage]> = {
   401: ["SEO_UNAUTHORIZED", "key"],
   403: ["SEO_FORBIDDEN", "key"],
   404: ["SEO_NOT_FOUND", "path"],
@@ -140,7 +140,7 @@ function toError({ statusCode: status, headers }: Received, text: string, redact
       : { message: "the response is not JSON, so it did not come from the API.", fields: undefined };
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   const isRefused = retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
-  const [code, stage] = kinds[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
+  const [code, stage] = meanings[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
   const returned = status === 422 ? "rejected the request (422)" : `returned ${status}`;
   const whose = status === 404 && subject ? ` for ${subject}` : "";
   const quoted = `The service ${returned}${whose}: ${message}`.slice(0, MAX_QUOTED);

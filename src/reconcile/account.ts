@@ -26,7 +26,7 @@ function createMemory<Key, Value>(most = MOST_REMEMBERED) {
   };
 }
 
-/** What the responses so far say about the account's reports. `now` only rises. */
+/** Remembers what the responses so far say about the account's reports. `now` only rises. */
 export function createAccount(requester: Requester, now: () => number) {
   let of: "id" | "created_at" = "id";
   let highest: Watermark | undefined;
@@ -36,10 +36,10 @@ export function createAccount(requester: Requester, now: () => number) {
   let finding: Promise<void> | undefined;
   /** Until when each may still be another request's: a look can match a report by its page only. */
   const claimed = createMemory<string, number>(MOST_CLAIMED);
-  /** Whose each is: a restored request can have had its response in this process, if the audit could not save it. */
+  /** The request of each claimed report: a restored request can have had its response in this process, if the audit could not save it. */
   const owners = createMemory<string, string>();
   const ownerOf = (page: string, watermark: Watermark | undefined) => `${watermark?.rank} ${page}`;
-  /** Where a page redirected the last time, or its own key. */
+  /** The key to which a page redirected the last time, or its own. */
   const redirects = createMemory<string, string>();
   /** By ID as the service sends it: a number need not become a text for each record of each list. */
   const generated = createMemory<unknown, string>();
@@ -108,13 +108,13 @@ export function createAccount(requester: Requester, now: () => number) {
     claimAll(ids: readonly string[], doubtedUntil: number): void {
       for (const id of ids) claimed.set(id, claimed.get(id) ?? doubtedUntil);
     },
-    /** This client deleted a report: no list has it any more. */
+    /** Called when this client deleted a report: no list has it any more. */
     forget(id: string): void {
       if (highest) highest.ids = highest.ids.filter((other) => other !== id);
     },
     /** Until when a claim is in doubt; undefined if nobody got the report. */
     claimOf: (record: Json) => claimed.get(idOf(record)),
-    /** This request got the report, before it was restored. */
+    /** Whether a request got the report before it was restored. */
     has: (page: string, watermark: Watermark | undefined, record: Json) =>
       owners.get(idOf(record)) === ownerOf(page, watermark),
 

@@ -6,11 +6,11 @@ import type { Json } from "../json.js";
 import { idOf, reportsIn } from "../records.js";
 import type { Account } from "./account.js";
 import { covers, type Reading, type Requester } from "./list.js";
-import type { Candidates, Finding, OpenRequest, Search } from "./search.js";
+import type { Candidates, LookResult, OpenRequest, Search } from "./search.js";
 import { judgeCreation, judgeUpdate, type NewReport, type Verdict } from "./verdict.js";
 import { isAfter } from "./watermark.js";
 
-/** What all looks of a client share. `now` only rises. */
+/** The knowledge that all looks of a client share. `now` only rises. */
 export interface Knowledge {
   account: Account;
   requester: Requester;
@@ -28,7 +28,7 @@ export async function look(
   knowledge: Knowledge,
   search: Search,
   read: (list: string) => Promise<Reading>,
-): Promise<Finding> {
+): Promise<LookResult> {
   const { account } = knowledge;
   const { request, decides, readTo } = search;
   const { list } = request.lookup;
@@ -48,7 +48,7 @@ async function lookInList(
   search: Search,
   { records, response, startedAt }: Reading,
   decides: boolean,
-): Promise<Finding> {
+): Promise<LookResult> {
   const { account, open } = knowledge;
   const { request } = search;
   const judge = (isSettled: boolean) => {
@@ -62,7 +62,7 @@ async function lookInList(
     verdict = judge(true);
   }
   if (verdict.was === "put off") search.doubted = verdict.addresses;
-  if (verdict.was !== "carried out") return toFinding(verdict);
+  if (verdict.was !== "carried out") return toResult(verdict);
   const { record } = verdict;
   account.claim(record, request.page, request.horizonAt, request.watermark);
   return present(knowledge, request, record, response).then(
@@ -72,7 +72,7 @@ async function lookInList(
 }
 
 /** Shows the report of an update. */
-async function lookAtReport({ requester, now }: Knowledge, search: Search): Promise<Finding> {
+async function lookAtReport({ requester, now }: Knowledge, search: Search): Promise<LookResult> {
   const { request, decides, dateAtFirst } = search;
   const { response, record } = await getReport(requester, request.lookup.show, {
     reportId: String(request.input.reportId),
@@ -86,10 +86,10 @@ async function lookAtReport({ requester, now }: Knowledge, search: Search): Prom
     elapsed: now() - request.sentAt,
   });
   if (!Number.isNaN(parseDate(record.generated_at))) search.dateAtFirst ??= String(record.generated_at);
-  return verdict.was === "carried out" ? { was: "carried out", response } : toFinding(verdict);
+  return verdict.was === "carried out" ? { was: "carried out", response } : toResult(verdict);
 }
 
-function toFinding(verdict: Exclude<Verdict, { was: "carried out" }>): Finding {
+function toResult(verdict: Exclude<Verdict, { was: "carried out" }>): LookResult {
   if (verdict.was === "undecided") return { was: "undecided", candidates: toCandidates(verdict.records) };
   return verdict.was === "unsettled" ? { was: "open" } : verdict;
 }

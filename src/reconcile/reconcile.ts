@@ -19,7 +19,7 @@ export interface Ticket {
   newest(): Promise<void> | undefined;
   /** The request is about to be sent. What this returns finds its effect later, also in another process. */
   sending(): Intent;
-  /** It is not in flight any more. */
+  /** The request is not in flight any more. */
   received(result: Pick<Response, "body"> | SeoError): void;
   /** The response was lost: looks until the outcome is known. `error` says why, `horizon` is in milliseconds after sending. */
   lost(error: SeoError, horizon: number): Promise<Fate>;

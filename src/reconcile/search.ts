@@ -22,14 +22,14 @@ export interface OpenRequest extends Intent {
 export type Candidates = NonNullable<Details["candidates"]>;
 
 /** The result of a look that ends a search, or puts it off. */
-export type Finding =
+export type LookResult =
   | { was: "open" }
   | { was: "carried out"; response: Response }
   | { was: "not carried out" }
   | { was: "undecided"; candidates: Candidates }
   | { was: "put off"; until: number };
 
-/** What became of a request whose response was lost. `after`: milliseconds since it was sent. */
+/** The end of a request whose response was lost. `after`: milliseconds since it was sent. */
 export type Fate =
   | { was: "carried out"; response: Response; reconciled: { looks: number; after: number } }
   /** `again` is false if the service itself rejected the page: the same request would fail again. */
@@ -95,17 +95,17 @@ export class Search {
   }
 
   /** Ends a look. */
-  apply(finding: Finding, now: number): void {
+  apply(result: LookResult, now: number): void {
     this.#isLooking = false;
     this.#looks++;
     this.#due.shift();
-    if (finding.was === "carried out") {
+    if (result.was === "carried out") {
       const reconciled = { looks: this.#looks, after: Math.round(now - this.request.sentAt) };
-      this.#end({ ...finding, reconciled });
-    } else if (finding.was === "undecided") this.#end(finding);
+      this.#end({ ...result, reconciled });
+    } else if (result.was === "undecided") this.#end(result);
     // A rejected request is not retried: its error need not wait.
-    else if (finding.was === "put off" && !this.#isRejected) this.#repeat(finding.until);
-    else if (finding.was !== "open") this.#end({ was: "not carried out", again: !this.#isRejected });
+    else if (result.was === "put off" && !this.#isRejected) this.#repeat(result.until);
+    else if (result.was !== "open") this.#end({ was: "not carried out", again: !this.#isRejected });
   }
 
   /** Ends a look that failed, which proves nothing. */

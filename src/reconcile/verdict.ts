@@ -2,7 +2,7 @@ import { hasZone, parseDate } from "../dates.js";
 import type { Json } from "../json.js";
 
 /**
- * What a look says about a request whose response was lost, from what is known at that moment. The rules, and why:
+ * The judgment of a look about a request whose response was lost, from what is known at that moment. The rules, and why:
  * docs/decisions/reconcile.md.
  */
 export type Verdict =
@@ -13,7 +13,7 @@ export type Verdict =
   /** `record` is the report that was requested. */
   | { was: "carried out"; record: Json }
   | { was: "not carried out" }
-  /** These may be the report that was requested. */
+  /** `records` may be the report that was requested. */
   | { was: "undecided"; records: Json[] }
   /** Reports of these addresses may be another request's, or this one's, until then. */
   | { was: "put off"; until: number; addresses: ReadonlySet<string> };
@@ -23,7 +23,7 @@ export interface NewReport {
   record: Json;
   /** Its address is that of the requested page, or where the page redirected. */
   isOfPage: boolean;
-  /** This request got it, before it was restored. */
+  /** The request got it itself, before it was restored. */
   isOwn: boolean;
   /** Until when the report that a message got may be another one's; undefined if no message got it. */
   claimedUntil: number | undefined;

@@ -13,7 +13,7 @@ export interface Watermark {
   ids: string[];
 }
 
-/** What identifies the effect of a request, known before it is sent. Plain JSON, so that it can outlive the process. */
+/** The facts that identify the effect of a request, known before it is sent. Plain JSON, so that it can outlive the process. */
 export interface Intent {
   watermark?: Watermark | undefined;
   /** When the report was last generated, for an update. */

@@ -62,6 +62,7 @@ export interface AccountOptions {
 /** A service with an account of reports, which others can use as well. */
 export async function startAccount(options: AccountOptions = {}) {
   const reports: Report[] = [];
+  let created = 0;
   const asked: Asked[] = [];
   const counts = new Map<string, number>();
 
@@ -69,7 +70,8 @@ export async function startAccount(options: AccountOptions = {}) {
   function create(url: string, privacy = 0): Report {
     const { id = (n: number) => n } = account.options;
     const report = {
-      id: id(reports.length + 1),
+      // No ID is used again, even if its report was deleted.
+      id: id(++created),
       url: pageKey(url),
       privacy,
       created_at: date(),

@@ -1,9 +1,9 @@
 import type { MessageTask } from "../../nodes/handler.js";
-import { readAllPages } from "../../nodes/pages.js";
+import { readAllPages } from "../../nodes/reading.js";
 import { type Client, createClient } from "../../src/client.js";
 import { createLane, createTask } from "../../src/lane.js";
+import type { ListPage } from "../../src/lists.js";
 import { rowOf } from "../../src/operations.js";
-import type { Page } from "../../src/pages.js";
 import { readSettings } from "../../src/schema.js";
 import type { Row } from "./lists.js";
 
@@ -50,7 +50,7 @@ function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input
 /** Reads all pages of a list. */
 export async function readAll(url: string, type: string, reading?: Reading) {
   const records: unknown[] = [];
-  let last: Page | undefined;
+  let last: ListPage | undefined;
   for await (const page of pagesOf(url, type, reading)) {
     records.push(...page.records);
     last = page;

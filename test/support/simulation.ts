@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { pageKey } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
 import type { Response } from "../../src/http/transport.js";
+import { readPages } from "../../src/lists.js";
 import { type Lookup, operations } from "../../src/operations.js";
-import { readPages } from "../../src/pages.js";
 import type { Requester } from "../../src/reconcile/list.js";
 import { createReconciler, type Reconciler, type Time } from "../../src/reconcile/reconcile.js";
 
@@ -172,7 +172,7 @@ export async function simulate(world: World, rule: Rule = createReconciler) {
         reconciler.observe(response);
         return response;
       };
-      for await (const { records, total, answer } of readPages(get)) yield { records, total, response: answer };
+      yield* readPages(get);
     },
   };
   const reconciler = rule(requests, clock);

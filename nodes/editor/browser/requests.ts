@@ -50,7 +50,7 @@ export function createRequests({ RED, $, text, state }: Editor, reason: Reason) 
   };
 
   const answers = new Map<string, { time: number; answer: Any }>();
-  const told = ({ label, date }: Any) => {
+  const nameOf = ({ label, date }: Any) => {
     const day = new Date(date ?? Number.NaN);
     if (Number.isNaN(day.getTime())) return String(label);
     return `${label} · ${day.toLocaleDateString(RED.i18n.lang(), { day: "numeric", month: "short" })}`;
@@ -68,7 +68,7 @@ export function createRequests({ RED, $, text, state }: Editor, reason: Reason) 
       answers.get(key)?.answer.then(
         (found: Any) => {
           if (input.val() !== typed || !Array.isArray(found?.suggestions)) return;
-          const option = (one: Any) => $("<option>").attr("value", String(one.value)).text(told(one));
+          const option = (one: Any) => $("<option>").attr("value", String(one.value)).text(nameOf(one));
           list.empty().append(found.suggestions.slice(0, MOST).map(option));
         },
         () => answers.delete(key),

@@ -26,7 +26,7 @@ export class Host {
   #news: readonly Progress[] = [];
   #shown = new Map<string, string>();
   /** The code of the last error of each batch, and of the queue. */
-  readonly #told = new Map<string | undefined, string>();
+  readonly #reported = new Map<string | undefined, string>();
 
   constructor(
     readonly options: SharedOptions,
@@ -41,21 +41,21 @@ export class Host {
 
   /** Reports an error once. */
   failed = (error: SeoError, batch?: string): void => {
-    if (this.#told.get(batch) === error.code) return;
-    this.#told.set(batch, error.code);
+    if (this.#reported.get(batch) === error.code) return;
+    this.#reported.set(batch, error.code);
     this.options.failed(error, batch);
   };
 
   /** The queue can be used. */
   recovered(): void {
-    if (this.#told.delete(undefined)) this.options.recovered?.(false);
+    if (this.#reported.delete(undefined)) this.options.recovered?.(false);
   }
 
   /** Another machine leads. */
   show(all: readonly Progress[]): void {
     const changed = all.filter((one) => this.#shown.get(one.batch) !== JSON.stringify(one));
     this.#shown = new Map(all.map((one) => [one.batch, JSON.stringify(one)]));
-    for (const { batch, paused } of all) if (paused === false) this.#told.delete(batch);
+    for (const { batch, paused } of all) if (paused === false) this.#reported.delete(batch);
     this.#news = all;
     this.options.standBy(all, changed);
   }
@@ -70,16 +70,16 @@ export class Host {
       ...options,
       failed: this.failed,
       recovered: (opened) => {
-        this.#told.delete(undefined);
+        this.#reported.delete(undefined);
         options.recovered?.(opened);
       },
       stopped: ({ code }) => OWN.includes(code) && this.handOver(),
       result: (result) => {
-        if (!result.error) this.#told.delete(result.batch);
+        if (!result.error) this.#reported.delete(result.batch);
         options.result(result);
       },
       progress: (progress) => {
-        if (progress.finished) this.#told.delete(progress.batch);
+        if (progress.finished) this.#reported.delete(progress.batch);
         this.#news = [...this.unfinished().filter(({ batch }) => batch !== progress.batch), progress];
         options.progress(progress);
       },

@@ -19,7 +19,7 @@ export interface ListLetter {
   rows: string;
 }
 
-/** What a machine has been told by a message. */
+/** The command of a message to a machine. */
 export type Letter = ListLetter | { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined };
 
 /** How many rows or batches a message was about, or why it has failed. */

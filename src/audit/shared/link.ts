@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.js";
 import { lostData } from "./faults.js";
 import { newName } from "./journal.js";
-import type { connect, Job, Lease, Place } from "./server.js";
+import type { connect, Lease, Place, QueueJob } from "./server.js";
 
 export interface QueueSettings {
   lease: Lease;
@@ -49,7 +49,7 @@ export async function openLink(place: Place, service: string, { lease, patience,
       async lead() {
         const job = await leads.getJob(LEAD);
         if (!job) throw lostData;
-        return job as Job & { data: News };
+        return job as QueueJob & { data: News };
       },
 
       /** Takes the lock if it is free. Returns how to give it back. */

@@ -70,9 +70,9 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
 
     /** Reads the answers to the letters that wait for one. */
     async read(queue: Queue): Promise<void> {
-      for (const [id, answered] of waiting) {
+      for (const [id, received] of waiting) {
         const answer = await readAnswer(queue, id);
-        if (answer) answered(answer);
+        if (answer) received(answer);
       }
     },
 
@@ -80,7 +80,7 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
     async send(node: string, request: Request): Promise<number> {
       const id = newId(node, request);
       const until = performance.now() + patience;
-      const answered = new Promise<Answer>((resolve) => waiting.set(id, resolve));
+      const received = new Promise<Answer>((resolve) => waiting.set(id, resolve));
       try {
         const data = await inOrder(async () => {
           const packed = await pack(request);
@@ -89,7 +89,7 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
         });
         added();
         const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false });
-        return countIn(await Promise.race([answered, late.then(() => takeBack(id, data, until))]));
+        return countIn(await Promise.race([received, late.then(() => takeBack(id, data, until))]));
       } finally {
         waiting.delete(id);
       }

@@ -12,10 +12,10 @@ const schemaOf = (prefix: string) => prefix.replace(/\W|^(?=\d)/g, "_").slice(0,
 
 /**
  * BullMQ compares the times of the machines, so that one whose clock is wrong would lose the lead, or take it from another.
- * `server` is the server's time, asked at `asked`, both in milliseconds. Throws SEO_CONFIG.
+ * `server` is the server's time, requested at `requestedAt`, both in milliseconds. Throws SEO_CONFIG.
  */
-export function checkClock(server: number, asked: number, now = Date.now()): void {
-  const difference = Math.max(asked - server, server - now);
+export function checkClock(server: number, requestedAt: number, now = Date.now()): void {
+  const difference = Math.max(requestedAt - server, server - now);
   if (difference <= MOST_APART) return;
   const seconds = Math.round(difference / 1000);
   const sentence = `The clocks of this machine and of the queue's server differ by ${seconds} s. Synchronize them.`;
@@ -61,11 +61,11 @@ export async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: P
       connection = connect(false);
       await connection.waitUntilReady();
     });
-    const asked = Date.now();
+    const requestedAt = Date.now();
     const { rows } = await connection.pool.query(
       "SELECT current_setting('server_version') AS version, extract(epoch FROM clock_timestamp()) * 1000 AS now",
     );
-    checkClock(Number(rows[0].now), asked);
+    checkClock(Number(rows[0].now), requestedAt);
     const factory = (name: string, opts: object) =>
       new bullmq.PostgresQueueBackend(connection, name, { ...opts, connection: {} } as never, false);
     return {

@@ -11,7 +11,7 @@ import { openRedis } from "./redis.js";
 export type { Place };
 
 export type Queue = BullQueue<unknown, unknown, string, unknown, unknown, string, IQueueBackend>;
-export type Job = BullJob<unknown, unknown, string>;
+export type QueueJob = BullJob<unknown, unknown, string>;
 type Worker = BullWorker<unknown, unknown, string, IQueueBackend>;
 
 /** How long a machine that does not report keeps the lead, and how often that is checked. Milliseconds. */

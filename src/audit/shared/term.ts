@@ -27,8 +27,8 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
   const { lockDuration } = machine.options.lease;
   const holder = newName();
   const began = performance.now();
-  /** What the others were told. */
-  let told = "";
+  /** The progress that the others have. */
+  let published = "";
   let ended: Promise<unknown> | undefined;
   const timer = setInterval(() => void renew().catch(toError), lockDuration / 3);
 
@@ -51,15 +51,15 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
   const progress = () =>
     JSON.stringify(Object.fromEntries(Array.from(hosts, (host) => [host.options.node, host.news()])));
 
-  async function tell(padding?: string): Promise<void> {
+  async function publish(padding?: string): Promise<void> {
     const job = await link.lead();
     // Another machine may have come after: what it says must stay.
-    if (ended || (told !== "" && job.data.holder !== holder)) throw taken;
+    if (ended || (published !== "" && job.data.holder !== holder)) throw taken;
     const news: News = { holder, progress: progress(), away: isAway(), padding };
     await job.updateData(news).catch((cause) => {
       throw isMissing(cause) ? lostData : cause;
     });
-    told = news.progress;
+    published = news.progress;
   }
 
   function begin(host: Host): void {
@@ -70,7 +70,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
         toError,
         gone: async () => ((await isLed()) ? lostData : taken),
         // PostgreSQL would compress a text that repeats.
-        probe: () => tell(randomBytes(PADDING / 2).toString("hex")),
+        probe: () => publish(randomBytes(PADDING / 2).toString("hex")),
       });
     });
   }
@@ -84,7 +84,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
 
     /** Does what there is to do now. */
     async work(): Promise<void> {
-      if (told !== progress()) await tell();
+      if (published !== progress()) await publish();
       const ids = await link.letters.getRanges(["wait"], 0, -1, true);
       if (isAway() && ids.some((id) => id.endsWith(holder))) return void end();
       for (const host of hosts) await host.handle(ids);

@@ -9,7 +9,7 @@ import type { Clock } from "../../../src/audit/clock.js";
 import type { Settings } from "../../../src/audit/entries.js";
 import { openFiles } from "../../../src/audit/files.js";
 import type { Progress } from "../../../src/audit/progress.js";
-import type { Answer, ListPage, Requests, SendOptions } from "../../../src/audit/requests.js";
+import type { Answer, PageOfReports, Requests, SendOptions } from "../../../src/audit/requests.js";
 import { readRows } from "../../../src/audit/rows.js";
 import type { Result } from "../../../src/audit/run.js";
 import type { Shared, SharedOptions } from "../../../src/audit/shared/shared.js";
@@ -203,7 +203,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     }
   }
 
-  async function* pages(_type: string, input: Record<string, string>): AsyncGenerator<ListPage> {
+  async function* pages(_type: string, input: Record<string, string>): AsyncGenerator<PageOfReports> {
     const size = Number(input.per_page);
     const sorted = fake.unsorted
       ? reports.slice()

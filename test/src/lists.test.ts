@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import fc from "fast-check";
-import type { Answer } from "../../src/call.js";
-import { type Page, readPages, readShape } from "../../src/pages.js";
+import type { CallResponse } from "../../src/call.js";
+import { type ListPage, readPages, readShape } from "../../src/lists.js";
 import { deferred } from "../../src/turns.js";
 import { type Lists, listed, reports, type Shape, shapes, startLists } from "../support/lists.js";
 import { closeClients, readAll } from "../support/reading.js";
@@ -13,7 +13,7 @@ const table = Object.entries(shapes);
 /** Shapes that do not show whether another page follows. */
 const silent = new Set(["plain array", "plain data", "plain array of the whole list", "the whole list in data"]);
 /** A response that needs no HTTP. */
-const answered = (body: unknown): Answer => ({
+const answered = (body: unknown): CallResponse => ({
   body,
   statusCode: 200,
   headers: {},
@@ -24,7 +24,7 @@ const answered = (body: unknown): Answer => ({
 /** Reads a list from the given pages. The key of a page is what its request adds to the query: `page=2`. */
 async function readGiven(pages: Record<string, unknown>, limit = 0) {
   const asked: string[] = [];
-  const read: Page[] = [];
+  const read: ListPage[] = [];
   const ask = async (extra: Record<string, string>) => {
     const what = String(new URLSearchParams(extra));
     asked.push(what);
@@ -39,7 +39,7 @@ async function readGiven(pages: Record<string, unknown>, limit = 0) {
   };
 }
 /** Reads a list whose pages `get` returns. */
-async function readGot(get: (extra: Record<string, string>) => Promise<Answer>, size = 0) {
+async function readGot(get: (extra: Record<string, string>) => Promise<CallResponse>, size = 0) {
   const records: unknown[] = [];
   let truncated = false;
   for await (const page of readPages(get, { ahead: 2, size })) {

@@ -2,7 +2,7 @@ import { SeoError } from "./errors.js";
 import { isObject, type Json } from "./json.js";
 import { unwrap } from "./records.js";
 
-/** What a response says about its place in a list, whichever paginator made it. */
+/** The place of a response in a list, as it says itself, whichever paginator made it. */
 export interface Shape {
   records: unknown[];
   /** Its own number, and that of the last page. */
@@ -15,7 +15,7 @@ export interface Shape {
 }
 
 /** One page of a list that is read completely. */
-export interface Page<A = unknown> {
+export interface ListPage<A = unknown> {
   /** The records that no earlier page had. */
   records: unknown[];
   /** From 1. */
@@ -26,10 +26,10 @@ export interface Page<A = unknown> {
   truncated: boolean;
   /** No page follows. */
   isLast: boolean;
-  answer: A;
+  response: A;
 }
 
-type Answered = { body: unknown };
+type WithBody = { body: unknown };
 
 const count = (value: unknown) =>
   value !== "" && value !== null && Number.isSafeInteger(Number(value)) ? Number(value) : undefined;
@@ -59,16 +59,16 @@ export function readShape(body: unknown): Shape | undefined {
   return { records, page: count(figures.current_page), pages, total: count(figures.total), more, cursor };
 }
 
-function shapeOf(answer: Answered): Shape {
-  const shape = readShape(answer.body);
+function shapeOf(response: WithBody): Shape {
+  const shape = readShape(response.body);
   const reject = (why: string) =>
-    new SeoError("SEO_RESPONSE", `The response is not a list: ${why}.`, { body: answer.body });
+    new SeoError("SEO_RESPONSE", `The response is not a list: ${why}.`, { body: response.body });
   if (!shape) throw reject("expected an array, or an object with an array in data");
   if (!shape.records.every(isObject)) throw reject("it contains something that is not an object");
   return shape;
 }
 
-/** What identifies a record: its `id`, or the name of a project. As text, because its type differs between responses. */
+/** The identity of a record: its `id`, or the name of a project. As text, because its type differs between responses. */
 export function idIn(record: unknown, id: string): string | undefined {
   const { [id]: own, id: usual } = Object(record) as Json;
   const value = own ?? usual;
@@ -111,7 +111,7 @@ function createSieve(id: string) {
 }
 
 /** The place of a page in its list. */
-interface Place {
+interface PagePlace {
   /** The list has pages with numbers, and says how many. */
   isNumbered: boolean;
   /** Whether the response says that another page follows; undefined if it does not say. */
@@ -120,16 +120,16 @@ interface Place {
   moves: boolean;
 }
 
-/** What a response says of the place of its page, the nth. `brings`: the page has new records. */
-function placeOf({ records, page: own, pages, cursor, more }: Shape, nth: number, brings: boolean): Place {
+/** Reads from a response where its page, the nth, is. `brings`: the page has new records. */
+function placeOf({ records, page: own, pages, cursor, more }: Shape, nth: number, brings: boolean): PagePlace {
   const isNumbered = pages !== undefined && cursor === undefined;
   // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come.
   const moves = brings || (isNumbered && records.length > 0 && (own ?? nth) === nth);
   return { isNumbered, follows: isNumbered ? nth < pages : more, moves };
 }
 
-/** What was read of a list so far. */
-interface Progress {
+/** The part of a list that was read so far. */
+interface ListProgress {
   nth: number;
   /** The records that were returned, and how many there can be. */
   count: number;
@@ -144,8 +144,8 @@ interface Progress {
 
 /** Whether a list ends with a page, and whether it then has more; undefined if only the next page can show it. */
 function endOf(
-  { follows, moves }: Place,
-  { nth, count, most, isCut, isFull, total }: Progress,
+  { follows, moves }: PagePlace,
+  { nth, count, most, isCut, isFull, total }: ListProgress,
 ): { isLast: boolean; truncated: boolean | undefined } {
   const canFollow = moves && follows !== false;
   if (count >= most) return { isLast: true, truncated: isCut || (canFollow && follows) };
@@ -157,9 +157,9 @@ function endOf(
 
 /** The last page to request before the nth is worked on, so that the service is not idle meanwhile. */
 const lastAhead = (
-  { isNumbered }: Place,
+  { isNumbered }: PagePlace,
   { records, pages = 0 }: Shape,
-  { nth, count, most }: Progress,
+  { nth, count, most }: ListProgress,
   ahead: number,
 ) =>
   isNumbered
@@ -172,17 +172,17 @@ const lastAhead = (
  * With `ahead` 0, a page is requested only when it is needed. `size`: the records of a full page; a page of more is the whole list.
  * A record whose ID came before is dropped: rows shift while a list is read. Records without an ID are all returned.
  */
-export async function* readPages<A extends Answered>(
+export async function* readPages<A extends WithBody>(
   get: (extra: Record<string, string>) => Promise<A>,
   { id = "id", limit = 0, ahead = 0, size = 0 }: { id?: string; limit?: number; ahead?: number; size?: number } = {},
-): AsyncGenerator<Page<A>> {
+): AsyncGenerator<ListPage<A>> {
   const sieve = createSieve(id);
   const requested: Promise<A>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
   let count = 0;
   let total = 0;
   let last = 1;
-  let answer = await get({});
+  let response = await get({});
 
   function request(cursor: string | undefined): Promise<A> {
     last++;
@@ -198,7 +198,7 @@ export async function* readPages<A extends Answered>(
       .catch(() => true);
 
   for (let nth = 1; ; nth++) {
-    const shape = shapeOf(answer);
+    const shape = shapeOf(response);
     const { added, brings } = sieve.take(shape.records, shape.page === nth);
     const records = added.slice(0, most - count);
     sieve.add(records);
@@ -210,8 +210,8 @@ export async function* readPages<A extends Answered>(
     const { isLast, truncated = await hasMore(nth + 1) } = endOf(place, progress);
     const wanted = isLast ? 0 : lastAhead(place, shape, progress, ahead);
     while (last < wanted) requested.push(request(shape.cursor));
-    yield { records, page: nth, pages: shape.pages, total: shape.total, truncated, isLast, answer };
+    yield { records, page: nth, pages: shape.pages, total: shape.total, truncated, isLast, response };
     if (isLast) return;
-    answer = await (requested.shift() ?? request(shape.cursor));
+    response = await (requested.shift() ?? request(shape.cursor));
   }
 }

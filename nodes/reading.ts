@@ -1,8 +1,8 @@
-import type { Answer } from "../src/call.js";
+import type { CallResponse } from "../src/call.js";
 import { cancelled, ended, SeoError } from "../src/errors.js";
+import { type ListPage, readPages } from "../src/lists.js";
 import type { Operation } from "../src/operations.js";
-import { type Page, readPages } from "../src/pages.js";
-import type { Outcome } from "../src/submit.js";
+import type { Success } from "../src/submit.js";
 import type { MessageTask } from "./handler.js";
 
 /** The place of a response in a list. */
@@ -13,16 +13,16 @@ interface Position {
   truncated?: boolean;
 }
 
-export type Found = Answer & { outcome?: Outcome };
+export type Found = CallResponse & { outcome?: Success };
 
 /** The attempts of a message, and milliseconds since it was received, and those of them without a request in flight. */
-type Effort = Pick<Answer, "attempts" | "duration" | "waited">;
+type Effort = Pick<CallResponse, "attempts" | "duration" | "waited">;
 
 const none: Position = {};
 
 /** The `msg.seo` of a response, with its place in a list if that is known. */
-export function metadata(operation: string, answer: Found, { attempts, duration, waited }: Effort, position = none) {
-  const { statusCode, headers, outcome, reconciled, alreadyDeleted } = answer;
+export function metadata(operation: string, response: Found, { attempts, duration, waited }: Effort, position = none) {
+  const { statusCode, headers, outcome, reconciled, alreadyDeleted } = response;
   const { page, pages, total, truncated } = position;
   // Without spreads, because an object that consists of others is slow to create and slow to read.
   const seo: Record<string, unknown> = { operation, statusCode, headers, attempts, duration, waited };
@@ -41,7 +41,7 @@ export async function* readAllPages(
   task: MessageTask,
   type: string,
   row: Operation,
-): AsyncGenerator<Page<Answer> & { count: number; seo: object }> {
+): AsyncGenerator<ListPage<CallResponse> & { count: number; seo: object }> {
   const { client, settings, input } = task;
   let attempts = 0;
   let waited = task.queued;
@@ -54,8 +54,8 @@ export async function* readAllPages(
   const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency, size };
   try {
     for await (const page of readPages(get, list)) {
-      attempts += page.answer.attempts;
-      waited += page.answer.waited;
+      attempts += page.response.attempts;
+      waited += page.response.waited;
       // Between pages nothing may be in flight that a cancellation would end.
       if (task.lane.closed) throw cancelled;
       count += page.records.length;
@@ -63,7 +63,7 @@ export async function* readAllPages(
       task.progress(page.page, page.pages, count);
       const duration = task.elapsed();
       // Pages that wait side by side wait once.
-      const seo = metadata(type, page.answer, { attempts, duration, waited: Math.min(waited, duration) }, page);
+      const seo = metadata(type, page.response, { attempts, duration, waited: Math.min(waited, duration) }, page);
       yield { ...page, count, seo };
     }
   } catch (cause) {
