@@ -6,8 +6,8 @@ import type { Json } from "../json.js";
 import { idOf, reportsIn } from "../records.js";
 import type { Account } from "./account.js";
 import { covers, type Reading, type Requester } from "./list.js";
-import type { Candidates, LookResult, OpenRequest, Search } from "./search.js";
-import { judgeCreation, judgeUpdate, type NewReport, type Verdict } from "./verdict.js";
+import type { LookResult, OpenRequest, Search } from "./search.js";
+import { judgeCreation, judgeUpdate, type NewReport } from "./verdict.js";
 import { isAfter } from "./watermark.js";
 
 /** The knowledge that all looks of a client share. `now` only rises. */
@@ -17,11 +17,6 @@ export interface Knowledge {
   open: ReadonlySet<OpenRequest>;
   now(): number;
 }
-
-const MOST_CANDIDATES = 10;
-
-export const toCandidates = (records: Json[]): Candidates =>
-  records.slice(-MOST_CANDIDATES).map(({ id, url, created_at }) => ({ id, url, created_at }));
 
 /** Looks once. Rejects if the look proves nothing. `read` reads the list, for all that look at the same time. */
 export async function look(
@@ -33,7 +28,7 @@ export async function look(
   const { request, decides, readTo } = search;
   const { list } = request.lookup;
   if (!list) return lookAtReport(knowledge, search);
-  if (!readTo) return { was: "undecided", candidates: [] };
+  if (!readTo) return { was: "undecided", records: [] };
   const seen = account.newest();
   const reading = await read(list);
   // Nor does a match count: it may be another request's report, and this one's be missing.
@@ -62,12 +57,12 @@ async function lookInList(
     verdict = judge(true);
   }
   if (verdict.was === "put off") search.doubted = verdict.addresses;
-  if (verdict.was !== "carried out") return toResult(verdict);
+  if (verdict.was !== "carried out") return verdict;
   const { record } = verdict;
   account.claim(record, request.page, request.horizonAt, request.watermark);
   return present(knowledge, request, record, response).then(
     (response) => ({ was: "carried out", response }),
-    () => ({ was: "undecided", candidates: toCandidates([record]) }),
+    () => ({ was: "undecided", records: [record] }),
   );
 }
 
@@ -86,12 +81,7 @@ async function lookAtReport({ requester, now }: Knowledge, search: Search): Prom
     elapsed: now() - request.sentAt,
   });
   if (!Number.isNaN(parseDate(record.generated_at))) search.dateAtFirst ??= String(record.generated_at);
-  return verdict.was === "carried out" ? { was: "carried out", response } : toResult(verdict);
-}
-
-function toResult(verdict: Exclude<Verdict, { was: "carried out" }>): LookResult {
-  if (verdict.was === "undecided") return { was: "undecided", candidates: toCandidates(verdict.records) };
-  return verdict.was === "unsettled" ? { was: "open" } : verdict;
+  return verdict.was === "carried out" ? { was: "carried out", response } : verdict;
 }
 
 /** Looks share their records, and each compares all of them with all open requests. */

@@ -1,7 +1,8 @@
 import type { Details, SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
+import type { Json } from "../json.js";
 import type { Lookup } from "../operations.js";
-import { REPEAT } from "./verdict.js";
+import { REPEAT, type Verdict } from "./verdict.js";
 import type { Intent, Watermark } from "./watermark.js";
 
 /** An open request: not sent yet, in flight, or with its response lost. */
@@ -19,15 +20,10 @@ export interface OpenRequest extends Intent {
 }
 
 /** The reports that may be the one that was requested. */
-export type Candidates = NonNullable<Details["candidates"]>;
+type Candidates = NonNullable<Details["candidates"]>;
 
-/** The result of a look that ends a search, or puts it off. */
-export type LookResult =
-  | { was: "open" }
-  | { was: "carried out"; response: Response }
-  | { was: "not carried out" }
-  | { was: "undecided"; candidates: Candidates }
-  | { was: "put off"; until: number };
+/** The verdict of a look, with the response if the report was found. */
+export type LookResult = Exclude<Verdict, { was: "carried out" }> | { was: "carried out"; response: Response };
 
 /** The end of a request whose response was lost. `after`: milliseconds since it was sent. */
 export type Fate =
@@ -43,6 +39,11 @@ const LOOKS = [5, 15, 30, 60, 120].map((seconds) => seconds * SECOND);
 const AFTER_RESPONSE = 2 * SECOND;
 /** A deciding look takes place so often if it fails or is put off. */
 const MOST_FAILURES = 10;
+
+const MOST_CANDIDATES = 10;
+
+export const toCandidates = (records: Json[]): Candidates =>
+  records.slice(-MOST_CANDIDATES).map(({ id, url, created_at }) => ({ id, url, created_at }));
 
 /** The search for what became of one request: when to look, and what the looks so far have shown. */
 export class Search {
@@ -102,10 +103,11 @@ export class Search {
     if (result.was === "carried out") {
       const reconciled = { looks: this.#looks, after: Math.round(now - this.request.sentAt) };
       this.#end({ ...result, reconciled });
-    } else if (result.was === "undecided") this.#end(result);
+    } else if (result.was === "undecided") this.#end({ was: "undecided", candidates: toCandidates(result.records) });
     // A rejected request is not retried: its error need not wait.
     else if (result.was === "put off" && !this.#isRejected) this.#repeat(result.until);
-    else if (result.was !== "open") this.#end({ was: "not carried out", again: !this.#isRejected });
+    else if (result.was === "not carried out" || result.was === "put off")
+      this.#end({ was: "not carried out", again: !this.#isRejected });
   }
 
   /** Ends a look that failed, which proves nothing. */

@@ -3,8 +3,8 @@ import { pageKey } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
 import { type Lookup, operations } from "../../src/operations.js";
 import { createAccount } from "../../src/reconcile/account.js";
-import { look as lookOnce, toCandidates } from "../../src/reconcile/look.js";
-import { type OpenRequest, Search } from "../../src/reconcile/search.js";
+import { look as lookOnce } from "../../src/reconcile/look.js";
+import { type OpenRequest, Search, toCandidates } from "../../src/reconcile/search.js";
 
 const HEADER = Date.UTC(2026, 0, 2, 12, 0, 5);
 /** Five seconds before the look, less a second, because a Date header has whole seconds. */
@@ -206,16 +206,14 @@ describe("A create request whose response was lost", () => {
       response: { ...listed, body: { data: record } },
     });
     const other = open({ fails: true });
-    const { id, url, created_at } = record;
     const lost = await other.look(other.enter(PAGE), [record], true, null);
-    assert.deepEqual(lost, { was: "undecided", candidates: [{ id, url, created_at }] });
+    assert.deepEqual(lost, { was: "undecided", records: [record] });
   });
 
   for (const other of ["OK", [], { message: "maintenance" }, { data: { id: 8 } }])
     it(`gets the listed record if another response comes, but not without its privacy: ${JSON.stringify(other)}`, async () => {
       const { enter, look } = open({ body: () => other });
       const record = report(6, PAGE);
-      const { id, url, created_at } = record;
       assert.deepEqual(await look(enter(PAGE), [record]), {
         was: "carried out",
         response: { ...listed, body: { data: record } },
@@ -223,7 +221,7 @@ describe("A create request whose response was lost", () => {
       const changed = open({ body: () => other });
       assert.deepEqual(await changed.look(changed.enter(PAGE, { input: { privacy: "1" } }), [record]), {
         was: "undecided",
-        candidates: [{ id, url, created_at }],
+        records: [record],
       });
     });
 
@@ -243,8 +241,7 @@ describe("A create request whose response was lost", () => {
   it("is undecided if another new report is unexplained", async () => {
     const { enter, look } = open();
     const records = [report(8, "example.com/b"), report(7, "example.com/b")];
-    const candidates = records.map(({ id, url, created_at }) => ({ id, url, created_at }));
-    assert.deepEqual(await look(enter(PAGE), records), { was: "undecided", candidates });
+    assert.deepEqual(await look(enter(PAGE), records), { was: "undecided", records });
   });
 
   it("is put off while another open request may have created the new report", async () => {
