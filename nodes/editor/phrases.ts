@@ -57,7 +57,7 @@ export const phrases = {
     fixed: "fixed value",
     example: "e.g. __example__",
     unsent: "not sent",
-    default: "not sent (service default: __value__)",
+    default: "default: __value__",
     usual: "Default store",
     idle: "Nothing to change. Set at least one of these: __labels__.",
     least: "__label__ should be at least __other__ (__min__ s). Otherwise, a report could be created twice.",

@@ -19,6 +19,11 @@ export const cutTexts = (page: Page, within = "body"): Promise<string[]> =>
       const range = document.createRange();
       range.selectNodeContents(text);
       const rects = [...range.getClientRects()].filter(({ width, height }) => width > 1 && height > 1);
+      const last = rects.at(-1);
+      // Half of the last letter.
+      const top = last && document.elementFromPoint(last.right - 3, (last.top + last.bottom) / 2);
+      if (top && !top.contains(parent) && !parent.contains(top))
+        cut.push(`${text.textContent.trim().slice(0, 60)} (covered)`);
       for (let box: Element | null = parent; box; box = box.parentElement) {
         const { overflowX, overflowY, position, clipPath } = getComputedStyle(box);
         // Texts for screen readers only.

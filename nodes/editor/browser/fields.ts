@@ -5,7 +5,7 @@ import type { Validation } from "./validation.js";
 type Suggest = (node: Any, operation: string, input: Any, list: Any) => void;
 
 /** Makes the function that fills the input of a field when its dialog opens. */
-export function createFields({ $, text, state }: Editor, { label, named }: Validation, suggest: Suggest) {
+export function createFields({ $, text, state }: Editor, { label, labelOf, named }: Validation, suggest: Suggest) {
   const { id, current, source } = state;
   /** Names the parts of a TypedInput for assistive technology. */
   const namedWidget = (line: Any, row: Row) => {
@@ -33,7 +33,7 @@ export function createFields({ $, text, state }: Editor, { label, named }: Valid
     const line = input.closest(".form-row");
     const value = String(input.val());
     const options = Object.keys(row.values ?? {}).map((one) => ({ value: one, label: named(row, one) }));
-    const blank = row.default ? text("dialog.default", { value: named(row, row.default) }) : text("dialog.unsent");
+    const blank = row.default ? text("dialog.default", { value: labelOf(row, row.default) }) : text("dialog.unsent");
     if (!row.required && !row.initial) options.unshift({ value: "", label: blank });
     if (row.values && source(node, name) === "str") {
       // The widget would replace an unknown value with its first option.

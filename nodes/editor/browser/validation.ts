@@ -4,9 +4,10 @@ import { type Any, type Row, STORED, type State, type Text } from "./state.js";
 /** Validates the fields of a node, with sentences in the editor's language. */
 export function createValidation(RED: Any, text: Text, { forms, rows, current, source, fixed }: State) {
   const label = (row: Row) => text(`${row.key}.label`);
+  /** A value by its label: "Password". */
+  const labelOf = (row: Row, value: string) => text(`${row.key}.values.${value}`);
   /** A value in a list: "Password (2)". */
-  const named = (row: Row, value: string) =>
-    row.kind === "store" ? value : nameOf(text(`${row.key}.values.${value}`), value);
+  const named = (row: Row, value: string) => (row.kind === "store" ? value : nameOf(labelOf(row, value), value));
   const shape = ({ pattern, example }: Row, value: string) => {
     if (!pattern || new RegExp(`^(${pattern})$`, "i").test(value)) return undefined;
     return example ? "pattern" : "characters";
@@ -67,6 +68,7 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
 
   return {
     label,
+    labelOf,
     named,
     /** Why a field is invalid; blank if it is valid. */
     reason(node: Any, name: string, value: unknown = current(node, name)): string {
