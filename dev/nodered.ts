@@ -87,7 +87,7 @@ export interface Running {
 }
 
 /** Keeps Node-RED on this machine and quiet; the context store `file` survives a restart. */
-const settings = {
+export const settings = {
   uiHost: "127.0.0.1",
   // The log is read below.
   lang: "en-US",

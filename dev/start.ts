@@ -3,24 +3,37 @@ import { copyFileSync, existsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readOptions, startOnFreePort as startSandbox } from "../sandbox/command.js";
 import { lockFolder } from "./lock.js";
-import { installPackage, nodeRed, root, startOnFreePort } from "./nodered.js";
+import { installPackage, nodeRed, root, settings, startOnFreePort } from "./nodered.js";
+import { whenOrphaned } from "./orphan.js";
 
 /** `npm start`: Node-RED with the package and a first flow, beside the sandbox or a real service. */
 const userDir = resolve(".sandbox");
 const SERVICE = "seo-examples-service";
 /** Slow and faulty enough to show every status: a request in flight, waiting, a retry, an error. */
-const SANDBOX = { latency: "100-400", "store-latency": "1000-2500", rate: "60", fail: "5" };
+const SANDBOX = { latency: "100-400", "store-latency": "1000-2500", rate: "300", fail: "5" };
 const say = (line: string) => console.log(line);
 
 /** Ends npm, Node-RED and the sandbox, whichever runs. This process ends after the last of them. */
 const stopping = new AbortController();
 const { signal } = stopping;
 for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => stopping.abort());
+whenOrphaned(() => stopping.abort());
 process.once("exit", () => signal.aborted && say("Stopped."));
 
+/** Opens the debug sidebar, in which the first click shows its response. Node-RED opens another one. */
+const OPEN_DEBUG = `const timer = setInterval(() => {
+  if (!window.RED?.workspaces?.active?.() || !document.querySelector(".red-ui-debug-content")) return;
+  clearInterval(timer);
+  RED.sidebar.show("debug");
+}, 100);
+`;
+
 async function start(): Promise<void> {
+  const { PORT = "1880" } = process.env;
   const options = readOptions(process.argv.slice(2), SANDBOX, "npm start --");
-  if (!options) return;
+  if (!options)
+    return say("The environment variable PORT is the port of Node-RED, or the first one to try (default 1880).");
+  if (!/^\d{1,5}$/.test(PORT)) throw new Error("The environment variable PORT must be a number.");
   const lock = lockFolder(userDir);
   const { SEO_BASE_URL, SEO_API_KEY, SEO_QUEUE_URL = "redis://127.0.0.1:6379" } = process.env;
   const real = SEO_BASE_URL !== undefined && SEO_API_KEY !== undefined;
@@ -35,12 +48,15 @@ async function start(): Promise<void> {
     copyFileSync(join(root, "examples/urls.csv"), join(userDir, "urls.csv"));
     writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ [SERVICE]: { apiKey: "${SEO_API_KEY}" } }));
   }
+  const script = join(userDir, "debug-sidebar.js");
+  writeFileSync(script, OPEN_DEBUG);
   const sandbox = real ? undefined : await startSandbox(options);
   try {
     const running = await startOnFreePort(
       userDir,
       {
-        port: 1880,
+        port: Number(PORT),
+        more: { editorTheme: { ...settings.editorTheme, page: { scripts: [script] } } },
         env: { SEO_QUEUE_URL, ...(sandbox && { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey }) },
         print: (line) => /\[error\]|Waiting for the debugger/.test(line) && say(line),
         spawned: lock.share,

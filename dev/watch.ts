@@ -4,6 +4,7 @@ import { type FSWatcher, readdirSync, watch } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { root } from "./nodered.js";
+import { whenOrphaned } from "./orphan.js";
 
 /** `npm run dev`: builds and starts as `npm start` does, and does so again whenever a source changes. The arguments are the same. */
 const SOURCES = ["src", "nodes", "sandbox", "dev", "icons", "examples"];
@@ -39,12 +40,13 @@ async function stop(): Promise<void> {
   await once(running, "exit");
 }
 let ending = false;
-for (const signal of ["SIGINT", "SIGTERM"] as const)
-  process.on(signal, async () => {
-    ending = true;
-    await stop();
-    process.exit();
-  });
+async function end(): Promise<void> {
+  ending = true;
+  await stop();
+  process.exit();
+}
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, end);
+whenOrphaned(() => void end());
 
 for (;;) {
   if (!changed) await once(sources, "change");
