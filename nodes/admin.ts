@@ -46,7 +46,7 @@ async function suggest(client: Client, type: string, text: string) {
 }
 
 /** A form of another website could send the browser's user here, but needs a preflight for this type, which Node-RED refuses. */
-const onlyJson: RequestHandler = (request, response, next) => {
+export const onlyJson: RequestHandler = (request, response, next) => {
   if (request.is("application/json")) next();
   else response.sendStatus(415);
 };

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit, AuditOptions } from "../src/audit/audit.js";
+import type { Failures } from "../src/audit/failures.js";
 import { mayHaveJobs } from "../src/audit/folder.js";
 import type { Progress } from "../src/audit/progress.js";
 import type { readRows } from "../src/audit/rows.js";
@@ -9,7 +10,9 @@ import type { Client } from "../src/client.js";
 import { invalidParams, type SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
+import { type Control, controls, Sidebar, type Watched } from "./audits.js";
 import { chosen, resolved } from "./config.js";
+import { SECOND } from "./figures.js";
 import { isInFlows, placeOf } from "./flows.js";
 import { type Config, forNodeRed, noService, reportOn, setSeo, toError } from "./handler.js";
 import { AuditStatus } from "./progress.js";
@@ -19,8 +22,6 @@ import { createSources, type Message, reasonOf } from "./sources.js";
 
 const TYPE = "seo-report-audit";
 const FOLDER = "seo-reports";
-
-const controls = ["pause", "resume", "retry", "reset"] as const;
 
 /** How a message controls a batch: only by `true`, because other nodes leave values, such as the http request node's `retry: 0`. */
 const controlIn = (msg: Message) => controls.find((name) => msg[name] === true);
@@ -36,7 +37,7 @@ interface Tools {
   readRows: typeof readRows;
 }
 
-class AuditNode {
+class AuditNode implements Watched {
   readonly #RED: NodeAPI;
   readonly #node: Node & { _alias?: string };
   readonly #config: Config;
@@ -50,16 +51,20 @@ class AuditNode {
   /** Errors that a Catch node got with a message. */
   readonly #reported = new WeakSet<SeoError>();
   #tools: Promise<Tools> | undefined;
+  #failures: Promise<Failures> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #sidebar: Sidebar;
   #unreported = 0;
   #closed = false;
 
-  constructor(RED: NodeAPI, node: Node & { _alias?: string }, config: Config) {
+  constructor(RED: NodeAPI, sidebar: Sidebar, node: Node & { _alias?: string }, config: Config) {
     this.#RED = RED;
     this.#node = node;
     this.#config = config;
     this.#service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
     this.#read = createSources(RED, node, row, config);
-    this.#status = new AuditStatus(RED, node);
+    this.#sidebar = sidebar;
+    this.#status = new AuditStatus(RED, node, sidebar.open(node.id, this));
     this.#folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
     this.#place = this.#placeNow();
     this.#where = this.#folder;
@@ -71,12 +76,20 @@ class AuditNode {
     });
     // Another machine may have begun a batch in the queue.
     if (config.queue || mayHaveJobs(this.#folder, node.id)) this.#open().catch((cause) => this.#fail(toError(cause)));
+    else this.#status.forget(false);
   }
+
+  get alias(): string | undefined {
+    return this.#node._alias;
+  }
+
+  errors = () => this.#status.errors();
 
   #receive(msg: Message, done: (error?: Error) => void): void {
     this.#unreported++;
     const how = controlIn(msg);
-    (how ? this.#control(msg, how) : this.#add(msg)).then(
+    const source = msg.batch === undefined || msg.batch === null ? "topic" : "batch";
+    (how ? this.control(how, msg[source], `msg.${source}`) : this.#add(msg)).then(
       () => this.#report(msg, done),
       (cause) => {
         if (this.#closed) return;
@@ -129,6 +142,8 @@ class AuditNode {
       },
     };
     const audit = queue ? await this.#share(queue, options) : await this.#keep(options);
+    const refresh = async () => this.#status.refresh(await audit.progress());
+    this.#timer = setInterval(() => void refresh().catch(() => {}), SECOND);
     return { client, audit, readRows };
   }
 
@@ -158,18 +173,30 @@ class AuditNode {
     });
   }
 
-  async #control(msg: Message, how: (typeof controls)[number]): Promise<void> {
+  /** Controls a batch, or all. Rejects if there is nothing to control. */
+  async control(how: Control, name: unknown, from: string): Promise<void> {
     const { client, audit } = await this.#open();
-    const source = msg.batch === undefined || msg.batch === null ? "topic" : "batch";
-    const { batch } = client.validate(settings, { batch: msg[source] }, { batch: `msg.${source}` });
-    const count = await audit[how](batch);
+    const { batch } = client.validate(settings, { batch: name }, { batch: from });
+    const forgotten = how === "reset" ? this.#status.forget(true, batch) : 0;
+    const count = forgotten + (await audit[how](batch));
     if (count === 0 && batch !== undefined) {
       const name = JSON.stringify(batch);
       const or = how === "retry" ? "no page of it has failed" : "it has finished";
       throw invalidParams({ batch: `There is nothing to ${how}: no batch is named ${name}, or ${or}.` });
     }
     this.#status.succeeded({ reset: how === "reset", batch });
-    if (!this.#config.queue) for (const progress of await audit.progress()) this.#status.update(progress);
+    this.#status.refresh(await audit.progress());
+  }
+
+  /** What the journals say. Those in a queue are read by the connection of its audit. */
+  failures(): Promise<Failures> {
+    this.#failures ??= import("../src/audit/failures.js").then(async ({ Failures, journalsIn }) => {
+      const { id } = this.#node;
+      const queue = chosen<QueueNode>(this.#RED, this.#config.queue, "queue");
+      if (!queue) return new Failures(journalsIn(this.#folder, id));
+      return new Failures((await queue.shared()).journals(id, String(this.#config.service)));
+    });
+    return this.#failures;
   }
 
   async #add(msg: Message): Promise<void> {
@@ -233,6 +260,7 @@ class AuditNode {
    */
   async #close(): Promise<void> {
     this.#closed = true;
+    clearInterval(this.#timer);
     const { audit } = (await this.#tools?.catch(() => undefined)) ?? {};
     const warn = (text: string, values: Record<string, string | number>) =>
       this.#node.warn(this.#RED._(`seo-reports.status.${text}`, values));
@@ -245,6 +273,7 @@ class AuditNode {
     }
     // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow, or that was moved into one.
     const isGone = !isInFlows(this.#RED, this.#node.id);
+    this.#sidebar.close(this.#node.id, this, isGone);
     if (!isGone && waiting > 0 && this.#placeNow() !== this.#place)
       warn("pagesLeft", { count: waiting, where: this.#where });
     if (!isGone || !mayHaveJobs(this.#folder, this.#node.id)) return;
@@ -255,8 +284,9 @@ class AuditNode {
 }
 
 export function registerAudit(RED: NodeAPI): void {
+  const sidebar = new Sidebar(RED);
   RED.nodes.registerType(TYPE, function (this: Node, config: Config) {
     RED.nodes.createNode(this, config);
-    new AuditNode(RED, this, config);
+    new AuditNode(RED, sidebar, this, config);
   });
 }

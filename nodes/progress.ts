@@ -1,39 +1,48 @@
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import type { Progress } from "../src/audit/progress.js";
-import { Trouble } from "../src/audit/trouble.js";
+import { reasonOf, Trouble } from "../src/audit/trouble.js";
 import type { SeoError } from "../src/errors.js";
-import { blue, conditionOf, green, red, span, yellow } from "./status.js";
+import { reasonKey, span } from "./figures.js";
+import { blue, conditionOf, green, red, yellow } from "./status.js";
 
 const figure = (value: number) => value.toLocaleString("en-US");
 const sum = (all: Progress[], of: (progress: Progress) => number) => all.reduce((total, one) => total + of(one), 0);
 
-const failedIn = (all: Progress[]) => sum(all, (one) => one.failed + one.uncertain);
+/** Finished batches that are remembered. */
+const MOST_FINISHED = 20;
 
-/** Shows how far the batches of a node are, all together, or why one of them cannot continue. */
+/** Shows how far the batches of a node are, all together, or why they cannot continue. */
 export class AuditStatus {
   readonly #RED: NodeAPI;
   readonly #node: Node;
-  readonly #batches = new Map<string, Progress>();
+  readonly #batches: Map<string, Progress>;
   /** By batch; that of a message, or of the whole node, has no name. */
   readonly #errors = new Map<string, SeoError>();
   /** Another machine leads. */
   #standsBy = false;
+  #shown = "";
 
-  constructor(RED: NodeAPI, node: Node) {
+  /** `batches`: by name, those of the node before a deploy. They are kept up to date. */
+  constructor(RED: NodeAPI, node: Node, batches = new Map<string, Progress>()) {
     this.#RED = RED;
     this.#node = node;
+    this.#batches = batches;
   }
 
   /** The queue is being opened, which takes up to half a minute if its server does not respond. */
   connecting(): void {
-    this.#node.status(yellow("node-red:common.status.connecting"));
+    this.#put(yellow("node-red:common.status.connecting"));
   }
 
   update(progress: Progress): void {
     this.#standsBy = false;
-    // A finished batch is shown until another one continues.
-    this.#drop(({ finished }) => finished);
     this.#set(progress);
+    this.#show();
+  }
+
+  /** The same batches, some time later. */
+  refresh(all: readonly Progress[]): void {
+    for (const progress of all) if (this.#batches.get(progress.batch)?.finished === false) this.#set(progress);
     this.#show();
   }
 
@@ -57,7 +66,7 @@ export class AuditStatus {
   succeeded({ reset, batch, opened }: { reset?: boolean; batch?: string | undefined; opened?: boolean } = {}): void {
     if (opened) {
       this.#standsBy = false;
-      this.#drop(({ finished }) => !finished);
+      this.forget(false);
     }
     this.#errors.delete("");
     if (reset && batch === undefined) this.#errors.clear();
@@ -65,70 +74,94 @@ export class AuditStatus {
     this.#show();
   }
 
+  /** Removes the batches that are finished, or are not, one or all. Returns how many. */
+  forget(finished: boolean, name?: string): number {
+    const all = [...this.#batches.values()].filter(
+      (one) => one.finished === finished && (name ?? one.batch) === one.batch,
+    );
+    for (const { batch } of all) this.#batches.delete(batch);
+    return all.length;
+  }
+
+  /** The errors that no pause of a batch says. */
+  errors(): { batch: string; reason: string; message: string }[] {
+    return [...this.#errors]
+      .filter(([name]) => !this.#batches.get(name)?.paused)
+      .map(([batch, error]) => ({ batch, reason: reasonOf(error), message: error.message }));
+  }
+
   close(): void {
     this.#node.status({});
   }
 
-  #drop(matches: (progress: Progress) => boolean): void {
-    for (const [name, progress] of this.#batches) if (matches(progress)) this.#batches.delete(name);
+  #set(progress: Progress): void {
+    const { batch, finished, paused } = progress;
+    if (finished) this.#batches.delete(batch);
+    this.#batches.set(batch, progress);
+    if (paused === false) for (const name of ["", batch]) this.#errors.delete(name);
+    const ended = [...this.#batches.values()].filter((one) => one.finished);
+    for (const { batch } of ended.slice(0, -MOST_FINISHED)) this.#batches.delete(batch);
   }
 
-  #set(progress: Progress): void {
-    this.#batches.set(progress.batch, progress);
-    if (progress.paused === false) for (const name of ["", progress.batch]) this.#errors.delete(name);
+  #put(status: NodeStatus): void {
+    const now = JSON.stringify(status);
+    if (now !== this.#shown) this.#node.status(status);
+    this.#shown = now;
   }
 
   /** Of a machine that stands by, the same figures. */
   #show(): void {
     const status = this.#current();
-    if (!this.#standsBy || this.#errors.size > 0) return void this.#node.status(status);
     const { fill = "grey", shape = "ring", text } = status;
-    const name = this.#text("standsBy");
-    this.#node.status({ fill, shape, text: text ? `${name} · ${text}` : name });
+    const name = this.#text("status.standsBy");
+    const isPlain = !this.#standsBy || this.#errors.size > 0;
+    this.#put(isPlain ? status : { fill, shape, text: text ? `${name} · ${text}` : name });
   }
 
   #current(): NodeStatus {
+    const open = [...this.#batches.values()].filter(({ finished }) => !finished);
+    // A finished batch is shown until another one continues.
+    const all = open.length > 0 ? open : [...this.#batches.values()].slice(-1);
     const [error] = this.#errors;
-    if (error) return this.#stopped(...error);
-    const all = [...this.#batches.values()];
-    if (all.length === 0) return {};
-    if (all.every(({ finished }) => finished)) return this.#ended(all);
-    const figures = { done: figure(sum(all, ({ done }) => done)), total: figure(sum(all, ({ total }) => total)) };
-    const active = all.filter(({ finished, paused }) => !finished && paused === false);
-    if (active.length === 0) return yellow(this.#text("auditPaused", figures));
-    const soFar = this.#text("auditing", figures);
+    if (error) return this.#stopped(...error, all);
+    const [first] = all;
+    if (!first) return {};
+    if (first.finished) return (first.failed + first.uncertain > 0 ? red : green)(this.#figures(all));
+    const active = open.filter(({ paused }) => paused === false);
+    const { reason = "message" } = first;
+    if (active.length === 0)
+      return (reason === "message" ? yellow : red)(this.#figures(all, this.#text(reasonKey(reason))));
     const seconds = Math.max(...active.map(({ secondsToWait = 0 }) => secondsToWait));
-    if (seconds > 0) {
-      const queued = figure(sum(active, ({ waiting, reconciling }) => waiting - reconciling));
-      return yellow(`${soFar} · ${this.#text("waiting", { seconds, queued })}`);
-    }
-    const lost = sum(active, ({ reconciling }) => reconciling);
-    if (lost > 0 && active.every(({ secondsLeft }) => !secondsLeft))
-      return blue(`${soFar} · ${this.#text("reconciling", { count: lost })}`);
+    if (seconds > 0) return yellow(this.#figures(all, this.#text("status.wait", { seconds })));
+    const count = sum(active, ({ reconciling }) => reconciling);
+    const isLost = count > 0 && active.every(({ secondsLeft }) => !secondsLeft);
+    return blue(this.#figures(all, isLost ? this.#text("status.reconciling", { count }) : undefined));
+  }
+
+  /** Why a batch, or the node, cannot continue; of a batch also how far all are. */
+  #stopped(name: string, error: SeoError, all: Progress[]): NodeStatus {
+    const key = error instanceof Trouble ? `seo-reports.${reasonKey(error.kind)}` : conditionOf(this.#RED, error);
+    return red(this.#batches.get(name)?.paused ? this.#figures(all, this.#RED._(key)) : key);
+  }
+
+  /** Why batches wait, how far they are, and what has failed. */
+  #figures(all: Progress[], reason?: string): string {
+    const active = all.filter(({ finished, paused }) => !finished && paused === false);
     const left = (60_000 * sum(active, (one) => one.waiting)) / sum(active, ({ perMinute }) => perMinute);
-    const text = Number.isFinite(left) ? this.#text("audit", { ...figures, left: span(left) }) : soFar;
-    const failed = failedIn(all);
-    return blue(failed > 0 ? `${text} · ${this.#text("failed", { count: figure(failed) })}` : text);
-  }
-
-  #ended(all: Progress[]): NodeStatus {
-    const failed = failedIn(all);
-    const done = sum(all, (one) => one.done);
-    return failed > 0
-      ? red(this.#text("summary", { done: figure(done - failed), failed: figure(failed) }))
-      : green(this.#text("audited", { done: figure(done) }));
-  }
-
-  /** Why a batch, or the node, cannot continue; of a batch also how far it is. */
-  #stopped(name: string, error: SeoError): NodeStatus {
-    const reason = error instanceof Trouble ? `seo-reports.status.${error.kind}` : conditionOf(this.#RED, error);
-    const batch = this.#batches.get(name);
-    if (!batch?.paused) return red(reason);
-    const figures = { done: figure(batch.done), total: figure(batch.total) };
-    return red(`${this.#text("auditPaused", figures)} · ${this.#RED._(reason)}`);
+    const failed = sum(all, (one) => one.failed + one.uncertain);
+    const dropped = sum(all, (one) => one.dropped);
+    const figures = { done: figure(sum(all, ({ done }) => done)), total: figure(sum(all, ({ total }) => total)) };
+    const parts = [
+      reason,
+      this.#text("status.auditing", figures),
+      !reason && Number.isFinite(left) && this.#text("status.left", { left: span(left) }),
+      failed > 0 && this.#text("status.failed", { count: figure(failed) }),
+      dropped > 0 && this.#text("status.pagesReset", { count: figure(dropped) }),
+    ];
+    return parts.filter(Boolean).join(" · ");
   }
 
   #text(key: string, values: Record<string, string | number> = {}): string {
-    return this.#RED._(`seo-reports.status.${key}`, values);
+    return this.#RED._(`seo-reports.${key}`, values);
   }
 }

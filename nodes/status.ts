@@ -3,10 +3,10 @@ import type { Node, NodeAPI, NodeStatus } from "node-red";
 import type { Client } from "../src/client.js";
 import type { SeoError } from "../src/errors.js";
 import type { Lane } from "../src/lane.js";
+import { SECOND, span } from "./figures.js";
 
 /** Milliseconds between two statuses of one node, so that thousands of messages do not become thousands of statuses. */
 const INTERVAL = 200;
-const SECOND = 1000;
 /** The maximum number of characters of a text. */
 const LONGEST = 40;
 /** The texts of a success by which nothing has happened. */
@@ -16,16 +16,6 @@ export const red = (text: string): NodeStatus => ({ fill: "red", shape: "ring", 
 export const yellow = (text: string): NodeStatus => ({ fill: "yellow", shape: "ring", text });
 export const green = (text: string): NodeStatus => ({ fill: "green", shape: "dot", text });
 export const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
-
-/** A span of time as a status shows it. The symbols are the same in every language. */
-export function span(ms: number): string {
-  const seconds = Math.ceil(ms / SECOND);
-  if (seconds < 120) return `${seconds} s`;
-  const minutes = Math.round(seconds / 60);
-  if (minutes < 120) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 10 ? `${hours} h ${minutes % 60} min` : `${Math.round(minutes / 60)} h`;
-}
 
 /** An error as a status shows it: the condition, and the parameters that are invalid. */
 export function conditionOf(RED: { _(key: string): string }, { code, details: { params = [] } }: SeoError): string {

@@ -508,7 +508,8 @@ export const audit: NodeType = {
       label: "progress",
       payload: [
         ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting"],
-        ...["reconciling", "dropped", "perMinute", "secondsLeft", "secondsToWait", "paused", "finished", "repeated"],
+        ...["reconciling", "dropped", "perMinute", "secondsLeft", "secondsToWait"],
+        ...["paused", "reason", "finished", "repeated"],
       ],
     },
   ],

@@ -38,6 +38,31 @@ export const widgets: Record<Kind, { icon: string; type: string; html: typeof se
 const TEST = `<div class="form-row"><span></span><div>
 <button type="button" class="red-ui-button seo-test"><i class="fa fa-plug" aria-hidden="true"></i> <span data-i18n="${KEYS}dialog.test"></span></button>
 <output role="status"></output></div></div>`;
+const SHOW = `<div class="form-row"><span></span><div>
+<button type="button" class="red-ui-button seo-show"><i class="fa fa-tasks" aria-hidden="true"></i> <span data-i18n="${KEYS}sidebar.show"></span></button></div></div>`;
+/** Light segments and dark ones alternate, and failures are striped, so that outcomes are told apart without color. */
+const SIDEBAR = `<style>
+.seo-audits { height: 100%; overflow-y: auto; box-sizing: border-box; padding: 8px; overflow-wrap: anywhere; color: var(--red-ui-primary-text-color); background: var(--red-ui-primary-background); }
+.seo-audits :is(p, ul) { margin: 4px 0; }
+.seo-audits ul { padding-inline-start: 16px; }
+.seo-audits section { border-bottom: 1px solid #888; margin-bottom: 8px; padding-bottom: 8px; }
+.seo-audits :is(.seo-line, .seo-legend, .seo-bar) { display: flex; flex-wrap: wrap; gap: 4px 8px; }
+.seo-audits .seo-bar { flex-wrap: nowrap; gap: 0; height: 12px; margin: 4px 0; border: 1px solid #888; }
+.seo-audits .seo-legend > span::before { content: ""; display: inline-block; width: 10px; height: 10px; margin-inline-end: 4px; border: 1px solid #888; background: var(--seo-fill); }
+.seo-audits .seo-bar > span { background: var(--seo-fill); }
+.seo-created { --seo-fill: #1b7f3b; }
+.seo-regenerated { --seo-fill: #5ab4f0; }
+.seo-fresh { --seo-fill: radial-gradient(#fff 30%, #666 35%) 0 0 / 5px 5px; }
+.seo-failed { --seo-fill: repeating-linear-gradient(45deg, #c62828 0 3px, #fff 3px 5px); }
+.seo-uncertain { --seo-fill: repeating-linear-gradient(-45deg, #e08a00 0 3px, #222 3px 5px); }
+.seo-audits button { padding: 2px 8px; border: 1px solid #888; border-radius: 4px; color: inherit; background: var(--red-ui-secondary-background); font: inherit; }
+.seo-audits button.seo-name { padding: 0; border: 0; background: none; font-weight: bold; text-decoration: underline; text-align: start; }
+.seo-audits button:disabled { opacity: 0.6; }
+.seo-audits button:focus-visible { outline: 2px solid; }
+.seo-audits [hidden] { display: none; }
+.seo-audits .seo-spoken { position: absolute; clip-path: inset(50%); }
+</style>
+`;
 const STYLE = `<style>
 .seo-form .form-row { display: grid; grid-template-columns: min(150px, 34%) minmax(0, 1fr); gap: 4px 8px; align-items: center; }
 .seo-form .form-row > label { display: flex; gap: 4px; align-items: baseline; width: auto; margin: 0; overflow-wrap: anywhere; }
@@ -55,7 +80,7 @@ const STYLE = `<style>
 </style>`;
 
 /** The edit dialog of a node type, as static HTML. */
-function template(type: string, { rows, effects }: Form): string {
+function template(type: string, { rows, effects, outputs }: Form): string {
   const config = Object.values(rows).some(({ credential }) => credential);
   const tips = effects || Object.values(rows).some(({ least }) => least);
   const line = ([name, row]: [string, Form["rows"][string]]) => {
@@ -74,7 +99,7 @@ ${widgets[row.kind].html(id, row)}
   const folded = lines(true);
   return `<script type="text/html" data-template-name="${type}">
 <div class="seo-form">
-${lines(false)}${tips ? '\n<div class="form-tips" role="status"></div>' : ""}${config ? `\n${TEST}` : ""}
+${lines(false)}${tips ? '\n<div class="form-tips" role="status"></div>' : ""}${config ? `\n${TEST}` : ""}${outputs ? `\n${SHOW}` : ""}
 ${folded && `<details>\n<summary data-i18n="${KEYS}dialog.advanced"></summary>\n${folded}\n</details>`}
 </div>
 </script>`;
@@ -138,11 +163,12 @@ ${Object.entries(types)
 <script type="text/javascript">
 (() => {
 ${script}
+browser.watchAudits(RED, $, "${PACKAGE}/${SET}", "${KEYS}");
 const seo = browser.register(RED, $, ${literal(Object.fromEntries(forms))}, "${PACKAGE}/${SET}:${KEYS}");
 ${Object.entries(types)
   .map(([type, form]) => definition(type, form, icon(type)))
   .join("\n")}
 })();
 </script>
-`;
+${SIDEBAR}`;
 }

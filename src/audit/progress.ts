@@ -19,6 +19,8 @@ export interface Progress extends Record<Outcome, number> {
   secondsToWait?: number;
   /** Why it is paused, as a sentence. */
   paused: string | false;
+  /** The same as a code: `message`, the error's code, or the kind of trouble. Absent if it is not paused. */
+  reason?: string;
   finished: boolean;
   /** The end may have been reported before, by a process that died. */
   repeated?: true;
@@ -31,12 +33,18 @@ const BETWEEN = 5000;
 
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
+/** Why a batch is paused: a code and a sentence. */
+interface Pause {
+  reason: string;
+  message: string;
+}
+
 /** What a report of the progress needs to know. */
 export interface Source {
   state: State;
   clock: Clock;
-  /** Why the batch is paused, as a sentence. */
-  paused(): string | undefined;
+  /** Undefined if the batch is not paused. */
+  paused(): Pause | undefined;
   /** What is in work: pages, of which some look for a lost response, and plans. */
   jobs: ReadonlySet<{ page?: number; isLost?: boolean }>;
   /** Milliseconds for which no request can start. */
@@ -69,7 +77,7 @@ export class Reporter {
     if (this.#closed) return;
     const { clock, paused } = this.#source;
     const wait = this.#shown + BETWEEN - clock.now();
-    if (wait <= 0 || paused() !== this.#reason) this.#show();
+    if (wait <= 0 || paused()?.message !== this.#reason) this.#show();
     else this.#cancel ??= clock.later(wait, () => this.#show());
   }
 
@@ -77,7 +85,8 @@ export class Reporter {
   end(repeated: boolean): void {
     this.close();
     const { send } = this.#source;
-    send({ ...this.read(), paused: false, finished: true, ...(repeated && { repeated }) });
+    const { reason: _, ...last } = this.read();
+    send({ ...last, paused: false, finished: true, ...(repeated && { repeated }) });
   }
 
   close(): void {
@@ -90,7 +99,7 @@ export class Reporter {
     this.#cancel?.();
     this.#cancel = undefined;
     const before = this.#reason;
-    this.#reason = paused();
+    this.#reason = paused()?.message;
     // The time of a pause does not count.
     if (before !== undefined && this.#reason === undefined) this.#times = [clock.now()];
     this.#shown = clock.now();
@@ -106,7 +115,7 @@ export class Reporter {
   }
 
   read(): Progress {
-    const { state, paused: reason, jobs, wait: waitFor } = this.#source;
+    const { state, paused: pause, jobs, wait: waitFor } = this.#source;
     const { counts, dropped } = state;
     const lost = [...jobs].filter(({ isLost }) => isLost);
     const alone = lost.length > 0 && lost.length === jobs.size;
@@ -116,7 +125,7 @@ export class Reporter {
     // How long lost responses take does not depend on the pace.
     const requests = !ended && !alone && rest > reconciling;
     const left = ended ? 0 : requests ? Math.round((rest * 60) / this.#pace()) : undefined;
-    const paused = reason() ?? false;
+    const paused = pause();
     const wait = waitFor();
     return {
       batch: state.name,
@@ -129,7 +138,8 @@ export class Reporter {
       perMinute: round(this.#pace()),
       ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
       ...(!paused && requests && wait > 0 && { secondsToWait: Math.ceil(wait / 1000) }),
-      paused,
+      paused: paused?.message ?? false,
+      ...(paused && { reason: paused.reason }),
       finished: false,
     };
   }

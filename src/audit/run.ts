@@ -10,7 +10,7 @@ import { type Progress, Reporter } from "./progress.js";
 import type { Requests } from "./requests.js";
 import { urlOf } from "./rows.js";
 import { done, inputOf, listOf, rowsOf, stageOf, total } from "./state.js";
-import { Trouble } from "./trouble.js";
+import { reasonOf, Trouble } from "./trouble.js";
 
 /** One row's result. */
 export interface Result extends Omit<Ended, "report"> {
@@ -77,7 +77,11 @@ export class Run {
     this.reporter = new Reporter({
       state,
       clock,
-      paused: () => (state.paused ? "Paused by msg.pause." : (this.pause.error ?? stalled())?.message),
+      paused: () => {
+        if (state.paused) return { reason: "message", message: "Paused by msg.pause." };
+        const error = this.pause.error ?? stalled();
+        return error && { reason: reasonOf(error), message: error.message };
+      },
       jobs: this.jobs,
       wait: requests.waitingFor,
       send: progress,

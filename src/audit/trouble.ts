@@ -19,6 +19,9 @@ export class Trouble extends SeoError {
   }
 }
 
+/** Why a batch waits, as a code: that of the error, or the kind of trouble. */
+export const reasonOf = (error: SeoError): string => (error instanceof Trouble ? error.kind : error.code);
+
 /** What this process worked on was given to another machine, or finished there. */
 export const taken = new SeoError("SEO_CANCELLED", "Another machine has taken it over.");
 

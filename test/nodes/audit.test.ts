@@ -176,7 +176,7 @@ describe("The audit node", () => {
     assert.deepEqual([stored(), flow.of("caught").length, flow.of("completed").length], [1, 0, 1]);
 
     const documented = row.outputs?.[1]?.payload?.toSorted();
-    assert.deepEqual([...Object.keys(end), "repeated", "secondsToWait"].toSorted(), documented);
+    assert.deepEqual([...Object.keys(end), "reason", "repeated", "secondsToWait"].toSorted(), documented);
     const { perMinute, ...figures } = end;
     assert.equal(typeof perMinute, "number");
     assert.deepEqual(figures, {
@@ -350,7 +350,10 @@ describe("The audit node", () => {
       await finished("two");
       assert.equal(last("one")?.finished, false);
       assert.deepEqual([ring(), status()?.shape], ["yellow", "ring"]);
-      assert.match(String(status()?.text), /^seo-reports\.status\.auditPaused \{"done":"\d+","total":"80"\}$/);
+      assert.match(
+        String(status()?.text),
+        /^seo-reports\.status\.message \{\} · seo-reports\.status\.auditing \{"done":"\d+","total":"40"\}$/,
+      );
       const before = stored();
       await late(100);
       assert.equal(stored(), before);
@@ -401,7 +404,10 @@ describe("The audit node", () => {
       await succeed({ payload: urls(5) });
       const end = await finished();
       assert.deepEqual([end.created, end.failed], [3, 2]);
-      assert.deepEqual([ring(), status()?.text], ["red", `${KEY}.summary {"done":"3","failed":"2"}`]);
+      assert.deepEqual(
+        [ring(), status()?.text],
+        ["red", `${KEY}.auditing {"done":"5","total":"5"} · ${KEY}.failed {"count":"2"}`],
+      );
       fate = "answered";
       await succeed({ retry: true, topic: "default" });
       await flow.until(() => last()?.created === 5 && last()?.finished);
@@ -446,9 +452,10 @@ describe("The audit node", () => {
       await late(100);
       assert.ok(account.count("POST") < 10, `${account.count("POST")} requests`);
       assert.deepEqual([flow.of("caught").length, results().length], [1, 0]);
-      const paused = 'seo-reports.status.auditPaused {"done":"0","total":"30"}';
+      const figures = 'seo-reports.status.auditing {"done":"0","total":"30"}';
       const reason = "seo-reports.error.SEO_UNAUTHORIZED.status";
-      assert.deepEqual([ring(), status()?.text], ["red", `${paused} · ${reason}`]);
+      assert.deepEqual([ring(), status()?.text], ["red", `${reason} · ${figures}`]);
+      assert.equal(last()?.reason, "SEO_UNAUTHORIZED");
       assert.match(String(last()?.paused), / pages in a row/);
       fate = "answered";
       await succeed({ resume: true });
@@ -479,7 +486,7 @@ describe("The audit node", () => {
     // The first request is for the newest report.
     assert.deepEqual([done, stored()], [2, 2]);
     const { fill, text = "" } = status() ?? {};
-    assert.deepEqual([fill, /waiting/.test(text)], ["yellow", true], text);
+    assert.deepEqual([fill, /status\.wait /.test(text)], ["yellow", true], text);
   });
 
   it("uses no more of the service's requests at a time than its share", async () => {

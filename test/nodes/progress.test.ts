@@ -8,13 +8,12 @@ import { SeoError } from "../../src/errors.js";
 describe("The status of an audit", () => {
   const shown: NodeStatus[] = [];
   const texts: Record<string, string> = {
-    audit: "__done__ of __total__ · __left__ left",
     auditing: "__done__ of __total__",
-    auditPaused: "paused at __done__ of __total__",
-    audited: "__done__ pages done",
+    left: "__left__ left",
+    wait: "waiting __seconds__ s",
+    message: "paused",
+    pagesReset: "__count__ dropped",
     reconciling: "__count__ reconciling",
-    waiting: "waiting __seconds__ s, __queued__ queued",
-    summary: "__done__ succeeded, __failed__ failed",
     failed: "__count__ failed",
     status: "not allowed",
     standsBy: "stands by",
@@ -57,7 +56,7 @@ describe("The status of an audit", () => {
     update({ ...half, paused: "Paused by msg.pause." });
     is(blue("12,043 of 60,000"));
     update({ ...idle, batch: "b", total: 10_000, paused: "Paused by msg.pause." });
-    is(yellow("paused at 12,043 of 60,000"));
+    is(yellow("paused · 12,043 of 60,000"));
     update({ ...half, done: 49_990, waiting: 10, perMinute: 60 });
     is(blue("49,990 of 60,000 · 10 s left"));
     update({ ...half, done: 49_990, failed: 6, uncertain: 1, waiting: 10, perMinute: 60 });
@@ -70,7 +69,7 @@ describe("The status of an audit", () => {
     update(rest);
     is(blue("49,997 of 50,000 · 4 s left"));
     update({ ...rest, secondsLeft: undefined });
-    is(blue("49,997 of 50,000 · 2 reconciling"));
+    is(blue("2 reconciling · 49,997 of 50,000"));
     update({ ...half, batch: "b" });
     is(blue("62,040 of 100,000 · 7 h 0 min left"));
   });
@@ -78,9 +77,9 @@ describe("The status of an audit", () => {
   it("says how long no request can start", () => {
     const { update } = open();
     update({ ...half, secondsToWait: 42 });
-    is(yellow("12,043 of 50,000 · waiting 42 s, 37,957 queued"));
+    is(yellow("waiting 42 s · 12,043 of 50,000"));
     update({ ...half, batch: "b", reconciling: 957, secondsToWait: 41, secondsLeft: undefined });
-    is(yellow("24,086 of 100,000 · waiting 42 s, 74,957 queued"));
+    is(yellow("waiting 42 s · 24,086 of 100,000"));
     update(half);
     update({ ...half, batch: "b" });
     is(blue("24,086 of 100,000 · 14 h left"));
@@ -90,9 +89,9 @@ describe("The status of an audit", () => {
     const { update } = open();
     const end = { ...half, done: 50_000, created: 50_000, waiting: 0, finished: true };
     update(end);
-    is({ fill: "green", shape: "dot", text: "50,000 pages done" });
+    is({ fill: "green", shape: "dot", text: "50,000 of 50,000" });
     update({ ...end, created: 48_990, failed: 1000, uncertain: 10 });
-    is(red("48,990 succeeded, 1,010 failed"));
+    is(red("50,000 of 50,000 · 1,010 failed"));
     update({ ...half, batch: "b" });
     is(blue("12,043 of 50,000 · 14 h left"));
   });
@@ -107,12 +106,12 @@ describe("The status of an audit", () => {
     is(blue("stands by · 24,086 of 100,000 · 14 h left"));
     // It is all that is left.
     standBy([{ ...half, paused: "Paused by msg.pause." }]);
-    is(yellow("stands by · paused at 12,043 of 50,000"));
+    is(yellow("stands by · paused · 12,043 of 50,000"));
     const end = { ...half, done: 50_000, created: 50_000, waiting: 0, finished: true };
     standBy([end]);
-    is({ fill: "green", shape: "dot", text: "stands by · 50,000 pages done" });
+    is({ fill: "green", shape: "dot", text: "stands by · 50,000 of 50,000" });
     standBy([{ ...end, created: 48_990, failed: 1000, uncertain: 10 }]);
-    is(red("stands by · 48,990 succeeded, 1,010 failed"));
+    is(red("stands by · 50,000 of 50,000 · 1,010 failed"));
     standBy([]);
     is({ fill: "grey", shape: "ring", text: "stands by" });
     // Now it leads.
@@ -133,7 +132,7 @@ describe("The status of an audit", () => {
     is(blue("stands by · 12,043 of 50,000 · 14 h left"));
     failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
     leads({ paused: "5 pages in a row failed." });
-    is(red("paused at 12,043 of 50,000 · not allowed"));
+    is(red("not allowed · 12,043 of 50,000"));
     leads();
     is(blue("stands by · 12,043 of 50,000 · 14 h left"));
     failed(new SeoError("SEO_NETWORK", "Lost."));
@@ -158,7 +157,7 @@ describe("The status of an audit", () => {
     const { update } = open();
     update({ ...half, paused: "Paused by msg.pause." });
     update({ ...half, batch: "b", done: 50_000, waiting: 0, finished: true });
-    is(yellow("paused at 62,043 of 100,000"));
+    is(yellow("paused · 12,043 of 50,000"));
     update({ ...half, batch: "c" });
     is(blue("24,086 of 100,000 · 14 h left"));
   });
@@ -190,9 +189,9 @@ describe("The status of an audit", () => {
     update({ ...half, batch: "b", done: 50_000, waiting: 0, finished: true });
     failed(new SeoError("SEO_NETWORK", "Lost."));
     succeeded();
-    is(blue("62,043 of 100,000 · 14 h left"));
+    is(blue("12,043 of 50,000 · 14 h left"));
     succeeded({ opened: true });
-    is({ fill: "green", shape: "dot", text: "50,000 pages done" });
+    is({ fill: "green", shape: "dot", text: "50,000 of 50,000" });
   });
 
   it("shows what to do until the batch continues", () => {
@@ -201,7 +200,7 @@ describe("The status of an audit", () => {
     failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
     is(red("seo-reports.error.SEO_FORBIDDEN.status"));
     update({ ...half, paused: "5 pages in a row failed." });
-    is(red("paused at 12,043 of 50,000 · not allowed"));
+    is(red("not allowed · 12,043 of 50,000"));
     update(half);
     is(blue("12,043 of 50,000 · 14 h left"));
     failed(new Trouble("disk", "Full."));

@@ -81,7 +81,7 @@ export function createEditor(page: string, catalogue: Texts) {
           .map(act),
     },
   };
-  new Script(part('type="text/javascript"')).runInNewContext({ RED, $, modules: { register } });
+  new Script(part('type="text/javascript"')).runInNewContext({ RED, $, modules: { register, watchAudits() {} } });
 
   function add(type: string, id = type, more: Record<string, unknown> = {}): Any {
     const _def = definitions[type];

@@ -41,7 +41,7 @@ interface Helper {
   /** The runtime's settings, as its nodes see them. */
   settings(): object;
   /** Sends a request to the admin API, without authentication. */
-  request(): { post(path: string): Post };
+  request(): { post(path: string): Post; get(path: string): Promise<{ status: number; body: unknown; text: string }> };
   /** The spies that `load` puts on the log and on every method of a node. */
   _sandbox: { restore(): void };
 }

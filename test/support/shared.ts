@@ -101,7 +101,7 @@ export const describeShared = (engine: Engine) =>
         assert.ok(!progress.some(({ finished }) => finished));
         const during = (one: { text?: string }) => /^stands by · \d+ of 60\b/.test(one.text ?? "");
         assert.ok(machine(index).statuses().some(during), JSON.stringify(machine(index).statuses()));
-        await group.until(() => machine(index).statuses().at(-1)?.text === "stands by · 60 done", SOON);
+        await group.until(() => machine(index).statuses().at(-1)?.text === "stands by · 60 of 60", SOON);
       }
       assert.ok(
         !machine(lead)

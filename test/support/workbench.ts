@@ -66,7 +66,8 @@ export async function startWorkbench(
   const [browser, { sandbox, nodeRed }] = await Promise.all([launch(chromium), start()]);
   /** The access token of a user. */
   const token = async (username: string) => {
-    const body = { client_id: "node-red-editor", grant_type: "password", scope: "*", username, password: "secret" };
+    const scope = adminAuth.users.find((user) => user.username === username)?.permissions;
+    const body = { client_id: "node-red-editor", grant_type: "password", scope, username, password: "secret" };
     const headers = { "content-type": "application/json" };
     const answer = await fetch(`${nodeRed.url}/auth/token`, { method: "POST", headers, body: JSON.stringify(body) });
     return ((await answer.json()) as { access_token: string }).access_token;

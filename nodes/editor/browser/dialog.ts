@@ -1,5 +1,6 @@
 import { createFields } from "./fields.js";
 import { createRequests } from "./requests.js";
+import { TAB } from "./sidebar.js";
 import type { Any, Editor } from "./state.js";
 import type { Validation } from "./validation.js";
 
@@ -52,6 +53,7 @@ export function createDialog(editor: Editor, validation: Validation) {
     }
     for (const [name, row] of Object.entries(rows(node))) fill(node, name, row);
     opened.set(node, form[0]);
+    form.find(".seo-show").on("click", () => RED.sidebar.show(TAB));
     for (const name of Object.keys(rows(node)))
       if (!isNew(node, name)) $(id(node, name)).closest("details").prop("open", true);
     const clear = test(node, form.find(".seo-test"), form.find("output"));

@@ -3,6 +3,9 @@ import { createDialog } from "./dialog.js";
 import { type Any, createState, type Form, type Text } from "./state.js";
 import { createValidation } from "./validation.js";
 
+/** @public The page calls it. */
+export { watchAudits } from "./sidebar.js";
+
 const SERVICE = "seo-service";
 /** The maximum number of characters that a label adds to the title. */
 const LONGEST_LABEL = 40;

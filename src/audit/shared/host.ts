@@ -1,6 +1,7 @@
 import type { SeoError } from "../../errors.js";
 import { type Audit, type AuditOptions, createAudit } from "../audit.js";
 import type { Progress } from "../progress.js";
+import { reasonOf } from "../trouble.js";
 import { prefixOf } from "./letter.js";
 import type { QueueStore } from "./store.js";
 
@@ -104,7 +105,8 @@ export class Host {
     const { audit } = this.#work;
     this.#work = {};
     if (audit) this.#shown = new Map();
-    else if (why) this.show(this.#news.map((one) => (one.finished ? one : { ...one, paused: why.message })));
+    else if (why)
+      this.show(this.#news.map((one) => (one.finished ? one : { ...one, paused: why.message, reason: reasonOf(why) })));
     await audit?.close(why);
   }
 }

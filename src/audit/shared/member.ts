@@ -7,7 +7,7 @@ import type { Host } from "./host.js";
 import { pack, prefixOf } from "./letter.js";
 import { type Link, type MemberOptions, openLink } from "./link.js";
 import { createPost, type Post } from "./post.js";
-import type { Place } from "./server.js";
+import type { Place, Queue } from "./server.js";
 import { createTerm, type Term } from "./term.js";
 
 /** How often, in the time that a lock lasts, the lead looks for letters, others look at the lead, and those that wait for an answer. */
@@ -46,16 +46,19 @@ export class Member {
     readonly options: MemberOptions,
   ) {
     this.post = createPost({
-      letters: () => {
-        if (this.#lost) throw this.#lost;
-        return this.#link?.letters;
-      },
+      letters: () => this.letters(),
       toError: this.toError,
       patience: options.patience,
       added: () => this.#wake(),
     });
     // Not before its first node has joined.
     this.#running = Promise.resolve().then(() => this.#run());
+  }
+
+  /** Undefined as long as it is not connected. Throws why it cannot be. */
+  letters(): Queue | undefined {
+    if (this.#lost) throw this.#lost;
+    return this.#link?.letters;
   }
 
   join(host: Host): void {

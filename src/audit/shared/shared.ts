@@ -1,6 +1,8 @@
 import type { Audit } from "../audit.js";
 import { clock as realClock } from "../clock.js";
+import type { Journals } from "../failures.js";
 import { Host, type SharedOptions } from "./host.js";
+import { journalsOf } from "./journals.js";
 import type { Request } from "./letter.js";
 import type { QueueSettings } from "./link.js";
 import { Member } from "./member.js";
@@ -18,6 +20,9 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
   const members = new Map<string, Member>();
 
   return {
+    /** What can be read of the batches of a node. Its audit was created before. */
+    journals: (node: string, service: string): Journals => journalsOf(() => members.get(service)?.letters(), node),
+
     /** The audit of a node, on whatever machine its batches are worked on. */
     createAudit({ clock = realClock, ...options }: SharedOptions): Audit {
       const { node, service, warn = () => {} } = options;

@@ -44,7 +44,7 @@ describe("the progress of a batch", () => {
           if (drops) take({ type: "reset" });
           let time = 1000;
           const ends = [time];
-          const reason = pauses && "Because.";
+          const reason = pauses && { reason: "message", message: "Because." };
           const reporter = new Reporter({
             state,
             clock: { now: () => time, later: () => () => {} },
@@ -68,7 +68,8 @@ describe("the progress of a batch", () => {
             waiting: drops ? 0 : left,
             reconciling: drops ? 0 : reconciling,
             dropped: drops ? left : 0,
-            paused: reason,
+            paused: pauses && "Because.",
+            ...(reason && { reason: "message" }),
             finished: false,
           });
           const last = ends.slice(-REMEMBERED);

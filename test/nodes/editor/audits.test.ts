@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import type { AxeResults } from "axe-core";
+import { nodeRed } from "../../../dev/nodered.js";
+import { needChromium } from "../../support/chromium.js";
+import { textOf } from "../../support/editor-page.js";
+import { startWorkbench, type Workbench } from "../../support/workbench.js";
+
+/** The part of Node-RED's editor that the test uses. */
+declare const RED: {
+  sidebar: { show(id: string): void };
+  user: { hasPermission(right: string): boolean };
+  events: { emit(name: string, value: object): void };
+  nodes: { node(id: string): { highlighted?: boolean } | null };
+};
+declare const axe: { run(context: unknown): Promise<AxeResults> };
+
+const place = (id: string, type: string, more: object) => ({ id, type, z: "tab", x: 300, y: 100, wires: [], ...more });
+const list = [...Array.from({ length: 60 }, (_, i) => `https://example.com/${i}`), "no url", "=1"];
+
+describe("The tab of audits", () => {
+  let bench: Workbench;
+
+  before(async function () {
+    const chromium = needChromium();
+    if (!chromium) return this.skip();
+    const flows = [
+      { id: "tab", type: "tab", label: "" },
+      { id: "service", type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}", concurrency: "4" },
+      { id: "sub", type: "subflow", name: "Weekly", in: [{ x: 50, y: 50, wires: [{ id: "own" }] }], out: [] },
+      place("own", "seo-report-audit", { z: "sub", service: "service", name: "pages", existing: "create" }),
+      place("inst", "subflow:sub", {}),
+      place("start", "inject", {
+        y: 200,
+        props: [{ p: "payload" }, { p: "topic", vt: "str" }],
+        payload: JSON.stringify(list),
+        payloadType: "json",
+        topic: "<b>spring</b>",
+        wires: [["inst"]],
+      }),
+    ];
+    const credentials = { service: { apiKey: "${SEO_API_KEY}" } };
+    bench = await startWorkbench(chromium, { flows, credentials, service: { latency: 250 } });
+  });
+  after(async () => {
+    await bench?.stop();
+  });
+
+  const find = (selector: string) => bench.editor.page.locator(`.seo-audits ${selector}`);
+  const press = (name: string) =>
+    bench.editor.page.locator(".seo-audits button:visible", { hasText: name }).last().click();
+  const shows = (text: string | RegExp) => find("section").filter({ hasText: text }).waitFor();
+  const violations = () =>
+    bench.editor.page.evaluate(async () => {
+      const { violations } = await axe.run(document.querySelector(".seo-audits"));
+      return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => [id, html, failureSummary]));
+    });
+  let polls = 0;
+
+  it("says how to start an audit, and requests nothing while it is hidden", async () => {
+    const { page } = bench.editor;
+    page.on("request", (request) => {
+      if (request.url().includes("/seo-report-audit/batches")) polls++;
+    });
+    await page.waitForTimeout(1200);
+    assert.equal(polls, 0);
+    await page.evaluate(() => RED.sidebar.show("seo-audits"));
+    await find("p:visible").filter({ hasText: "No audits yet." }).waitFor();
+    assert.deepEqual(await violations(), []);
+  });
+
+  it("pauses and resumes an audit in a subflow, and shows its rows that have failed", async () => {
+    const { page } = bench.editor;
+    await page.locator('[id="start"] .red-ui-flow-node-button-button').click();
+    await shows(/\d+ of 62 · [\d.]+ a minute/);
+    await press("Pause");
+    await shows("paused");
+    assert.match(await textOf(find(".seo-spoken")), /^Weekly: pages · <b>spring<\/b> · paused · \d+ of 62/);
+    const bar = find("[role=progressbar]");
+    assert.match(String(await bar.getAttribute("aria-valuetext")), /^\d+ of 62$/);
+    await press("Failed rows (2)");
+    await find("li").nth(1).waitFor();
+    assert.match(await textOf(find("li").first()), /^no urlThe URL must be the address of a web page/);
+    await bench.editor.page.evaluate(() => {
+      document.addEventListener("copy", () => {
+        document.title = (document.activeElement as HTMLTextAreaElement).value;
+      });
+    });
+    await press("Copy as CSV");
+    await shows("Copied rows: 2");
+    assert.match(await page.title(), /"62","'=1","failed"/);
+    for (const dark of nodeRed().name === "node-red" ? [false, true] : [false]) {
+      await page.evaluate((on) => document.documentElement.classList.toggle("nr-theme-dark", on), dark);
+      assert.deepEqual(await violations(), []);
+    }
+    await page.evaluate(() => document.documentElement.classList.remove("nr-theme-dark"));
+    await press("Weekly: pages");
+    assert.equal(await page.evaluate(() => RED.nodes.node("inst")?.highlighted), true);
+    await press("Resume");
+    await shows(/a minute/);
+  });
+
+  it("fits into the narrowest sidebar, and is used by keyboard", async () => {
+    const { page } = bench.editor;
+    const wide = await page.evaluate(() => {
+      const content = document.querySelector<HTMLElement>(".seo-audits");
+      if (!content) return [];
+      content.style.width = "150px";
+      const { scrollWidth, clientWidth } = content;
+      content.style.width = "";
+      return [scrollWidth, clientWidth];
+    });
+    assert.equal(wide[0], wide[1]);
+    await find("button:visible").filter({ hasText: "Pause" }).press("Enter");
+    await shows("paused");
+    const questions: string[] = [];
+    const reset = async (accepts: boolean) => {
+      page.once("dialog", (dialog) => {
+        questions.push(dialog.message());
+        void (accepts ? dialog.accept() : dialog.dismiss());
+      });
+      await find("button:visible").filter({ hasText: "Reset" }).press("Enter");
+    };
+    await reset(false);
+    await shows("paused");
+    await reset(true);
+    await shows(/finished · \d+ dropped/);
+    assert.match(String(questions[0]), /^Waiting pages that are dropped: \d+\./);
+    assert.equal(questions[1], questions[0]);
+  });
+
+  it("shows only figures to a user without the right to write, and nothing without the right to read", async () => {
+    const { page } = bench.editor;
+    const allow = (right: string) =>
+      page.evaluate((only) => {
+        RED.user.hasPermission = (one) => one === only;
+      }, right);
+    await allow("seo-report-audit.read");
+    await find("button:visible").filter({ hasText: "Reset" }).waitFor({ state: "detached" });
+    await allow("");
+    await find("p:visible").filter({ hasText: "permission" }).waitFor();
+    const before = polls;
+    await page.waitForTimeout(1500);
+    assert.equal(polls, before);
+    await page.evaluate(() => {
+      RED.user.hasPermission = () => true;
+    });
+    const status = async (path: string, user?: string, body?: object) => (await bench.ask(path, user, body)).status;
+    assert.equal(await status("seo-report-audit/batches"), 401);
+    assert.equal(await status("seo-report-audit/rows?node=inst-own&batch=a"), 401);
+    assert.equal(await status("seo-report-audit/batches", "reader"), 200);
+    assert.equal(await status("seo-report-audit/control", "reader", {}), 401);
+  });
+
+  it("is opened by the edit dialog, and removed with the package", async () => {
+    const { editor } = bench;
+    await editor.page.evaluate(() => RED.sidebar.show("info"));
+    await find("section").waitFor({ state: "hidden" });
+    const id = await editor.drag("seo-report-audit", 300, 300);
+    const dialog = await editor.edit(id);
+    await dialog.tray.getByRole("button", { name: "Show in sidebar" }).click();
+    await find("section").waitFor();
+    await dialog.cancel();
+    await editor.page.evaluate(() =>
+      RED.events.emit("registry:node-set-removed", { id: "@seo-reports/node-red/seo-reports" }),
+    );
+    await find("section").waitFor({ state: "detached" });
+    const before = polls;
+    await editor.page.waitForTimeout(1500);
+    assert.equal(polls, before);
+    assert.deepEqual(editor.complaints, []);
+  });
+});
