@@ -81,7 +81,9 @@ export async function openEditor(page: Page, url: string, token: string) {
     await page.waitForFunction(() => "RED" in window && RED.workspaces?.active?.());
     await page.locator("#red-ui-loading-progress").waitFor({ state: "hidden" });
     // Animations are slow without a GPU.
-    await page.addStyleTag({ content: "* { transition: none !important; animation: none !important }" });
+    const still = "* { transition: none !important; animation: none !important }";
+    // Node-RED 4's body has no height, so axe-core would judge the contrast of nothing.
+    await page.addStyleTag({ content: `${still} html, body { height: 100% }` });
     await page.evaluate("$.fx.off = true");
   };
   await load();
@@ -156,21 +158,28 @@ export async function openEditor(page: Page, url: string, token: string) {
         const { service } = RED.nodes.node(which);
         return { ...driver.node(which), properties: { service } };
       }, id),
-    /** The violations that axe-core finds in the dialog on top, with its fold open, in the light or in the dark theme; and the color of its text. */
+    /**
+     * The violations that axe-core finds in the dialog on top, with its fold open, in the light or in the dark theme; the number of
+     * elements whose contrast it judged; and the color of the dialog's text.
+     */
     violations: (dark: boolean) =>
       page.evaluate(async (on) => {
         const form = [...document.querySelectorAll<HTMLElement>(".seo-form")].at(-1);
         const folded = [...(form?.querySelectorAll("details:not([open])") ?? [])];
         for (const fold of folded) fold.setAttribute("open", "");
+        // Node-RED prints the name of a context store faintly over the value.
+        const contextStore = ".red-ui-typedInput-container div[style*=opacity]";
         document.documentElement.classList.toggle("nr-theme-dark", on);
-        const { violations } = await axe.run(form);
+        const { violations, passes } = await axe.run({ include: [form], exclude: [contextStore] });
         const { color } = getComputedStyle(form ?? document.body);
         document.documentElement.classList.remove("nr-theme-dark");
         for (const fold of folded) fold.removeAttribute("open");
         const found = violations.flatMap(({ id, nodes }) =>
           nodes.map(({ html, failureSummary }) => [id, html, failureSummary]),
         );
-        return { found, color };
+        const contrasts = [...violations, ...passes].filter(({ id }) => id === "color-contrast");
+        const judged = contrasts.reduce((sum, { nodes }) => sum + nodes.length, 0);
+        return { found, judged, color };
       }, dark),
     open: (id: string) => page.evaluate((which) => driver.open(which), id),
     close: (button: "ok" | "cancel") => page.evaluate((end) => driver.close(end), button),

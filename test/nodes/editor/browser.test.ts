@@ -120,10 +120,11 @@ describe("The editor in Chromium", function () {
       result.text,
     );
   };
-  /** Asserts that axe-core finds no violation in the edit dialog, in both themes. Only Node-RED 5 has the dark one. */
+  /** Asserts that axe-core finds no violation in the edit dialog and judged its texts, in both themes. Only Node-RED 5 has the dark one. */
   const accessible = async (name: string) => {
     const [light, dark] = [await editor.violations(false), await editor.violations(true)];
     assert.deepEqual([light.found, dark.found], [[], []], name);
+    for (const { judged } of [light, dark]) assert.ok(judged >= 10, `${name}: contrast of ${judged} elements judged`);
     assert.equal(light.color === dark.color, nodeRed().version.startsWith("4."), dark.color);
   };
   /** Asserts that the labels break only between words, at the usual width of an edit dialog. */
