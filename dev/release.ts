@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { MARK } from "../nodes/editor/marks.js";
 import { root } from "./nodered.js";
 
 const REPOSITORY = "https://github.com/seo-reports/node-red";
@@ -14,8 +15,20 @@ export function releaseNotes(tag: string, changelog: string, version: string): s
   return text.trim().replace(/\]\((?!https?:)/g, `](${REPOSITORY}/blob/${tag}/`);
 }
 
+/** The lines of the catalogs in a folder that have a text to translate. */
+export const untranslated = (folder: string): string[] =>
+  readdirSync(folder).flatMap((file) =>
+    readFileSync(join(folder, file), "utf8")
+      .split("\n")
+      .flatMap((line, index) =>
+        line.includes(`"${MARK}`) ? [`nodes/locales/${file}:${index + 1}: ${line.trim()}`] : [],
+      ),
+  );
+
 if (process.argv[1] === import.meta.filename) {
   const read = (file: string) => readFileSync(join(root, file), "utf8");
+  const left = untranslated(join(root, "nodes/locales"));
+  if (left.length > 0) throw new Error(["Translate these texts:", ...left].join("\n"));
   const { version } = JSON.parse(read("package.json")) as { version: string };
   console.log(releaseNotes(process.argv[2] ?? "", read("CHANGELOG.md"), version));
 }

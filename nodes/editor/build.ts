@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, relative, resolve } from "node:path";
 import { build, SET, type Texts } from "./forms.js";
 import { help } from "./help.js";
+import { unmarked } from "./marks.js";
 import { page } from "./page.js";
 
 /** Runs after tsc: writes the files that Node-RED expects beside the compiled entry, and removes what has lost its source. */
@@ -29,7 +30,7 @@ const catalogues = existsSync(folder) ? readdirSync(folder).filter((file) => fil
 const translations = catalogues.filter((file) => file !== "en-US.json");
 const languages: [string, Texts][] = translations.map((file) => [
   file.replace(/\.json$/, ""),
-  JSON.parse(readFileSync(join(folder, file), "utf8")),
+  JSON.parse(unmarked(readFileSync(join(folder, file), "utf8"))),
 ]);
 for (const [language, catalogue] of [["en-US", english] as const, ...languages]) {
   write(`locales/${language}/${SET}.json`, `${JSON.stringify(catalogue, null, 2)}\n`);

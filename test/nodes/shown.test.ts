@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import { root } from "../../dev/nodered.js";
+import { unmarked } from "../../nodes/editor/marks.js";
 import { span } from "../../nodes/figures.js";
 import { Status } from "../../nodes/status.js";
 import type { Client } from "../../src/client.js";
@@ -165,7 +166,7 @@ describe("The status that a node shows", () => {
 
   for (const file of readdirSync(join(root, "nodes/locales")))
     it(`names as many invalid parameters as fit behind the condition, as ${file} has it`, async () => {
-      const { error } = JSON.parse(readFileSync(join(root, "nodes/locales", file), "utf8"))["seo-reports"];
+      const { error } = JSON.parse(unmarked(readFileSync(join(root, "nodes/locales", file), "utf8")))["seo-reports"];
       const condition = String(error.SEO_INPUT.status);
       const { at, received, failed } = open(() => condition);
       const text = async (...params: string[]) => {

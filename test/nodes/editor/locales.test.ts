@@ -4,7 +4,9 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../../../dev/nodered.js";
+import { untranslated } from "../../../dev/release.js";
 import { build, SET, type Texts } from "../../../nodes/editor/forms.js";
+import { MARK, unmarked } from "../../../nodes/editor/marks.js";
 import { safe } from "../../../nodes/editor/page.js";
 
 const read = (...path: string[]) => readFileSync(join(root, ...path), "utf8");
@@ -103,7 +105,7 @@ describe("The translations", () => {
     none(stale, "Run npm run texts, then this test again. It lists what to translate.");
   });
 
-  it("keep what is translated and current when npm run texts adds the rest", () => {
+  it("keep what is current, mark the rest, and must be complete before a release", () => {
     const copy = copyBuild();
     const file = (language: string) => join(copy, `nodes/locales/${language}.json`);
     const change = (language: string, edit: (texts: Record<string, Texts>) => void) => {
@@ -116,12 +118,29 @@ describe("The translations", () => {
       delete all.status;
       Object.assign(all, { gone: { key: "text" } });
     });
-    execFileSync(process.execPath, [join(copy, "dist/dev/texts.js")]);
+    const printed = execFileSync(process.execPath, [join(copy, "dist/dev/texts.js")], { encoding: "utf8" });
     const written = (language: string) => JSON.parse(readFileSync(file(language), "utf8"))[SET];
     const before = JSON.parse(read("nodes/locales/de.json"))[SET];
-    const { dialog, status } = english[SET] as Record<string, Texts>;
+    const { dialog, status } = english[SET] as Record<string, Record<string, string>>;
+    const marked = Object.fromEntries(Object.entries(status ?? {}).map(([key, text]) => [key, MARK + text]));
     assert.deepEqual(written("en-US"), english[SET]);
-    assert.deepEqual(written("de"), { ...before, dialog: { ...before.dialog, fixed: dialog?.fixed }, status });
+    assert.deepEqual(written("de"), {
+      ...before,
+      dialog: { ...before.dialog, fixed: MARK + dialog?.fixed },
+      status: marked,
+    });
+    const left = untranslated(join(copy, "nodes/locales"));
+    const line = `"fixed": "${MARK}${dialog?.fixed}"`;
+    assert.ok(left.some((one) => /^nodes\/locales\/de\.json:\d+: /.test(one) && one.includes(line)));
+    assert.equal(printed, `${left.join("\n")}\n`);
+
+    assert.throws(
+      () => execFileSync(process.execPath, [join(copy, "dist/dev/release.js")], { stdio: "pipe" }),
+      ({ stderr }) => left.every((line) => String(stderr).includes(line)),
+    );
+    execFileSync(process.execPath, [join(copy, "dist/nodes/editor/build.js")]);
+    const built = JSON.parse(readFileSync(join(copy, `dist/nodes/locales/de/${SET}.json`), "utf8"))[SET];
+    assert.deepEqual(built.status, status);
     rmSync(copy, { recursive: true });
   });
 
@@ -139,7 +158,8 @@ describe("The translations", () => {
       const lines = read(file)
         .split("\n")
         .flatMap((line, index) => (/": ".*"/.test(line) ? [index + 1] : []));
-      const catalogue = JSON.parse(read(file)) as Texts;
+      const marked = flat(JSON.parse(read(file)));
+      const catalogue = JSON.parse(unmarked(read(file))) as Texts;
       const translated = flat(catalogue);
       const places = Object.fromEntries(Object.keys(translated).map((key, index) => [key, `${file}:${lines[index]}`]));
       /** The texts that have a problem, and where they are. */
@@ -173,7 +193,7 @@ describe("The translations", () => {
 
       it("has no text left in English", () => {
         const allowed = [...(same.all ?? []), ...(same[language] ?? [])];
-        const used = list((text, original) => text === original);
+        const used = list((text, original, key) => text === original && text === marked[key]);
         none(
           used.filter(({ text }) => !allowed.includes(text)).map(({ place, text }) => `${place}: ${text}`),
           "Translate them. If a word is the same in both languages, add it to `same` in test/nodes/editor/locales.test.ts.",
