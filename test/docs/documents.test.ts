@@ -16,6 +16,10 @@ const anchors = (path: string) =>
       .replaceAll(" ", "-"),
   );
 
+/** Where the project's files are on the web. */
+const OWN =
+  /^https:\/\/(?:github\.com\/seo-reports\/node-red\/blob|raw\.githubusercontent\.com\/seo-reports\/node-red)\/main\//;
+
 describe("The documents", () => {
   for (const [path, text] of Object.entries(documents()))
     it(`${path} is what npm run docs makes of the code`, () => assert.equal(read(path), text));
@@ -48,10 +52,11 @@ describe("The documents", () => {
   for (const path of pages)
     describe(path, () => {
       it("links to files and headings that exist", () => {
-        for (const [, target = ""] of read(path).matchAll(/\]\(([^)\s]+)\)/g)) {
+        for (const [, link = ""] of read(path).matchAll(/(?:\]\(|src=")([^)"\s]+)[)"]/g)) {
+          const target = link.replace(OWN, "/");
           if (/^https?:/.test(target)) continue;
           const [file = "", anchor] = decodeURI(target).split("#");
-          const to = file === "" ? path : normalize(join(dirname(path), file));
+          const to = file === "" ? path : normalize(file.startsWith("/") ? file.slice(1) : join(dirname(path), file));
           assert.ok(existsSync(join(root, to)), target);
           if (anchor !== undefined) assert.ok(anchors(to).includes(anchor), target);
         }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { installPackage, packInto, type Running, root, startNodeRed } from "../../dev/nodered.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
@@ -15,6 +15,7 @@ const types = [...Object.keys(configNodes), ...Object.keys(nodeTypes)];
 
 /** All files of the package by folder and extension, and the source that each is made from. */
 const allowed: [file: RegExp, source: string][] = [
+  [/^(docs\/[a-z/.-]+)$/, "$1"],
   [/^(package\.json|README\.md|LICENSE|CHANGELOG\.md|examples\/(?:[^/]+\.json|urls\.csv))$/, "$1"],
   [/^dist\/((?:src|sandbox)\/(?:[a-z]+\/)*[a-z]+|nodes\/[a-z-]+)\.js$/, "$1.ts"],
   [/^dist\/(src\/[a-z]+)\.d\.ts$/, "$1.ts"],
@@ -104,6 +105,25 @@ describe("The packed package", function () {
         files.some((path) => file.test(path)),
         String(file),
       );
+  });
+
+  it("links only to what a reader of the flow library and a reader without a network connection reach", async () => {
+    const { archive, files } = await packInto(userDir);
+    rmSync(archive);
+    const links = files
+      .filter((path) => path.endsWith(".md"))
+      .flatMap((path) =>
+        [...readFileSync(join(root, path), "utf8").matchAll(/(?:\]\(|src=")(?!https:|#)([^)"#]+)/g)].map(
+          ([, to = ""]) => ({
+            path,
+            to: join(dirname(path), to),
+          }),
+        ),
+      );
+    // The flow library resolves no relative link.
+    const broken = links.filter(({ path, to }) => path === "README.md" || !files.includes(to));
+    assert.ok(links.length > 10);
+    assert.deepEqual(broken, []);
   });
 
   it("registers every node type without an error", async () => {
