@@ -167,7 +167,7 @@ class AuditNode implements Watched {
       standBy: (all, changed) => {
         if (this.#closed) return;
         this.#status.standBy(all);
-        for (const progress of changed) if (!progress.finished) this.#send(progress);
+        for (const progress of changed) if (!progress.finished && this.#status.isDue(progress)) this.#send(progress);
       },
       warn: (sentence) => this.#node.warn(sentence),
     });

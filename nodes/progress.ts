@@ -10,6 +10,8 @@ const sum = (all: Progress[], of: (progress: Progress) => number) => all.reduce(
 
 /** Finished batches that are remembered. */
 const MOST_FINISHED = 20;
+/** Milliseconds between two messages about the progress of another machine. */
+const BETWEEN = 5000;
 
 /** Shows how far the batches of a node are, all together, or why they cannot continue. */
 export class AuditStatus {
@@ -18,6 +20,8 @@ export class AuditStatus {
   readonly #batches: Map<string, Progress>;
   /** By batch; that of a message, or of the whole node, has no name. */
   readonly #errors = new Map<string, SeoError>();
+  /** By batch: when the progress of another machine was sent, and why it was paused. */
+  readonly #sent = new Map<string, { at: number; was: Progress["paused"] }>();
   /** Another machine leads. */
   #standsBy = false;
   #shown = "";
@@ -52,6 +56,14 @@ export class AuditStatus {
     this.#batches.clear();
     for (const progress of all) this.#set(progress);
     this.#show();
+  }
+
+  /** Another machine's progress changes each second. It is sent if a pause begins or ends, and every 5 s. */
+  isDue({ batch, paused }: Progress): boolean {
+    const { at = Number.NEGATIVE_INFINITY, was } = this.#sent.get(batch) ?? {};
+    if (was === paused && performance.now() - at < BETWEEN) return false;
+    this.#sent.set(batch, { at: performance.now(), was: paused });
+    return true;
   }
 
   failed(error: SeoError, batch = ""): void {

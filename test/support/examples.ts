@@ -72,6 +72,8 @@ export function drive(nodeRed: Running) {
 
   const driver = {
     url: nodeRed.url,
+    /** Sends a request to the admin API. */
+    ask,
 
     async deploy(
       example: FlowNode[],

@@ -9,6 +9,12 @@ const PATIENCE = 100 * SECOND;
 /** The lock of the lead lasts for 10 seconds. */
 const SOON = 7 * SECOND;
 
+/** What the tab of audits shows. */
+type Cards = {
+  id: string;
+  batches: { batch: string; done: number; failed: number; created: number; reason?: string; kept: boolean }[];
+}[];
+
 /** The tests of three instances, in a file for each engine, so that they run at the same time. */
 export const describeShared = (engine: Engine) =>
   describe(`Three instances with one queue in ${engine}`, () => {
@@ -109,6 +115,43 @@ export const describeShared = (engine: Engine) =>
           .slice(-1)
           .some(({ text }) => text?.startsWith("stands by")),
       );
+    });
+
+    it("show and control the same batches in each editor", async () => {
+      const service = await deploy(["no url", ...urls(60)], { latency: 200 });
+      const lead = await idleLeader();
+      const node = "shared";
+      const cards = async (index: number) => {
+        const all = (await (await machine(index).red().ask("GET", "/seo-report-audit/batches")).json()) as Cards;
+        return all.flatMap(({ id, batches }) => batches.map((batch) => ({ id, ...batch })));
+      };
+      const every = async (holds: (card: Cards[number]["batches"][number]) => boolean) => {
+        for (const end = Date.now() + PATIENCE; Date.now() < end; await sleep(100)) {
+          const all = await Promise.all([0, 1, 2].map(cards));
+          if (all.every((one) => one.some((card) => card.batch === node && holds(card)))) return all;
+        }
+        return assert.fail("The editors show no such card.");
+      };
+      const control = (index: number, id: string, how: string) =>
+        machine(index).red().ask("POST", "/seo-report-audit/control", { node: id, batch: node, do: how });
+      await machine(next(lead)).red().inject("start");
+      const [[card] = []] = await every(({ done, failed }) => done > 5 && failed === 1);
+      const id = card?.id ?? "";
+      await control(next(lead), id, "pause");
+      await every(({ reason }) => reason === "message");
+      await control(next(lead, 2), id, "resume");
+      await every(({ kept, created }) => kept && created === 60);
+      const rows = await Promise.all(
+        [0, 1, 2].map(async (index) => {
+          const path = `/seo-report-audit/rows?node=${id}&batch=${node}`;
+          return (await machine(index).red().ask("GET", path)).text();
+        }),
+      );
+      assert.match(String(rows[0]), /^\{"total":1,"rows":\[\{"index":0,"url":"no url","outcome":"failed"/);
+      assert.deepEqual(rows, [rows[0], rows[0], rows[0]]);
+      await control(next(lead), id, "retry");
+      await control(next(lead, 2), id, "reset");
+      assert.equal(stored(service).length, 60);
     });
 
     it("hand the lead a list, pause and resume, whichever gets the message", async () => {

@@ -98,6 +98,11 @@ export class Host {
     const own = ids.filter((id) => id.startsWith(prefixOf(this.options.node)));
     for (const id of own) await store.handle(id, audit);
     await store.clean();
+    // The others show the latest figures. Those of a pause do not change.
+    if (!this.unfinished().some(({ paused }) => paused === false)) return;
+    const now = await audit.progress().catch(() => this.unfinished());
+    const isNow = (name: string) => now.some(({ batch }) => batch === name);
+    this.#news = [...this.#news.filter(({ batch, finished }) => finished && !isNow(batch)), ...now];
   }
 
   /** This machine does not lead any more; or nobody can, and the progress says why. */
