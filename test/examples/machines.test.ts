@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../../sandbox/server.js";
 import { batchEnded, describeExample } from "../support/examples.js";
 import { type Machine, startMachine } from "../support/machines.js";
+import type { FlowNode } from "../support/red.js";
 import { type Server, startServer } from "../support/servers.js";
 import type { Seen } from "../support/standins.js";
 
@@ -78,7 +79,8 @@ describeExample("12 - More than one machine", ({ example, up, deploy, press, fil
     // The machine that leads reports the error.
     const seen = await both((count, seen) => count("error") > 0 && seen.every(batchEnded));
     for (const { value } of seen.flatMap((one) => shown("error", one))) assert.match(String(value), says);
-    await red().inject("reset");
+    const { id } = example.find(({ type }) => type === "seo-report-audit") as FlowNode;
+    await red().ask("POST", "/seo-report-audit/control", { node: id, batch: "shared", do: "reset" });
     await both((count) => count("text") > 0);
   });
 
