@@ -2,7 +2,6 @@ import { hash } from "node:crypto";
 import { setImmediate as breathe } from "node:timers/promises";
 import { type Code, cancelled, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
-import type { Journal } from "../batch.js";
 import type { Entry, Settings } from "../entries.js";
 import { toJSON } from "../requests.js";
 import type { Row } from "../rows.js";
@@ -102,22 +101,6 @@ export function readJob(lines: readonly Line<JobEntry>[]) {
   const isDone = isRemoved || (!isBatch && (answerIn(entries) !== undefined || "back" in (lines[0] ?? {})));
   return { reading, letters, isBatch, isDone, isKept: !isDone && finished };
 }
-
-const CONTROLS: readonly string[] = ["list", "pause", "resume", "retry", "reset"];
-
-/** What a batch appends, with the letter that is handled. `letters`: those that have changed it. */
-export const toJournal = (
-  save: (entry: JobEntry) => Promise<void>,
-  letters: Set<string>,
-  current: () => string | undefined,
-): Pick<Journal, "append" | "isHandled"> => ({
-  async append(entry) {
-    const letter = CONTROLS.includes(entry.type) ? current() : undefined;
-    await save({ ...entry, ...(letter !== undefined && { letter }) });
-    if (letter !== undefined) letters.add(letter);
-  },
-  isHandled: () => letters.has(current() ?? ""),
-});
 
 /** Whether a job is a batch that has not finished, or a letter that was neither answered nor taken back. */
 export async function isOpen(queue: Queue, id: string): Promise<boolean> {

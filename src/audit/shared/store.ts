@@ -1,20 +1,11 @@
 import { type Code, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
 import { Batch, type List, type Store } from "../batch.js";
+import type { Entry } from "../entries.js";
 import { createReading } from "../state.js";
 import { taken } from "../trouble.js";
 import { appendAlone, type Journal as JobJournal, openJournal, readLines } from "./journal.js";
-import {
-  type Answer,
-  FORMAT,
-  type JobEntry,
-  type Letter,
-  obey,
-  type Packed,
-  prefixOf,
-  readJob,
-  toJournal,
-} from "./letter.js";
+import { type Answer, FORMAT, type JobEntry, type Letter, obey, type Packed, prefixOf, readJob } from "./letter.js";
 import type { Queue } from "./server.js";
 
 /** What the store needs of the machine that leads. */
@@ -31,19 +22,25 @@ export interface Lead {
 const OPEN = 0;
 const KEPT = 1;
 const MINUTE = 60_000;
+/** The entries that a message causes. */
+const CONTROLS: readonly string[] = ["list", "pause", "resume", "retry", "reset"];
 
-/** A letter that is handled, and its journal. `again`: it may have been, but its answer is not known. */
-interface Current {
+/** A letter without an answer, and its journal. `again`: it may have been handled. */
+interface Given {
   id: string;
   letter: Letter;
   journal: JobJournal<JobEntry>;
   again: boolean;
 }
 
-interface Opened {
-  batch: Batch;
-  /** The letters that have changed it. */
-  letters: ReadonlySet<string>;
+/** What a job is: a letter, a batch that is worked on, or one that cannot be read; or nothing is left to do. */
+interface Known {
+  given?: Given;
+  /** `letters`: those that have changed it. */
+  opened?: { batch: Batch; letters: ReadonlySet<string> };
+  broken?: { name: string; error: SeoError };
+  /** Since when. It is removed later, because its sender may not know what became of it. */
+  done?: number;
 }
 
 /** The batches of one node, for the machine that leads. */
@@ -53,13 +50,10 @@ export class QueueStore implements Store {
   readonly #queue: Queue;
   readonly #node: string;
   readonly #lead: Lead;
-  readonly #open = new Map<string, Opened>();
-  readonly #broken = new Map<string, { name: string; error: SeoError }>();
-  /** When jobs were done. They are removed later, because their senders may not know what became of them. */
-  readonly #done = new Map<string, number>();
-  /** Letters that were read, but not answered yet. */
-  readonly #pending = new Map<string, Current>();
-  #current: Current | undefined;
+  /** The jobs that were read, but for batches that are kept. */
+  readonly #jobs = new Map<string, Known>();
+  /** The letter that is handled. */
+  #current: Given | undefined;
 
   constructor(queue: Queue, node: string, lead: Lead) {
     this.#queue = queue;
@@ -68,11 +62,11 @@ export class QueueStore implements Store {
   }
 
   get batches(): Batch[] {
-    return Array.from(this.#open.values(), ({ batch }) => batch);
+    return [...this.#jobs.values()].flatMap(({ opened }) => opened?.batch ?? []);
   }
 
   get broken() {
-    return [...this.#broken.values()];
+    return [...this.#jobs.values()].flatMap(({ broken }) => broken ?? []);
   }
 
   async #safely<Value>(work: () => Promise<Value>): Promise<Value> {
@@ -89,7 +83,7 @@ export class QueueStore implements Store {
   }
 
   #finish(id: string): void {
-    this.#done.set(id, performance.now());
+    this.#jobs.set(id, { done: performance.now() });
   }
 
   #setPriority(id: string, priority: number) {
@@ -98,47 +92,51 @@ export class QueueStore implements Store {
 
   #work(id: string, journal: JobJournal<JobEntry>, reading = createReading(), letters = new Set<string>()): Batch {
     const save = (...entries: JobEntry[]) => this.#safely(() => journal.append(...entries));
-    const current = () => this.#current?.id;
+    const append = async (entry: Entry) => {
+      const letter = CONTROLS.includes(entry.type) ? this.#current?.id : undefined;
+      await save({ ...entry, letter });
+      if (letter !== undefined) letters.add(letter);
+    };
+    const isHandled = () => letters.has(this.#current?.id ?? "");
     const keep = async () => {
       await this.#setPriority(id, KEPT);
-      this.#open.delete(id);
+      this.#jobs.delete(id);
     };
     const remove = async () => {
       await save({ type: "removed" });
-      this.#open.delete(id);
       this.#finish(id);
     };
-    const { close } = journal;
-    const batch = new Batch({ ...toJournal(save, letters, current), check: save, close, keep, remove }, reading);
-    this.#open.set(id, { batch, letters });
+    const batch = new Batch({ append, isHandled, check: save, close: journal.close, keep, remove }, reading);
+    this.#jobs.set(id, { opened: { batch, letters } });
     return batch;
   }
 
-  /** Takes a job over, and works on it if it is a batch. Returns it if it is a letter that was not handled. */
-  async #take(id: string, reopens = false): Promise<Current | undefined> {
+  /** Takes a job over, and works on it if it is a batch. */
+  async #take(id: string, reopens = false): Promise<void> {
     const data = (await this.#queue.getJob(id))?.data as Packed | undefined;
-    if (!data) return undefined;
-    const fail = (code: Code, why: string): undefined => {
+    if (!data) return;
+    const fail = (code: Code, why: string): void => {
       const error = new SeoError(code, `The batch ${data.name} ${why}`);
-      this.#broken.set(id, { name: JSON.parse(data.name), error });
+      this.#jobs.set(id, { broken: { name: JSON.parse(data.name), error } });
     };
     if (data.format !== FORMAT)
       return fail("SEO_CONFIG", "is of another version of this package: update it on all machines.");
     const opened = await openJournal<JobEntry>(this.#queue, id, this.#lead.gone);
-    if (!opened) return undefined;
+    if (!opened) return;
     const { journal, lines } = opened;
     let job: ReturnType<typeof readJob>;
+    let given: Given | undefined;
     try {
       job = readJob(lines);
-      if (!job.isBatch && !job.isDone) return { id, letter: JSON.parse(data.text), journal, again: lines.length > 1 };
+      if (!job.isBatch) given = { id, letter: JSON.parse(data.text), journal, again: lines.length > 1 };
     } catch (cause) {
       const why = (cause as Error).message;
       return fail("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
     }
     if (job.isDone) this.#finish(id);
+    else if (given) this.#jobs.set(id, { given });
     else if (!job.isKept || reopens) this.#work(id, journal, job.reading, job.letters);
     else await this.#setPriority(id, KEPT);
-    return undefined;
   }
 
   /** A batch that is kept is not reopened any more. */
@@ -149,18 +147,18 @@ export class QueueStore implements Store {
   }
 
   /** Whether a list was added to another batch, by a machine that could not say so. */
-  async #isJoined({ id, again }: Current, name: string): Promise<boolean> {
+  async #isJoined({ id, again }: Given, name: string): Promise<boolean> {
     if (!again) return false;
     const read = (job: string) => this.#safely(() => readLines<JobEntry>(this.#queue, job));
     for (const other of [...(await this.#idsIn("wait", name)), ...(await this.#idsIn("prioritized", name))]) {
       // A line of an open batch may still become void.
-      const letters = this.#open.get(other)?.letters ?? readJob(await read(other)).letters;
+      const letters = this.#jobs.get(other)?.opened?.letters ?? readJob(await read(other)).letters;
       if (other !== id && letters.has(id)) return true;
     }
     return false;
   }
 
-  async #obey(given: Current, audit: Audit): Promise<Answer> {
+  async #obey(given: Given, audit: Audit): Promise<Answer> {
     const { letter, again } = given;
     const isDone = letter.do === "list" && (await this.#isJoined(given, letter.name));
     const answer = isDone ? { count: 1 } : await obey(letter, audit);
@@ -171,30 +169,26 @@ export class QueueStore implements Store {
   /** Takes over what is open. */
   load(): Promise<void> {
     return this.#safely(async () => {
-      for (const id of await this.#idsIn("wait")) {
-        const letter = await this.#take(id);
-        if (letter) this.#pending.set(id, letter);
-      }
+      for (const id of await this.#idsIn("wait")) await this.#take(id);
     });
   }
 
   /** Handles a job that is a letter, unless that was done. Rejects with a Trouble if it is to be handled again. */
   handle(id: string, audit: Audit): Promise<void> {
     return this.#safely(async () => {
-      if (this.#open.has(id) || this.#done.has(id) || this.#broken.has(id)) return;
-      const given = this.#pending.get(id) ?? (await this.#take(id));
+      const isNew = !this.#jobs.has(id);
+      if (isNew) await this.#take(id);
+      const { given, opened } = this.#jobs.get(id) ?? {};
       // After this machine had read all batches, one that led before has made it, or opened it again.
-      if (this.#open.has(id)) throw taken;
+      if (isNew && opened) throw taken;
       if (!given) return;
-      this.#pending.set(id, { ...given, again: true });
-      this.#current = given;
+      this.#current = { ...given, again: true };
+      this.#jobs.set(id, { given: this.#current });
       try {
         const answer = await this.#obey(given, audit);
-        if (!this.#open.has(id)) {
-          await given.journal.append({ type: "answer", answer });
-          this.#finish(id);
-        }
-        this.#pending.delete(id);
+        if (!this.#jobs.get(id)?.given) return;
+        await given.journal.append({ type: "answer", answer });
+        this.#finish(id);
       } finally {
         this.#current = undefined;
       }
@@ -204,10 +198,10 @@ export class QueueStore implements Store {
   /** Removes jobs that were done a minute ago. */
   clean(): Promise<void> {
     return this.#safely(async () => {
-      for (const [id, at] of this.#done) {
-        if (performance.now() - at < MINUTE) continue;
+      for (const [id, { done = Number.POSITIVE_INFINITY }] of this.#jobs) {
+        if (performance.now() - done < MINUTE) continue;
         await this.#queue.remove(id);
-        this.#done.delete(id);
+        this.#jobs.delete(id);
       }
     });
   }
@@ -215,14 +209,15 @@ export class QueueStore implements Store {
   /** The letter's job becomes the batch. */
   create(name: string, list: List): Promise<Batch> {
     return this.#safely(async () => {
-      const { id, journal } = this.#current as Current;
+      const given = this.#current as Given;
+      const { id, journal } = given;
       for (const old of await this.#idsIn("prioritized", name)) await this.#discard(old);
       const batch = this.#work(id, journal);
       try {
         await batch.write({ type: "batch", name });
         await batch.add(list);
       } catch (cause) {
-        this.#open.delete(id);
+        this.#jobs.set(id, { given });
         throw cause;
       }
       return batch;
@@ -232,15 +227,14 @@ export class QueueStore implements Store {
   async *reopen(name?: string): AsyncGenerator<Batch> {
     // The priority of a job can have changed although there was no response.
     const isReopened = (id: string) =>
-      id.startsWith(prefixOf(this.#node, name)) && this.#open.get(id)?.batch.state.finished;
-    const reopened = [...this.#open.keys()].filter(isReopened);
+      id.startsWith(prefixOf(this.#node, name)) && this.#jobs.get(id)?.opened?.batch.state.finished;
+    const reopened = [...this.#jobs.keys()].filter(isReopened);
     for (const id of new Set([...reopened, ...(await this.#idsIn("prioritized", name))])) {
-      if (!this.#open.has(id)) await this.#safely(() => this.#take(id, true));
-      const error = this.#broken.get(id)?.error;
-      if (error) throw error;
-      const opened = this.#open.get(id);
+      if (!this.#jobs.get(id)?.opened) await this.#safely(() => this.#take(id, true));
+      const { broken, opened } = this.#jobs.get(id) ?? {};
+      if (broken) throw broken.error;
       // The machine that has handled the letter before has finished the batch, too.
-      if (opened?.batch.state.finished && opened.letters.has(this.#current?.id ?? "")) this.#open.delete(id);
+      if (opened?.batch.state.finished && opened.letters.has(this.#current?.id ?? "")) this.#jobs.delete(id);
       else if (opened) {
         await this.#setPriority(id, OPEN);
         yield opened.batch;
@@ -250,10 +244,11 @@ export class QueueStore implements Store {
 
   forget(name?: string): Promise<number> {
     return this.#safely(async () => {
-      const damaged = [...this.#broken].filter(([, one]) => name === undefined || one.name === name);
+      const isMeant = ({ broken }: Known) => broken && (name === undefined || broken.name === name);
+      const damaged = [...this.#jobs].filter(([, job]) => isMeant(job));
       for (const [id] of damaged) {
         await this.#queue.remove(id);
-        this.#broken.delete(id);
+        this.#jobs.delete(id);
       }
       const kept = await this.#idsIn("prioritized", name);
       for (const id of kept) await this.#discard(id);
