@@ -110,6 +110,12 @@ describe("Any message", () => {
       assert.match(seo.error.message, /^The service responded, but the message could not be sent: ./);
     });
 
+  it("goes to Catch nodes with the sentence, the code and the stack of its error", async () => {
+    const { error, seo } = failure(await flow.send("seo-report-show", { payload: {} }));
+    assert.deepEqual([error.message, error.code], [seo.error.message, "SEO_INPUT"]);
+    assert.match(String(error.stack), /^SeoError: .*\n +at /);
+  });
+
   it("goes to Catch nodes without its payload if Complete nodes cannot get it", async () => {
     const outcome = await flow.send("seo-report-list", { payload: {}, deep: nested(20_000) });
     const { error, seo, payload } = failure(outcome);

@@ -25,7 +25,7 @@ export interface Outcome {
 
 /** The message that a Catch node receives. */
 export interface Failure extends Message {
-  error: { message: string; code?: string; source: { id: string } };
+  error: { message: string; code?: string; stack?: string; source: { id: string } };
   seo: {
     operation: string;
     error: {
