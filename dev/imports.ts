@@ -62,6 +62,8 @@ export function chart(graph: Map<string, Set<string>>): string {
       .map((file) => `    ${id(file)}["${file.slice(`${top}/`.length)}"]`),
     "  end",
   ]);
-  const arrows = names.flatMap((from) => direct(from).map((to) => `  ${id(from)} --> ${id(to)}`));
+  const arrows = names
+    .filter((from) => direct(from).length > 0)
+    .map((from) => `  ${id(from)} --> ${direct(from).map(id).join(" & ")}`);
   return ["```mermaid", "flowchart TD", ...boxes, ...arrows, "```"].join("\n");
 }

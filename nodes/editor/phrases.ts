@@ -138,7 +138,7 @@ export const phrases = {
     resume: "Resume",
     retry: "Retry failed",
     reset: "Reset",
-    ask: "Waiting pages that are dropped: __count__. Failed pages can no longer be retried.",
+    question: "Waiting pages that are dropped: __count__. Failed pages can no longer be retried.",
     rows: "Failed rows (__count__)",
     more: "Show more",
     copy: "Copy as CSV",

@@ -129,7 +129,7 @@ export class Card {
 
   async #control(how: string): Promise<void> {
     const { waiting, kept } = this.#last;
-    const question = () => this.#tools.text("sidebar.ask", { count: this.#figure(waiting) });
+    const question = () => this.#tools.text("sidebar.question", { count: this.#figure(waiting) });
     if (how === "reset" && (waiting > 0 || kept) && !window.confirm(question())) return;
     if (!this.#rows.prop("hidden")) this.#toggle();
     const data = JSON.stringify({ ...this.#place, do: how });
