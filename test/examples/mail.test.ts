@@ -68,10 +68,13 @@ describeExample("13 - E-mail report", ({ up, standIn, deploy, press, red, quiet,
       "none.example: no score",
     ]);
     const rows = [
-      ...html.matchAll(/<td[^>]*>(.*?)<br><small>(.*?)<\/small><\/td><td>(.*?)<\/td><td>(.*?)<\/td><td>(.*?)<\/td>/g),
+      ...html.matchAll(
+        /<td[^>]*>(.*?)<br><small>(.*?)<\/small><\/td><td>(.*?)<\/td><td[^>]*>(.*?)<\/td><td>(.*?)<\/td>/g,
+      ),
     ];
     assert.deepEqual(rows[1]?.slice(1), ["b.example", "", "90", "2026-11-20", ""]);
     assert.equal(rows.length, 4);
+    assert.match(html, /white-space: nowrap">2026-11-20</);
     assert.match(html, /4 of 4 pages, lowest scores first\./);
     quiet();
   });

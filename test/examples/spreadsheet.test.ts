@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { Report } from "../../sandbox/reports.js";
 import { describeExample, json } from "../support/examples.js";
 
+const MARK = "\ufeff";
 const HEADER = "id,url,project,score,result,privacy,password,generated_at,created_at,updated_at\r\n";
 const CHECKS = "report,url,project,check,importance,value,errors\r\n";
 const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
@@ -23,7 +24,8 @@ describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, 
         .concat(iso(dates.generated_at), iso(dates.created_at), iso(dates.updated_at))
         .join(",");
     const expected = `${HEADER}${reports.list({ sort: "asc" }).map(line).join("\r\n")}\r\n`;
-    assert.equal(readFileSync(file("reports.csv"), "utf8"), expected);
+    assert.equal(readFileSync(file("reports.csv"), "utf8"), MARK + expected);
+    assert.deepEqual(Buffer.from(await (await download()).arrayBuffer()), readFileSync(file("reports.csv")));
     const answer = await download();
     assert.equal(answer.headers.get("content-type"), "text/csv; charset=utf-8");
     assert.equal(answer.headers.get("content-disposition"), 'attachment; filename="seo-reports.csv"');
@@ -61,7 +63,7 @@ describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, 
       `${report},'@load_time,'\t=1,-1.5,\r\n`,
       `${report},images,,"a,\n""b""","${errors}"\r\n`,
     ].join("");
-    assert.equal(readFileSync(file("checks.csv"), "utf8"), expected);
+    assert.equal(readFileSync(file("checks.csv"), "utf8"), MARK + expected);
     const answer = await download("seo-checks.csv");
     assert.equal(answer.headers.get("content-disposition"), 'attachment; filename="seo-checks.csv"');
     assert.equal(await answer.text(), expected);
@@ -88,14 +90,31 @@ describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, 
     const odd = { id: 1, url: '=HYPERLINK("x")', project: "@a, b", score: null, results: { a: 1 }, privacy: "2" };
     await start((await standIn(() => json(200, [{ ...odd, generated_at: "soon", created_at: null }]))).url);
     await press("every day at 6:00");
-    assert.equal(readFileSync(file("reports.csv"), "utf8"), `${HEADER}1,"'=HYPERLINK(""x"")","'@a, b",,,2,,,,\r\n`);
+    assert.equal(
+      readFileSync(file("reports.csv"), "utf8"),
+      `${MARK}${HEADER}1,"'=HYPERLINK(""x"")","'@a, b",,,2,,,,\r\n`,
+    );
+  });
+
+  it("keeps formulas out of the cells that a spreadsheet makes at semicolons", async () => {
+    const errors = ['x;=1+1;"+2', "a\n-3", "b;c"];
+    const results = { title: { passed: false, importance: "a; @b", value: 'é"; \t=1', errors } };
+    const record = { id: 1, url: "example.com/?a;=1", project: "x;y", results };
+    await start((await standIn(() => json(200, { data: [record] }))).url);
+    await press("every day at 6:00");
+    for (const name of ["reports.csv", "checks.csv"]) {
+      const text = readFileSync(file(name), "utf8");
+      assert.doesNotMatch(text, /(^|[;\r\n])["\s]*[=+\-@]/m, text);
+      assert.ok(text.includes("example.com/?a;'=1,x;y,"), text);
+    }
+    assert.match(readFileSync(file("checks.csv"), "utf8"), /é/);
   });
 
   it("writes the header of an empty list", async () => {
     await start((await up({ reports: 0 })).url);
     assert.deepEqual(await press("every day at 6:00"), written());
-    assert.equal(readFileSync(file("reports.csv"), "utf8"), HEADER);
-    assert.equal(readFileSync(file("checks.csv"), "utf8"), CHECKS);
+    assert.equal(readFileSync(file("reports.csv"), "utf8"), MARK + HEADER);
+    assert.equal(readFileSync(file("checks.csv"), "utf8"), MARK + CHECKS);
     assert.equal(await (await download()).text(), HEADER);
     assert.equal(await (await download("seo-checks.csv")).text(), CHECKS);
     quiet();
