@@ -111,6 +111,36 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
     quiet();
   });
 
+  it("shows why the service rejects a page, and no details of a rejected account", async () => {
+    const url = ["The page does not respond.", "Is it online?"];
+    for (const [errors, expected] of [
+      [{ url }, [400, `This page cannot be audited: ${url.join(" ")}`]],
+      [{ plan: ["The quota is exhausted."] }, [502, "The page cannot be audited now. Try again later."]],
+    ] as const) {
+      const service = await standIn(({ method }) => (method === "GET" ? json(200, []) : json(422, { errors })));
+      await start(service.url);
+      const { status, problem } = await submit(["url", "https://example.com/"]);
+      assert.deepEqual([status, problem], expected);
+    }
+    quiet();
+  });
+
+  it("shows an address in its own letters", async () => {
+    for (const [address, shown] of [
+      ["xn--bcher-kva.example/gr%C3%B6%C3%9Fe?q=%C3%A4%26%2F", "bücher.example/größe?q=ä%26%2F"],
+      ["https://xn--bcher-kva.example:8080/", "https://xn--bcher-kva.example:8080/"],
+      ["https://xn--bcher-kva.example/%FF", "https://xn--bcher-kva.example/%FF"],
+    ] as const) {
+      const report = { id: 1, url: address, score: 0 };
+      const service = await standIn(({ method }) => json(200, method === "GET" ? [] : { data: report }));
+      await start(service.url);
+      const { page, score } = await submit(["url", "https://example.com/"]);
+      const heading = /<h2>(.*)<\/h2>/.exec(page)?.[1]?.replaceAll("&#x2F;", "/").replaceAll("&#x3D;", "=");
+      assert.deepEqual([heading, score], [shown, "0"]);
+    }
+    quiet();
+  });
+
   it("lets no other field of the form through", async () => {
     const { url, reports } = await up({ reports: 0 });
     await start(url);
