@@ -44,6 +44,7 @@ const SHOW = `<div class="form-row"><span></span><div>
 const SIDEBAR = `<style>
 .seo-audits { height: 100%; overflow-y: auto; box-sizing: border-box; padding: 8px; overflow-wrap: anywhere; color: var(--red-ui-primary-text-color); background: var(--red-ui-primary-background); }
 .seo-audits :is(p, ul) { margin: 4px 0; }
+.seo-audits section > div { margin-top: 4px; }
 .seo-audits ul { padding-inline-start: 16px; }
 .seo-audits section { border-bottom: 1px solid #888; margin-bottom: 8px; padding-bottom: 8px; }
 .seo-audits :is(.seo-line, .seo-legend, .seo-bar) { display: flex; flex-wrap: wrap; gap: 4px 8px; }
