@@ -45,7 +45,7 @@ interface Queued {
 
 export interface QueuedMessage extends Task, Queued {}
 
-export interface QueuedRequest extends Queued {
+interface QueuedRequest extends Queued {
   task: Task;
 }
 
