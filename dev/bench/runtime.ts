@@ -23,6 +23,7 @@ export async function memory(): Promise<NodeJS.MemoryUsage> {
 interface NodeRed {
   init(server: unknown, settings: object): void;
   start(): Promise<void>;
+  stop(): Promise<void>;
   httpAdmin: unknown;
   events: { once(event: string, listener: () => void): void };
 }
@@ -37,7 +38,7 @@ interface FlowNode {
 export async function boot(
   userDir: string,
   flow: FlowNode[],
-  { linked = true, nodesExcludes = [] as string[] } = {},
+  { linked = true, nodesExcludes = [] as string[], contextStorage = {} as object } = {},
 ): Promise<void> {
   // A node without a position would be taken for a config node.
   const nodes = flow.map(({ credentials: _, ...node }) => (node.wires ? { x: 0, y: 0, z: "flow", ...node } : node));
@@ -68,6 +69,7 @@ export async function boot(
     httpNodeRoot: "/",
     credentialSecret: false,
     nodesExcludes,
+    ...(Object.keys(contextStorage).length > 0 && { contextStorage }),
     telemetry: { enabled: false },
     logging: { console: { level: "error" } },
   });
@@ -76,4 +78,12 @@ export async function boot(
   const started = new Promise<void>((resolve) => app.events.once("flows:started", resolve));
   await app.start();
   await started;
+}
+
+/** Stops the flows and the context stores of Node-RED, and starts them again from their files, as a restart does. */
+export async function restart(): Promise<void> {
+  const { stop } = nodeRedRequire(main) as NodeRed;
+  const nodes = nodeRedRequire("@node-red/runtime/lib/nodes") as Record<string, (all?: boolean) => Promise<void>>;
+  await stop();
+  for (const step of ["loadContextsPlugin", "loadFlows", "startFlows"]) await nodes[step]?.(true);
 }
