@@ -188,7 +188,7 @@ class AuditNode implements Watched {
     this.#status.refresh(await audit.progress());
   }
 
-  /** What the journals say. Those in a queue are read by the connection of its audit. */
+  /** The rows in the journals. Journals in a queue are read by the connection of its audit. */
   failures(): Promise<Failures> {
     this.#failures ??= import("../src/audit/failures.js").then(async ({ Failures, journalsIn }) => {
       const { id } = this.#node;

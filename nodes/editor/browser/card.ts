@@ -5,7 +5,7 @@ const WRITE = "seo-report-audit.write";
 const outcomes = ["created", "regenerated", "fresh", "failed", "uncertain"];
 const actions = ["pause", "resume", "retry", "reset"];
 
-/** What the tab of audits needs of the editor. */
+/** The functions of the editor that the tab of audits needs. */
 export interface Tools {
   RED: Any;
   $: Any;
