@@ -80,7 +80,9 @@ export class Pause {
     const isFirst = !this.#failedBefore.has(page);
     this.#failedBefore.add(page);
     const again = (isAccounts(error) && isFirst) || error.code === this.error?.code;
-    if (isFirst && number > this.#worked) this.#failures.push(number);
+    // A request of an earlier process says nothing of the account now.
+    const isPast = attempts === 0 && outcome === "uncertain";
+    if (isFirst && number > this.#worked && !isPast) this.#failures.push(number);
     const { code, message, ...details } = error;
     if (this.error) this.#wait(this.error);
     else if (this.#failures.length >= IN_A_ROW)

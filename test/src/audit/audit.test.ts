@@ -379,6 +379,14 @@ describe("an audit", () => {
       assert.deepEqual([created, uncertain, requests.length], [15, 5, 20]);
     });
 
+    it("does not pause because requests of an earlier process stay uncertain", async () => {
+      const unknown = new SeoError("SEO_NETWORK", "The response was not received.", { attempts: 0, uncertain: true });
+      const service = createFake({ fate: () => unknown });
+      const { add, errors, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
+      await add(urls(20));
+      assert.deepEqual([(await finished()).uncertain, errors.length], [20, 0]);
+    });
+
     it("probes at once if the same list comes again, but not with new pages", async () => {
       const service = createRefusing(refused);
       const { add, errors, audit, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
