@@ -78,7 +78,7 @@ export function createAudit(options: AuditOptions) {
         return total(batch.state);
       }),
 
-    /** These return how many batches were meant. Without a name, all are. */
+    /** Like the next ones, returns how many batches were meant. Without a name, all are. */
     pause: (name?: string) => changeAll(name, async ({ batch }) => batch.state.paused || batch.change("pause")),
 
     async resume(name?: string) {

@@ -59,7 +59,7 @@ export class Batch {
     this.failed = [...state.ended].flatMap(([page, ended]) => (hasFailed(ended) ? page : []));
     this.#journal = journal;
     this.#earlier = new WeakSet(state.ended.values());
-    // What was sent is looked for before anything else is done.
+    // Pages that were sent are looked for before anything else is done.
     for (const begun of ["sent", "ended"])
       for (const [page, stage] of state.stages) if (stage === begun) this.#begun.add(page);
   }
@@ -199,7 +199,7 @@ export class Batch {
 
 /** Where the batches of one node are kept. */
 export interface Store {
-  /** Those that are not finished, the oldest first. */
+  /** The batches that are not finished, the oldest first. */
   readonly batches: readonly Batch[];
   /** Batches that cannot be read. */
   readonly broken: readonly { name: string; error: SeoError }[];

@@ -7,7 +7,7 @@ export const outcomes = ["created", "regenerated", "fresh", "failed", "uncertain
 
 export type Outcome = (typeof outcomes)[number];
 
-/** What is done with the pages of a list. */
+/** The settings of the pages of a list. */
 export interface Settings {
   existing: Existing;
   /** In days. */
@@ -15,14 +15,14 @@ export interface Settings {
   privacy?: string | undefined;
 }
 
-/** What is sent for a page, or was. */
+/** The request for a page. */
 export interface PageRequest {
   action: "create" | "regenerate";
   /** The report to regenerate. */
   report?: string | undefined;
   /** When it was generated, which shows whether a request whose response is lost took effect. */
   generatedAt?: string | undefined;
-  /** What finds the request's effect, unless it is known to have none. */
+  /** Finds the request's effect, unless it is known to have none. */
   intent?: Intent | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface Plan {
   generatedAt?: string | undefined;
 }
 
-/** What a journal says, in this order. A page is the number of its first row. */
+/** An entry of a journal, in this order. A page is the number of its first row. */
 export type Entry =
   | { type: "batch"; name: string }
   /** Rows of a list, which counts once its last entry, `list`, follows. `from`: how many of them came before. */
@@ -54,7 +54,7 @@ export type Entry =
   | { type: "plan"; list: number; pages: readonly Plan[] }
   | { type: "planned"; list: number }
   | ({ type: "sent"; page: number } & PageRequest)
-  /** What was sent for the page has certainly had no effect. */
+  /** The request for the page has certainly had no effect. */
   | { type: "waits"; page: number }
   | ({ type: "ended"; page: number } & Ended)
   | { type: "delivered"; page: number }

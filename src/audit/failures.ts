@@ -56,7 +56,7 @@ function progressOf(state?: State): Progress | undefined {
   return { batch, total: total(state), done: done(state), ...counts, ...rest };
 }
 
-/** What the journals of a node say of batches that have finished, and of pages that have failed. */
+/** A node's journals, read for batches that have finished, and for pages that have failed. */
 export class Failures {
   readonly #journals: Journals;
   #kept = new Map<string, Progress>();

@@ -42,7 +42,7 @@ export async function nameOfFinished(path: string): Promise<string | undefined> 
     const first = JSON.parse(buffer.toString("utf8", 0, buffer.indexOf(NEWLINE)));
     return first.type === "batch" ? String(first.name) : undefined;
   } catch (cause) {
-    // What is wrong is said when it is read.
+    // Reading the journal says what is wrong.
     if (cause instanceof SyntaxError) return undefined;
     throw fromDisk(cause, path);
   } finally {
@@ -56,7 +56,7 @@ export async function nameOfFinished(path: string): Promise<string | undefined> 
  */
 function createFile(path: string, file: FileHandle, size: number): File {
   let end = size;
-  /** What is behind the end is to be removed first. */
+  /** Bytes behind the end are to be removed first. */
   let torn = true;
   let closed = false;
 

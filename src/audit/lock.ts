@@ -58,7 +58,7 @@ function exists(pid: number): boolean {
 /** Whether the process of a lock that is not in `held` is alive; undefined if that cannot be known. */
 async function isAlive(holder: Holder, self: Holder): Promise<boolean | undefined> {
   if (holder.place !== self.place) return undefined;
-  // It could not be removed, or is of an earlier process with the same ID.
+  // The lock could not be removed, or is of an earlier process with the same ID.
   if (holder.pid === self.pid) return false;
   if (holder.started !== "") return (await startOf(holder.pid).catch(() => "")) === holder.started;
   return exists(holder.pid) ? undefined : false;

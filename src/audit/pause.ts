@@ -18,7 +18,7 @@ export interface PauseOptions {
   failed(error: SeoError, batch: string): void;
   /** Gets each failure that has the batch wait. */
   stopped?: ((error: SeoError) => void) | undefined;
-  /** It has begun or ended. */
+  /** A pause has begun or ended. */
   changed(): void;
   /** A probe can be sent. */
   due(): void;

@@ -39,13 +39,13 @@ interface Pause {
   message: string;
 }
 
-/** What a report of the progress needs to know. */
+/** The source of a report of the progress. */
 export interface Source {
   state: State;
   clock: Clock;
   /** Undefined if the batch is not paused. */
   paused(): Pause | undefined;
-  /** What is in work: pages, of which some look for a lost response, and plans. */
+  /** The work: pages, of which some look for a lost response, and plans. */
   jobs: ReadonlySet<{ page?: number; isLost?: boolean }>;
   /** Milliseconds for which no request can start. */
   wait(): number;

@@ -5,7 +5,7 @@ import { createLane, createTask, type Task } from "../lane.js";
 import { service } from "../operations.js";
 import type { Intent } from "../reconcile/watermark.js";
 
-/** What an audit needs of a response. */
+/** The part of a response that an audit needs. */
 export type Answer = Pick<CallResponse, "body" | "attempts" | "reconciled">;
 
 /** A page of the account's list of reports. */
@@ -15,7 +15,7 @@ export interface PageOfReports {
 }
 
 export interface SendOptions {
-  /** What it is sent for. It is given whether the response is lost, so that its effect is looked for. */
+  /** The job of the request. It gets whether the response is lost, so that its effect is looked for. */
   task?: Pick<Task, "isLost">;
   /** Of a request that an earlier process sent: its effect is looked for first, and it is sent only if it has none. */
   intent?: Intent | undefined;
@@ -25,12 +25,12 @@ export interface SendOptions {
   sending?(intent: Intent): Promise<void>;
 }
 
-/** What an audit needs of the service. All requests keep to its budget. Rejects with an SeoError. */
+/** The service, as an audit needs it. All requests keep to its budget. Rejects with an SeoError. */
 export interface Requests {
   send(type: string, input: Record<string, string>, options?: SendOptions): Promise<Answer>;
   /** Reads a list, a page at a time, each only when it is needed. */
   pages(type: string, input: Record<string, string>): AsyncIterable<PageOfReports>;
-  /** These reports belong to pages already: none of them is what a lost request created. */
+  /** Says that reports belong to pages already: no lost request created them. */
   claim(ids: readonly string[]): void;
   /** Milliseconds for which no request can start; 0 while one is in flight. */
   waitingFor(): number;

@@ -56,7 +56,7 @@ function problemOf(row: unknown): string | undefined {
   return isPage(urlOf(row)) ? undefined : `The URL ${allowedPage}; it is ${show(url)}.`;
 }
 
-/** Its input is not null, which is another row. */
+/** A row that cannot be saved. The input is not null, which is another row. */
 const unsaved: Row = { input: "…", error: "The row cannot be saved: it is not plain data." };
 
 const cut = (_name: string, value: unknown) =>
@@ -94,7 +94,7 @@ function* linesOf(text: string): Generator<string> {
 }
 
 function shapeOf(value: unknown): string {
-  // Its names are as many as its bytes.
+  // A Buffer has as many names as bytes.
   if (ArrayBuffer.isView(value)) return "a Buffer";
   if (!isObject(value)) return show(value);
   const names = Object.keys(value).join(", ");

@@ -20,7 +20,7 @@ export interface Result extends Omit<Ended, "report"> {
   input: unknown;
   /** The report, or null. */
   record: unknown;
-  /** It may have been sent before, by a process that died. */
+  /** The result may have been sent before, by a process that died. */
   repeated?: true;
 }
 
@@ -42,12 +42,12 @@ export interface RunOptions extends Pick<PauseOptions, "failed" | "stopped"> {
 export interface Job {
   page?: number;
   list: number;
-  /** Its response is lost, and looked for. */
+  /** The response is lost, and looked for. */
   isLost?: boolean;
-  /** It counts among the requests that can be in flight. */
+  /** The job counts among the requests that can be in flight. */
   inFlight: boolean;
   number: number;
-  /** It is to wait behind all others. */
+  /** The page is to wait behind all others. */
   isLast: boolean;
 }
 
@@ -102,7 +102,7 @@ export class Run {
     if (!next) return undefined;
     const { page, isLater } = next;
     const list = listOf(state, page);
-    // What earlier processes have sent is looked for at once, or other pages' lost responses could not be explained.
+    // Requests of earlier processes are looked for at once, or other pages' lost responses could not be explained.
     const isNew = stageOf(state, page) === "waiting";
     const inFlight = state.ended.get(page)?.error === undefined;
     const isFull = () => [...this.jobs].filter((job) => !job.inFlight).length >= MOST_REPORTED;
@@ -157,7 +157,7 @@ export class Run {
     const { privacy } = settings;
     const url = urlOf(inputOf(state, page));
     const end = await requestPage(requests, { url, privacy }, before, { task: job, sending });
-    // What was sent before has had no effect.
+    // The request that was sent before has had no effect.
     if (refused === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
     if (refused !== undefined) throw refused;
     const { error, outcome } = end.ended;

@@ -6,7 +6,7 @@ import { keyOf, type Row } from "./rows.js";
 /** How far a page is. A row that repeats another one of its list is `repeat`. */
 export type Stage = "waiting" | "sent" | "ended" | "delivered" | "repeat";
 
-/** What is known of a batch. Only `apply` changes it, so that reading the journal again leads to the same state. */
+/** The state of a batch. Only `apply` changes it, so that reading the journal again leads to the same state. */
 export interface State {
   name: string;
   /** `first`: its first row. */
@@ -29,7 +29,7 @@ export interface State {
   /** Rows whose results are delivered. */
   counts: Record<Outcome, number>;
   paused: boolean;
-  /** What waits was dropped. */
+  /** The waiting pages were dropped. */
   dropped: boolean;
   finished: boolean;
   /** Rows of a list that is not complete. */
@@ -128,7 +128,7 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
   plan(state, { list, pages }) {
     for (const { page } of pages) check(state, page);
     for (const { page, ...plan } of pages) {
-      // What a lost request was is looked for first, and a later list has its own plan.
+      // The effect of a lost request is looked for first, and a later list has its own plan.
       const isMeant = stageOf(state, page) === "waiting" && listOf(state, page) === list;
       if (isMeant && !state.requests.get(page)?.intent) state.requests.set(page, { action: "regenerate", ...plan });
     }
@@ -199,7 +199,7 @@ export function apply(state: State, entry: Entry): void {
   (change as (state: State, entry: Entry) => void)(state, entry);
 }
 
-/** What a journal says, and the reports that the batch got. `take` gets its entries. */
+/** A reader of a journal: the state, and the reports that the batch got. `take` gets the entries. */
 export function createReading() {
   const state = createState();
   const reports: string[] = [];

@@ -22,7 +22,7 @@ export class Trouble extends SeoError {
 /** Why a batch waits, as a code: that of the error, or the kind of trouble. */
 export const reasonOf = (error: SeoError): string => (error instanceof Trouble ? error.kind : error.code);
 
-/** What this process worked on was given to another machine, or finished there. */
+/** The work of this process was given to another machine, or finished there. */
 export const taken = new SeoError("SEO_CANCELLED", "Another machine has taken it over.");
 
 const reasons: Record<string, string> = {
@@ -37,7 +37,7 @@ const reasons: Record<string, string> = {
   EEXIST: "something else has this name",
 };
 
-/** What a file operation threw, as a Trouble that names the file or folder. Anything else stays what it is. */
+/** The exception of a file operation, as a Trouble that names the file or folder. Anything else stays as it is. */
 export function fromDisk(cause: unknown, path: string): unknown {
   const { code, syscall } = Object(cause) as NodeJS.ErrnoException;
   if (syscall === undefined) return cause;

@@ -69,8 +69,7 @@ describe("The identifiers", () => {
       );
     });
 
-  // The comments of the audit are older than this rule.
-  for (const path of modules.filter((module) => !module.startsWith(join("src", "audit"))))
+  for (const path of modules)
     it(`are explained by comments that name their subject: ${path}`, () => {
       const nameless =
         read(path).match(/(?:\/\*\*|\/\/|^ +\*) (?:It|They|Those|These|That|What|Who|Whose)\b.*/gm) ?? [];

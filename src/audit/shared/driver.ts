@@ -13,7 +13,7 @@ export interface Place {
 /** A connection to a server of one kind. */
 export interface Driver {
   version: string;
-  /** What a user should change, although it works. */
+  /** A setting that a user should change, although the server works. */
   warning?: string | undefined;
   factory: BackendFactory;
   close(): Promise<unknown>;

@@ -5,7 +5,7 @@ import { Trouble } from "../trouble.js";
 /** The server was emptied, or restarted without its last data. */
 export const lostData = new Error("has lost data");
 
-/** What the server does, and the stage of a connection test that usually ends with it. */
+/** The failure of the server, and the stage of a connection test that usually ends with it. */
 const rejects: [does: string, stage: Stage] = ["rejects the connection", "key"];
 const fails: typeof rejects = ["reports an error", "unknown"];
 const away: typeof rejects = ["cannot be reached", "connect"];
@@ -63,7 +63,7 @@ function lossOf(batches: string[]): Trouble {
   return new Trouble("server", sentence);
 }
 
-/** What a driver threw, as an error that names the server, but neither user nor password. */
+/** A driver's exception, as an error that names the server, but neither user nor password. */
 export function fromServer(thrown: unknown, url: URL, batches: string[] = []): SeoError {
   if (thrown instanceof SeoError) return thrown;
   if (isLoss(thrown)) return lossOf(batches);

@@ -23,7 +23,7 @@ const OWN: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_FORBIDDEN", "SEO_NETWOR
 export class Host {
   /** While this machine leads. */
   #work: { audit?: Audit; store?: QueueStore } = {};
-  /** What is known of the batches. A finished one is known until another one continues. */
+  /** The latest progress of the batches. A finished one is known until another one continues. */
   #news: readonly Progress[] = [];
   #shown = new Map<string, string>();
   /** The code of the last error of each batch, and of the queue. */
@@ -61,7 +61,7 @@ export class Host {
     this.options.standBy(all, changed);
   }
 
-  /** This machine leads. */
+  /** Begins the work: this machine leads. */
   begin(open: () => Promise<QueueStore>): void {
     const { options } = this;
     const work: { audit?: Audit; store?: QueueStore } = {};
@@ -105,7 +105,7 @@ export class Host {
     this.#news = [...this.#news.filter(({ batch, finished }) => finished && !isNow(batch)), ...now];
   }
 
-  /** This machine does not lead any more; or nobody can, and the progress says why. */
+  /** Ends the work: this machine does not lead any more; or nobody can, and the progress says why. */
   async end(why?: SeoError): Promise<void> {
     const { audit } = this.#work;
     this.#work = {};

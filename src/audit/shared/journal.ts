@@ -98,7 +98,7 @@ export async function openJournal<Entry>(queue: Queue, id: string, gone: () => P
   let unsure: number[] = [];
   let closed = false;
   let turn: Promise<unknown> = Promise.resolve();
-  /** What is written together, after what is being written. */
+  /** The entries that are written together, after those that are being written. */
   let next: { entries: Entry[]; saved: Promise<void> } | undefined;
 
   async function write(entries: Entry[]): Promise<void> {

@@ -10,7 +10,7 @@ import { Trouble, taken } from "../trouble.js";
 import { entriesIn, type Line, newName, readLines } from "./journal.js";
 import type { Queue } from "./server.js";
 
-/** What is done with a list; its job becomes the batch. */
+/** A list; its job becomes the batch. */
 export interface ListLetter {
   do: "list";
   name: string;
@@ -25,8 +25,8 @@ export type Letter = ListLetter | { do: "pause" | "resume" | "retry" | "reset"; 
 export type Answer = { count: number } | { error: { code: string; message: string } };
 
 /**
- * What a job's journal says: what that of a file says (`letter`: the message that it is about, which counts once); the answer to the
- * letter that it is; or that nothing is left to do.
+ * An entry of a job's journal: one of a batch (`letter`: the message that has caused it, which counts once); the answer to the
+ * letter; or that nothing is left to do.
  */
 export type JobEntry =
   | (Entry & { letter?: string | undefined })
@@ -43,7 +43,7 @@ export const prefixOf = (node: string, name?: string): string =>
   name === undefined ? `${digest(node)}-` : `${digest(node)}-${digest(name)}-`;
 export const newId = (node: string, { name = "" }: Request): string => prefixOf(node, name) + newName();
 
-/** What a message asks for. */
+/** The request of a message. */
 export type Request = Exclude<Letter, ListLetter> | (Omit<ListLetter, "rows"> & { rows: Iterable<Row> });
 
 /** The data of a letter's job: texts, because PostgreSQL rejects some characters in JSON. */
@@ -83,7 +83,7 @@ export function answerIn(entries: readonly JobEntry[]): Answer | undefined {
 export const readAnswer = async (queue: Queue, id: string): Promise<Answer | undefined> =>
   answerIn(entriesIn(await readLines<JobEntry>(queue, id)));
 
-/** What a job is. Throws if an entry cannot follow those before it. */
+/** The kind and the state of a job. Throws if an entry cannot follow those before it. */
 export function readJob(lines: readonly Line<JobEntry>[]) {
   const entries = entriesIn(lines);
   const reading = createReading();

@@ -21,7 +21,7 @@ export interface News {
   holder: string;
   /** JSON: by node, its batches. */
   progress: string;
-  /** It leads only because no other machine does. */
+  /** The machine leads only because no other one does. */
   away?: boolean;
   padding?: string | undefined;
 }

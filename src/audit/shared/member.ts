@@ -75,7 +75,7 @@ export class Member {
     if (!ended) await this.#link?.close(false);
   }
 
-  /** What went wrong, as an engine wants it. Some of that ends this machine's turn, or the use of the queue. */
+  /** An exception, as an engine wants it. Some end this machine's turn, or the use of the queue. */
   toError = (cause: unknown): SeoError => {
     const names = Array.from(this.hosts, (host) => host.unfinished().map(({ batch }) => batch)).flat();
     const error = fromServer(cause, new URL(this.place.url), [...new Set(names)]);
@@ -87,10 +87,10 @@ export class Member {
     return error;
   };
 
-  /** It has handed over, and leads only if nobody else does. */
+  /** Whether the machine has handed over, and leads only if nobody else does. */
   isAway = (): boolean => this.options.clock.now() - this.#handedOver < AWAY;
 
-  /** This machine cannot do the work: another one is to lead. Not again for a while, because it may be alone. */
+  /** Lets another machine lead, because this one cannot do the work. Not again for a while, because it may be alone. */
   handOver = (): void => {
     const term = this.#term;
     if (!term || term.isOver() || this.isAway()) return;

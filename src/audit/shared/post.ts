@@ -49,7 +49,7 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
 
   /** Whoever is first in the letter's log has it: the machine that leads, or this one, which then takes it back. */
   async function takeBack(id: string, data: Packed, until: number): Promise<Answer> {
-    // It was answered in time.
+    // The answer came in time.
     if (!waiting.has(id)) return { count: 0 };
     try {
       const queue = letters() as Queue;

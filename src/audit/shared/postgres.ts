@@ -55,7 +55,7 @@ export async function openPostgres(url: URL, { prefix = DEFAULT_PREFIX, tls }: P
   let connection = connect(true);
   try {
     await connection.waitUntilReady().catch(async (cause) => {
-      // Who may not create a schema may use one that is there.
+      // A user who may not create a schema may use one that is there.
       if (cause.code !== "42501") throw cause;
       await connection.close();
       connection = connect(false);

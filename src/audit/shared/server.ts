@@ -24,7 +24,7 @@ export interface Lease {
 export interface Server {
   /** Such as `Redis 7.0.15`. */
   readonly version: string;
-  /** What a user should change, although it works. */
+  /** A setting that a user should change, although the server works. */
   readonly warning?: string | undefined;
   queue(name: string): Queue;
   /** Fetches nothing by itself. */
@@ -62,7 +62,7 @@ export async function connect(place: Place, patience = 0): Promise<Server> {
   const bullmq = await import("bullmq");
   const parts: { close(): Promise<unknown> }[] = [];
   function keep<Part extends Queue | Worker>(part: Part): Part {
-    // Its calls reject with the same errors.
+    // The calls of the queue reject with the same errors.
     EventEmitter.prototype.on.call(part, "error", () => {});
     parts.push(part);
     return part;

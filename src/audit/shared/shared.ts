@@ -20,7 +20,7 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
   const members = new Map<string, Member>();
 
   return {
-    /** What can be read of the batches of a node. Its audit was created before. */
+    /** The readable batches of a node, whose audit was created before. */
     journals: (node: string, service: string): Journals => journalsOf(() => members.get(service)?.letters(), node),
 
     /** The audit of a node, on whatever machine its batches are worked on. */

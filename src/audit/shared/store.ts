@@ -8,7 +8,7 @@ import { appendAlone, type Journal as JobJournal, openJournal, readLines } from 
 import { type Answer, FORMAT, type JobEntry, type Letter, obey, type Packed, prefixOf, readJob } from "./letter.js";
 import type { Queue } from "./server.js";
 
-/** What the store needs of the machine that leads. */
+/** The machine that leads, as the store needs it. */
 export interface Lead {
   /** An error as the engine wants it. */
   toError(cause: unknown): SeoError;
@@ -33,7 +33,7 @@ interface Given {
   again: boolean;
 }
 
-/** What a job is: a letter, a batch that is worked on, or one that cannot be read; or nothing is left to do. */
+/** A job: a letter, a batch that is worked on, or one that cannot be read; or nothing is left to do. */
 interface Known {
   given?: Given;
   /** `letters`: those that have changed it. */
@@ -162,7 +162,7 @@ export class QueueStore implements Store {
     const { letter, again } = given;
     const isDone = letter.do === "list" && (await this.#isJoined(given, letter.name));
     const answer = isDone ? { count: 1 } : await obey(letter, audit);
-    // What a machine that died has done may be over.
+    // A batch that a machine has changed before it died may be over.
     return again && "count" in answer ? { count: Math.max(1, answer.count) } : answer;
   }
 

@@ -523,7 +523,7 @@ describe("an audit", () => {
         beforeList() {
           if (refuses) throw refused;
         },
-        // Its failure is no reason to pause again.
+        // The failure of the probe is no reason to pause again.
         fate: (page) => (page.endsWith("1") ? refused : "answered"),
       });
       const { add, errors, finished, audit } = open(folder, service, { clock });
@@ -647,7 +647,7 @@ describe("an audit", () => {
     });
 
     it("retries failed pages, and remembers them in the next process", async () => {
-      // This character ends a line in some readers of lines, but not in JSON.
+      // The character ends a line in some readers of lines, but not in JSON.
       const batch = "spring \u2028 summer";
       let refuses = true;
       const service = createFake({ fate: () => (refuses ? refused : "answered") });

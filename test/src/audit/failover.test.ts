@@ -34,7 +34,7 @@ type Change = (run: (command: string) => Promise<unknown>) => Promise<unknown>;
 const drop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle' AND pid <> pg_backend_pid()";
 const wrongPassword = "the user name or password in the queue's URL is wrong";
 const noRights = "the user must be allowed to use all commands on the keys with the queue's prefix";
-/** What makes a server reject the audit's user, and what ends that. */
+/** Has a server reject the audit's user, and ends that. */
 const rejections: Record<string, [engine: Engine, change: Change, back: Change, reason: string]> = {
   "that the password of Redis was changed": [
     "Redis",
@@ -68,7 +68,7 @@ const rejections: Record<string, [engine: Engine, change: Change, back: Change, 
   ],
 };
 
-/** What removes all data of a server. */
+/** Removes all data of a server. */
 const losses: Record<Engine, string> = { Redis: "FLUSHALL", PostgreSQL: "DROP SCHEMA seo_reports CASCADE" };
 const loss =
   'The queue\'s server has lost data: send the unfinished lists ("default") again in a minute, with a Maximum age.';
@@ -175,7 +175,7 @@ describe("An audit in a queue whose server changes", () => {
 
   for (const engine of engines)
     it(`looks for no request that it has not sent, because ${engine} did not respond to its note`, async function () {
-      // It keeps its lock meanwhile. Otherwise its pages may be given away before the log says what was not sent.
+      // The frozen machine keeps its lock meanwhile. Otherwise its pages may be given away before the log says what was not sent.
       await open(engine, () => this.skip(), {}, { lockDuration: 60_000, stalledInterval: 10_000 });
       await begin();
       await new Promise<void>((resolve) => {

@@ -27,7 +27,7 @@ import { cancelled, SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
 import { batchesIn, createBench, createFake, createFolder, urls, vary } from "./fake.js";
 
-/** Its methods can be used on their own. */
+/** The store's methods can be used on their own. */
 const openFiles: typeof open = async (...parameters) => vary(await open(...parameters), {});
 
 const settings = { existing: "create" as const };
@@ -72,7 +72,7 @@ function openBelow(folder: string): string[] {
       const path = readlinkSync(`/proc/self/fd/${number}`);
       return path.startsWith(folder) ? path : [];
     } catch {
-      // That of the list of all is closed.
+      // The handle of the list of all is closed.
       return [];
     }
   });

@@ -52,7 +52,7 @@ interface Message {
   rows?: number;
   /** Before it, a page fails. */
   fails?: boolean;
-  /** Its batch is paused, until it is resumed. */
+  /** The batch is paused, until it is resumed. */
   pauses?: boolean;
   drops?: boolean;
 }
@@ -175,7 +175,7 @@ async function tryAll(all: (() => Promise<unknown>)[]): Promise<string[]> {
   return failed;
 }
 
-/** What becomes of a command, and whether the lead dies then. */
+/** The fate of a command, and whether the lead dies then. */
 const ways: [Way, boolean][] = [
   ["lost", true],
   ["mute", true],
@@ -341,7 +341,7 @@ describe("The messages that one machine handles for all", () => {
       const pause = () => (took < number ? 0 : until(mayGoOn));
       return createBench("", service, { create: memory.auditing(SHORT, {}, way, pause) });
     };
-    // It has taken the letter over, then freezes before the batch, and dies once it has opened that again.
+    // The lead has taken the letter over, then freezes before the batch, and dies once it has opened that again.
     const dead = open(
       2,
       () => (isOpened() ? "lost" : "answered"),
@@ -352,7 +352,7 @@ describe("The messages that one machine handles for all", () => {
     await until(() => kept(memory).length === 2);
     fails = false;
     took = 0;
-    // It takes the letter over when it has read which batches are open.
+    // The next lead takes the letter over when it has read which batches are open.
     const next = (): Way => {
       isRead ||= took === 3;
       return "answered";
@@ -528,7 +528,7 @@ for (const engine of [undefined, ...engines])
       assert.equal((await good.finished()).created, 20);
       checkPages(service, [good], 20);
       assert.deepEqual([bad.errors.length, good.errors.length], [1, 0]);
-      // It does not take the lead back.
+      // The machine does not take the lead back.
       await sleep(2 * lease.lockDuration);
       await bad.add(urls(3, 100), { batch: "next" });
       assert.equal((await good.finished("next")).created, 3);

@@ -127,7 +127,7 @@ describe("the lock of a folder", () => {
     const path = change({ started: "" });
     const lock = readFileSync(path);
     await assert.rejects(lockFolder(folder, ignore, quick), { kind: "locked" });
-    // It is alive, but does not refresh this lock.
+    // The process is alive, but does not refresh this lock.
     rmSync(path);
     writeFileSync(join(folder, "lock-1-x.json"), lock);
     assert.ok((await takeOver(quick)) >= quick.stale);

@@ -65,7 +65,7 @@ for (const engine of engines)
       fleet = await open({ latency: 100 });
       const [frozen] = spawn(3, urls(45));
       await fleet.until(() => fleet.results().length > 15, "pages are reported");
-      // It may still send one that it was about to send, if the others have looked for that meanwhile.
+      // The machine may still send a request that it was about to send, if the others have looked for that meanwhile.
       await fleet.whileAllWait(SHARE, () => frozen?.kill("SIGSTOP"));
       await fleet.until(() => fleet.finals() > 0, "the batch is finished");
       frozen?.kill("SIGCONT");

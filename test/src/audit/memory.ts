@@ -160,7 +160,7 @@ export function createMemory() {
     };
   }
 
-  /** What machines still have to do: letters without an answer, and batches that have not finished. */
+  /** The work that is left to machines: letters without an answer, and batches that have not finished. */
   const unfinished = () =>
     [...(queues.get("service")?.values() ?? [])].filter(({ logs }) => {
       const { isDone, isKept } = readJob(logs.map((text) => JSON.parse(text)));
@@ -184,6 +184,6 @@ function attempt(command: () => unknown): void {
   try {
     command();
   } catch {
-    // Its sender has given up.
+    // The sender has given up.
   }
 }

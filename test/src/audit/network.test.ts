@@ -53,7 +53,7 @@ interface Story {
   existing: Existing;
   /** Meanwhile, the service rejects the API key. */
   refused: Period;
-  /** It always rejects that of the machine that gets the first list. */
+  /** The server always rejects the user of the machine that gets the first list. */
   revoked: boolean;
   share: number;
 }
@@ -127,7 +127,7 @@ async function play({ faults, steps, existing, refused, revoked, share }: Story)
   const connect = (changed: () => void) => service.connect(changed, share);
   const withoutKey = (changed: () => void): Requests => ({
     ...connect(changed),
-    // What another machine has sent may have had an effect.
+    // A request of another machine may have had an effect.
     send: (_type, _input, { intent } = {}) => Promise.reject(unauthorized.with({ uncertain: intent !== undefined })),
     pages: unreadable(unauthorized),
   });
@@ -188,7 +188,7 @@ async function play({ faults, steps, existing, refused, revoked, share }: Story)
   try {
     await add(0, rowsOf(20, 1));
     began = performance.now();
-    // What a message asks for is rejected while the server cannot be reached.
+    // Messages are rejected while the server cannot be reached.
     await Promise.all(steps.map((step, index) => take(step, index).catch(() => {})));
     while (faults.some(isAhead)) await sleep(10);
     const end = async () => {

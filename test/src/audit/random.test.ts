@@ -13,7 +13,7 @@ type Step =
   | { do: "pause" | "resume" | "retry" | "reset"; batch: string | undefined }
   | { do: "deploy" | "crash" | "wait" };
 
-/** What happens to a page: how often it fails before it succeeds, with which code, and how it goes then. */
+/** The fate of a page: how often it fails before it succeeds, with which code, and how it goes then. */
 const fates = [
   { failures: 0, goes: "answered" },
   { failures: 0, goes: "lost" },

@@ -24,7 +24,7 @@ mount("rw");
 await whenOpened(() => add(urls(3)));
 await finished();
 assert.equal(service.carriedOut.length, 3);
-// It waits until the journal is closed, without which the folder stays busy.
+// The process waits until the journal is closed, without which the folder stays busy.
 await audit.reset();
 assert.deepEqual(batchesIn(join(folder, "node")), []);
 mount("ro");

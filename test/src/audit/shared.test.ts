@@ -21,7 +21,7 @@ import { createBench, createFake, inQueue, urls } from "./fake.js";
 
 const LEAVER = fileURLToPath(new URL("leaver.js", import.meta.url));
 
-/** What testing a queue says. */
+/** The result of testing a queue. */
 async function said(...[place]: Parameters<typeof testQueue>): Promise<string> {
   try {
     return await testQueue(place);
@@ -79,7 +79,7 @@ describe("The queue that several machines share", () => {
     const sentence = `SEO_NETWORK: The queue's server 127.0.0.1:${closing.port} cannot be reached: connection reset.`;
     assert.equal(await said({ url: `rediss://127.0.0.1:${closing.port}` }), sentence);
     await closing.close();
-    // What a proxy leaves whose server is gone: nobody reads, and the connection is still open.
+    // A connection to a proxy whose server is gone: nobody reads, and the connection is still open.
     const deaf = spawn("sh", ["-c", "exec <&-; echo deaf; sleep 60"]);
     await once(deaf.stdout, "data");
     deaf.stdin.write("x");

@@ -112,7 +112,7 @@ function createDriven() {
   let isWriting: Set<number>;
   let behind: Set<number>;
   let isMessage: boolean;
-  /** What was the case when it was opened. */
+  /** The state when the batch was opened. */
   let saved: number;
   let earlier: Set<number>;
   let hasFinished = false;
@@ -132,7 +132,7 @@ function createDriven() {
     );
   const pageOf = (row: Row) => pagesThat((page) => keyOf((pages.get(page) as Page).row) === keyOf(row))[0];
 
-  /** What is saved counts. */
+  /** Saved entries count. */
   function note(entry: Entry): void {
     if (entry.type === "rows") draft = entry.from === 0 ? [...entry.rows] : [...draft, ...entry.rows];
     if (entry.type !== "list") return;
