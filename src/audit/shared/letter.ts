@@ -11,7 +11,7 @@ import { entriesIn, type Line, newName, readLines } from "./journal.js";
 import type { Queue } from "./server.js";
 
 /** A list; its job becomes the batch. */
-export interface ListLetter {
+interface ListLetter {
   do: "list";
   name: string;
   settings: Settings;
@@ -71,7 +71,7 @@ export async function pack(request: Request): Promise<Packed> {
 }
 
 /** The answer to a letter, if there is one; of a list that has become a batch, it is the number of its rows. */
-export function answerIn(entries: readonly JobEntry[]): Answer | undefined {
+function answerIn(entries: readonly JobEntry[]): Answer | undefined {
   for (const entry of entries) {
     if (entry.type === "answer") return entry.answer;
     if (entry.type === "list") return { count: entry.rows };
@@ -115,7 +115,7 @@ export function countIn(answer: Answer): number {
   throw new SeoError(code as Code, message, details);
 }
 
-export function* rowsIn(text: string): Generator<Row> {
+function* rowsIn(text: string): Generator<Row> {
   for (let start = 0, end = text.indexOf("\n"); end >= 0; start = end + 1, end = text.indexOf("\n", start))
     yield JSON.parse(text.slice(start, end));
 }
