@@ -36,6 +36,9 @@ describe("the first click in the sandbox, without any setting", () => {
           Object.keys(outputs).filter((output) => /^not (sent|written)|^no sitemap/.test(output)),
           [],
         );
+        for (const [output, values] of Object.entries(outputs))
+          for (const value of values)
+            assert.ok(!Array.isArray(value) || value.length > 0, `${name}: ${output} shows an empty array`);
         const shown = error.length + Object.keys(outputs).length;
         assert.ok(shown > 0 || silent, `${name} shows nothing`);
       }

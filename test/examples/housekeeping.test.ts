@@ -30,7 +30,9 @@ describeExample("11 - Housekeeping", ({ up, deploy, press, quiet, unavailable })
     assert.deepEqual(more, {});
     assert.equal(reports.list({}).length, rest);
     assert.deepEqual(await press("2. delete these"), nothing("list old ones"));
-    assert.deepEqual(await press("1. list old ones"), { "approve?": [[]] });
+    assert.deepEqual(await press("1. list old ones"), {
+      "approve?": ["No report of example.com is older than 30 days."],
+    });
     assert.deepEqual(await press("2. delete these"), nothing("list old ones"));
     quiet();
   });

@@ -18,7 +18,9 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     return press("start", batchEnded);
   }
 
-  const written = () => (existsSync(file("results.csv")) ? readFileSync(file("results.csv"), "utf8") : "");
+  /** The file of the results without its first character, with which Excel reads UTF-8. */
+  const written = () =>
+    existsSync(file("results.csv")) ? readFileSync(file("results.csv"), "utf8").replace(/^\uFEFF/, "") : "";
   const row = (index: number, url: string, { id, score }: Report, outcome: string) =>
     `${TODAY},${index},"${url}",${id},${score},${outcome},""`;
 
@@ -32,7 +34,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
 
   it("gives each row a report, continues after errors, and writes no formula", async () => {
     const { url, reports } = await up({ reports: 0 });
-    const pages = ["https://example.com/a", "=1+1", '"say ""no"", twice"', "https://example.com/b"];
+    const pages = ["https://example.com/a", "=1+1", '"say ""no""\n;=1, twice"', "https://example.com/b"];
     const { progress = [], ...rest } = await start(url, `url\n${pages.join("\n")}\n`);
     const { batch, total, created, failed } = progress.at(-1) as Record<string, unknown>;
     assert.deepEqual([batch, total, created, failed, rest], ["default", 4, 2, 2, {}]);
@@ -40,7 +42,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     const of = (page: string) => reports.list({}).find((report) => report.url === page) as Report;
     assert.equal(first, row(0, "https://example.com/a", of("example.com/a"), "created"));
     assert.match(second, /^[\d-]+,1,"'=1\+1",,,failed,"The URL must be .*"$/);
-    assert.match(third, /^[\d-]+,2,"say ""no"", twice",,,failed,".+"$/);
+    assert.match(third, /^[\d-]+,2,"say ""no""\n;'=1, twice",,,failed,".+"$/);
     assert.equal(fourth, row(3, "https://example.com/b", of("example.com/b"), "created"));
     assert.deepEqual(more, []);
     quiet();
@@ -60,6 +62,46 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     assert.equal(header, `${HEADER},"owner","team"`);
     assert.deepEqual(lines.slice(0, 2).sort(), [`…,"'=1","web"`, '…,"Kim",""']);
     assert.deepEqual(lines.slice(2), [HEADER, "…"]);
+    quiet();
+  });
+
+  const excel: [what: string, csv: Buffer][] = [
+    [
+      "semicolons",
+      Buffer.from('\uFEFFURL;Kunde\r\nhttps://example.com/a;Müller\r\n;\r\nhttps://example.com/b,c;"x;\r\ny"\r\n'),
+    ],
+    [
+      "tabs, and no UTF-8",
+      Buffer.from('url\tKunde\nhttps://example.com/a\tMüller\nhttps://example.com/b,c\t"x;\r\ny"', "latin1"),
+    ],
+  ];
+  for (const [what, csv] of excel)
+    it(`reads a file that Excel saved with ${what}`, async () => {
+      const { url, reports } = await up({ reports: 0 });
+      writeFileSync(file("urls.csv"), csv);
+      rmSync(file("results.csv"), { force: true });
+      await deploy(url, { tab: tab() });
+      await press("start", batchEnded);
+      assert.deepEqual(
+        reports
+          .list({})
+          .map((report) => report.url)
+          .sort(),
+        ["example.com/a", "example.com/b,c"],
+      );
+      assert.match(written(), /^[^\n]+,"Kunde"\r\n/);
+      assert.match(written(), /,"Müller"\r\n/);
+      assert.match(written(), /,"x;\r\ny"\r\n/);
+      quiet();
+    });
+
+  it("creates a sample where there is no file, and no other file", async () => {
+    const { url, reports } = await up({ reports: 0 });
+    rmSync(file("urls.csv"), { force: true });
+    rmSync(file("results.csv"), { force: true });
+    await deploy(url, { tab: { URLS_CSV: "urls.csv", RESULTS_CSV: "results.csv" } });
+    await press("start", batchEnded);
+    assert.deepEqual([reports.list({}).length, results().length], [3, 3]);
     quiet();
   });
 
@@ -158,14 +200,14 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     await says(`There is no file ${file("none.csv")}. Create it, or set URLS_CSV in the properties of this flow.`);
     rmSync(file("results.csv"), { force: true });
     for (const [csv, sentence] of [
-      ["url\n", `${file("urls.csv")} has no rows.`],
+      ["url\n", `No rows in ${file("urls.csv")}.`],
       [
-        "url;owner\nhttps://example.com/;\n",
-        `The first line of ${file("urls.csv")} must have a column "url", separated by commas. It is: url;owner`,
+        "page;owner\nhttps://example.com/;\n",
+        `No column "url" in ${file("urls.csv")}. Its first line must name the columns. It is: page;owner`,
       ],
       [
-        "url,privacy\nhttps://example.com/,private\n",
-        `${file("urls.csv")} has a column "privacy". Delete it, and set Privacy in the node audit pages.`,
+        "url,Privacy\nhttps://example.com/,private\n",
+        `A column "privacy" is in ${file("urls.csv")}. Delete it, and set Privacy in the node audit pages.`,
       ],
     ] as const) {
       writeFileSync(file("urls.csv"), csv);
