@@ -82,6 +82,15 @@ function read(RED: NodeAPI, type: ConfigType, config: Values, secret: unknown): 
   return Object.fromEntries(fields.map(([name, field]) => [name, valueFor(RED, field, given[name])]));
 }
 
+/** Opens what a config node stands for. An error of its configuration names the type of the node. */
+export async function opening<T>(type: ConfigType, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    throw error instanceof SeoError && error.code === "SEO_CONFIG" ? error.with({ place: type }) : error;
+  }
+}
+
 /** Registers a config node. `open` gives it its members; what it `reads` must not become one of them. */
 export function registerConfig<T extends Node>(
   RED: NodeAPI,

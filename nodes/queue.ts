@@ -1,7 +1,7 @@
 import type { Node, NodeAPI } from "node-red";
 import type { Place, Shared } from "../src/audit/shared/shared.js";
 import { configNodes } from "../src/operations.js";
-import { registerConfig } from "./config.js";
+import { opening, registerConfig } from "./config.js";
 
 /** The config node, as the nodes that use it see it: where jobs are kept, and never the URL. */
 export interface QueueNode extends Node {
@@ -25,7 +25,7 @@ export function registerQueue(RED: NodeAPI): void {
       return createShared(await readPlace(reads()));
     }
     node.shared = () => {
-      shared ??= open();
+      shared ??= opening("seo-queue", open);
       return shared;
     };
   });

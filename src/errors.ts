@@ -97,6 +97,8 @@ interface Facts {
   /** The names of the invalid parameters, in the order of the message. */
   params?: string[] | undefined;
   stage?: Stage | undefined;
+  /** The type of the config node that is incomplete or invalid. */
+  place?: string | undefined;
   /** The placeholders of the editor's sentence about the stage: a variable's name, the target of a redirect. */
   values?: Record<string, string> | undefined;
 }

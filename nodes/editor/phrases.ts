@@ -108,6 +108,8 @@ export const phrases = {
     left: "__left__ left",
     wait: "waiting __seconds__ s",
     message: "paused",
+    invalidService: "SEO service invalid, open that node",
+    invalidQueue: "SEO queue invalid, open that node",
     standsBy: "stands by",
     pagesReset: "__count__ dropped",
     pagesDropped: "Pages dropped with the node: about __count__",

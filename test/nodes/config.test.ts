@@ -125,7 +125,8 @@ describe("An unusable SEO service node", () => {
         assert.deepEqual([seo.error.code, error.message, seo.error.attempts], ["SEO_CONFIG", message, 0]);
         assert.deepEqual([outcome.caught?.payload, outcome.ends], [payload, 1]);
       }
-      assert.equal(flow.statuses(`show-${i}`).at(-1)?.fill, "red");
+      const { fill, text } = flow.statuses(`show-${i}`).at(-1) ?? {};
+      assert.deepEqual([fill, text], ["red", "seo-reports.status.invalidService"]);
     });
 
   it("fails every message with the reason: none selected", async () => {

@@ -261,5 +261,8 @@ describe("An audit whose queue cannot be used", () => {
       assert.equal(seo.error.code, code);
       assert.match(error.message, message);
       assert.ok(!error.message.includes(PASSWORD));
+      // A queue that is missing is selected in the node itself.
+      const expected = id === "gone" ? "error.SEO_CONFIG.status" : "status.invalidQueue";
+      assert.ok(flow.statuses(`audit-${id}`).some(({ text }) => text === `seo-reports.${expected}`));
     });
 });
