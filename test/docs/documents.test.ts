@@ -31,7 +31,7 @@ describe("The documents", () => {
 
   it("name the statuses in the README as the editor shows them", () => {
     const named = [...read("README.md").matchAll(/_([^_]+)_ \(`(SEO_\w+)`\)/g)];
-    assert.ok(named.length > 5, "Troubleshooting names statuses");
+    assert.ok(named.length >= 5, "Troubleshooting names statuses");
     for (const [, status = "", code] of named) assert.ok(codes[code as Code].status.startsWith(status), status);
   });
 
