@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { build, type Form } from "../nodes/editor/forms.js";
 import { choice } from "../nodes/editor/help.js";
 import { codes } from "../src/errors.js";
-import { byFolder, chart, importsOf } from "./imports.js";
 import { root } from "./nodered.js";
 
 const { types } = build();
@@ -24,7 +23,6 @@ const errors = () =>
     ["Code", "Status under the node", "Meaning"],
     Object.entries(codes).map(([name, { status, help }]) => [code(name), status, help]),
   );
-const imports = () => chart(byFolder(importsOf(["nodes", "src"])));
 
 /** A document with each part between its markers, `<!-- generated:name -->` and `<!-- /generated -->`. */
 const fill = (path: string, parts: Record<string, () => string>) =>
@@ -82,7 +80,6 @@ function properties(): string {
 /** The documents that `npm run docs` writes: path and text. */
 export const documents = (): Record<string, string> => ({
   "README.md": fill("README.md", { nodes, errors }),
-  "CONTRIBUTING.md": fill("CONTRIBUTING.md", { imports }),
   "docs/reference.md": fill("docs/reference.md", { properties }),
 });
 

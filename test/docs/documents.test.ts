@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { documents, pages } from "../../dev/documents.js";
-import { importsOf, reachable } from "../../dev/imports.js";
 import { root } from "../../dev/nodered.js";
 import { type Code, codes } from "../../src/errors.js";
 
@@ -92,18 +91,4 @@ describe("The documents", () => {
         for (const [, sample = ""] of read(path).matchAll(/```json\n([\s\S]*?)```/g)) JSON.parse(sample);
       });
     });
-});
-
-describe("The architecture", () => {
-  const graph = importsOf(["src", "nodes"]);
-
-  it("has no circular imports", () => {
-    for (const file of graph.keys()) assert.ok(!reachable(graph, file).has(file), file);
-  });
-
-  it("keeps Node-RED out of src", () => {
-    for (const [file, targets] of graph)
-      if (file.startsWith("src/"))
-        for (const target of targets) assert.ok(target.startsWith("src/"), `${file}: ${target}`);
-  });
 });
