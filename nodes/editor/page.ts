@@ -72,7 +72,7 @@ const STYLE = `<style>
 .seo-form .seo-reason { grid-column: 2; }
 .seo-form :is(.seo-reason, .form-tips):empty { display: none; }
 .seo-form .seo-reason { color: var(--red-ui-text-color-error); }
-.seo-form .seo-test > * { color: var(--red-ui-primary-text-color); }
+.seo-form :is(.seo-test, .seo-show) > * { color: var(--red-ui-primary-text-color); }
 .seo-form output { display: block; margin-top: 8px; padding: 0 8px; overflow-wrap: anywhere; }
 .seo-form output:is(.seo-good, .seo-bad) { border-inline-start: 4px solid var(--red-ui-text-color-success); }
 .seo-form output.seo-bad { border-color: var(--red-ui-text-color-error); }

@@ -181,6 +181,9 @@ describe("example 09 with the real Dashboard 2.0", function () {
     for (const page of pages) {
       await label(page, "Paused: 0 of 3 pages: 0%");
       await page.locator(".nrdb-ui-text").getByText("ECONNREFUSED").first().waitFor();
+      const close = page.getByRole("button", { name: "Close" });
+      await close.click();
+      await close.waitFor({ state: "detached" });
     }
     await legible();
     assert.deepEqual(

@@ -16,10 +16,11 @@ const POLLUTING = '"__proto__":{"polluted":1},"constructor":{"prototype":{"pollu
 const clean = () => assert.deepEqual(["polluted" in {}, "polluted" in Function], [false, false]);
 
 describe("The admin routes", () => {
-  it("all require permission to write, also those to come", () => {
+  it("all require a permission, to write if they change something, also those to come", () => {
     const guards = new Map<unknown, string>();
-    const routes: [path: string, guard: unknown][] = [];
-    const add = (path: string, ...handlers: unknown[]) => routes.push([path, handlers[0]]);
+    const routes: [path: string, guard: unknown, right: RegExp][] = [];
+    const add = (right: RegExp) => (path: string, guard: unknown) => routes.push([path, guard, right]);
+    const change = add(/^seo-[a-z-]+\.write$/);
     const RED = {
       auth: {
         needsPermission(permission: string) {
@@ -28,12 +29,19 @@ describe("The admin routes", () => {
           return guard;
         },
       },
-      httpAdmin: { get: add, post: add, put: add, delete: add, use: add, all: add },
+      httpAdmin: {
+        get: add(/^seo-[a-z-]+\.(read|write)$/),
+        post: change,
+        put: change,
+        delete: change,
+        use: change,
+        all: change,
+      },
       nodes: { registerType() {} },
     };
     register(RED as unknown as NodeAPI);
     assert.ok(routes.length >= 2);
-    for (const [path, guard] of routes) assert.match(guards.get(guard) ?? "", /^seo-[a-z]+\.write$/, path);
+    for (const [path, guard, right] of routes) assert.match(guards.get(guard) ?? "", right, path);
   });
 });
 

@@ -263,6 +263,6 @@ describe("An audit whose queue cannot be used", () => {
       assert.ok(!error.message.includes(PASSWORD));
       // A queue that is missing is selected in the node itself.
       const expected = id === "gone" ? "error.SEO_CONFIG.status" : "status.invalidQueue";
-      assert.ok(flow.statuses(`audit-${id}`).some(({ text }) => text === `seo-reports.${expected}`));
+      await flow.until(() => flow.statuses(`audit-${id}`).some(({ text }) => text === `seo-reports.${expected}`));
     });
 });

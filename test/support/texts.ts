@@ -22,7 +22,9 @@ export const cutTexts = (page: Page, within = "body"): Promise<string[]> =>
       const last = rects.at(-1);
       // Half of the last letter.
       const top = last && document.elementFromPoint(last.right - 3, (last.top + last.bottom) / 2);
-      if (top && !top.contains(parent) && !parent.contains(top))
+      // A label is seen through its blank field.
+      const isClear = top instanceof HTMLInputElement && top.value === "";
+      if (top && !isClear && !top.contains(parent) && !parent.contains(top))
         cut.push(`${text.textContent.trim().slice(0, 60)} (covered)`);
       for (let box: Element | null = parent; box; box = box.parentElement) {
         const { overflowX, overflowY, position, clipPath } = getComputedStyle(box);
