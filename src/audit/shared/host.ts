@@ -26,6 +26,8 @@ export class Host {
   /** The latest progress of the batches. A finished one is known until another one continues. */
   #news: readonly Progress[] = [];
   #shown = new Map<string, string>();
+  /** Resolves when nothing more is taken over for the work that began last. */
+  #loading: Promise<unknown> = Promise.resolve();
   /** The code of the last error of each batch, and of the queue. */
   readonly #reported = new Map<string | undefined, string>();
 
@@ -61,8 +63,8 @@ export class Host {
     this.options.standBy(all, changed);
   }
 
-  /** Begins the work: this machine leads. */
-  begin(open: () => Promise<QueueStore>): void {
+  /** Begins the work: this machine leads. `isOver`: the work has ended. */
+  begin(open: (isOver: () => boolean) => Promise<QueueStore>): void {
     const { options } = this;
     const work: { audit?: Audit; store?: QueueStore } = {};
     this.#work = work;
@@ -85,7 +87,9 @@ export class Host {
         options.progress(progress);
       },
       open: async () => {
-        work.store = await open();
+        const opening = open(() => this.#work !== work);
+        this.#loading = opening.catch(() => {});
+        work.store = await opening;
         return work.store;
       },
     });
@@ -113,5 +117,7 @@ export class Host {
     else if (why)
       this.show(this.#news.map((one) => (one.finished ? one : { ...one, paused: why.message, reason: reasonOf(why) })));
     await audit?.close(why);
+    // What an ended work takes over would stop the next one.
+    await this.#loading;
   }
 }

@@ -75,12 +75,11 @@ export class Member {
     if (!ended) await this.#link?.close(false);
   }
 
-  /** An exception, as an engine wants it. Some end this machine's turn, or the use of the queue. */
+  /** An exception, as an engine wants it. Some end the use of the queue. */
   toError = (cause: unknown): SeoError => {
     const names = Array.from(this.hosts, (host) => host.unfinished().map(({ batch }) => batch)).flat();
     const error = fromServer(cause, new URL(this.place.url), [...new Set(names)]);
-    if (error === taken) void this.#term?.end();
-    else if (!this.#lost && (isLoss(cause) || isHopeless(error))) {
+    if (!this.#lost && (isLoss(cause) || isHopeless(error))) {
       this.#lost = error;
       this.#wake();
     }

@@ -1,4 +1,4 @@
-import { type Code, SeoError } from "../../errors.js";
+import { type Code, cancelled, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
 import { Batch, type List, type Store } from "../batch.js";
 import type { Entry } from "../entries.js";
@@ -12,6 +12,8 @@ import type { Queue } from "./server.js";
 export interface Lead {
   /** An error as the engine wants it. */
   toError(cause: unknown): SeoError;
+  /** The store takes over nothing more: its node was closed, or the machine does not lead any more. */
+  isOver(): boolean;
   /** Why a job that was there is missing. */
   gone(): Promise<unknown>;
   /** Rejects if the server cannot save more than a lock. */
@@ -111,6 +113,10 @@ export class QueueStore implements Store {
     return batch;
   }
 
+  #check(): void {
+    if (this.#lead.isOver()) throw cancelled;
+  }
+
   /** Takes a job over, and works on it if it is a batch. */
   async #take(id: string, reopens = false): Promise<void> {
     const data = (await this.#queue.getJob(id))?.data as Packed | undefined;
@@ -121,6 +127,7 @@ export class QueueStore implements Store {
     };
     if (data.format !== FORMAT)
       return fail("SEO_CONFIG", "is of another version of this package: update it on all machines.");
+    this.#check();
     const opened = await openJournal<JobEntry>(this.#queue, id, this.#lead.gone);
     if (!opened) return;
     const { journal, lines } = opened;
@@ -141,6 +148,7 @@ export class QueueStore implements Store {
 
   /** A batch that is kept is not reopened any more. */
   async #discard(id: string): Promise<void> {
+    this.#check();
     await appendAlone(this.#queue, id, { type: "removed" });
     await this.#setPriority(id, OPEN);
     this.#finish(id);

@@ -23,7 +23,7 @@ const PADDING = 24_000;
 
 /** The time for which this machine leads: it works on the batches of all nodes that it has, and handles their letters. */
 export function createTerm(machine: Machine, link: Link, giveBack: () => Promise<unknown>) {
-  const { hosts, others, toError, isAway } = machine;
+  const { hosts, others, isAway } = machine;
   const { lockDuration } = machine.options.lease;
   const holder = newName();
   const began = performance.now();
@@ -31,6 +31,13 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
   let published = "";
   let ended: Promise<unknown> | undefined;
   const timer = setInterval(() => void renew().catch(toError), lockDuration / 3);
+
+  /** An exception, as an engine wants it. If another machine leads, the term ends. */
+  function toError(cause: unknown): SeoError {
+    const error = machine.toError(cause);
+    if (error === taken) void end();
+    return error;
+  }
 
   function end(): Promise<unknown> {
     clearInterval(timer);
@@ -64,15 +71,31 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
 
   function begin(host: Host): void {
     if (ended) return;
-    host.begin(async () => {
-      if (ended) throw taken;
-      return openStore(link.letters, host.options.node, {
+    host.begin((isOver) =>
+      openStore(link.letters, host.options.node, {
         toError,
+        isOver,
         gone: async () => ((await isLed()) ? lostData : taken),
         // PostgreSQL would compress a text that repeats.
         probe: () => publish(randomBytes(PADDING / 2).toString("hex")),
-      });
-    });
+      }),
+    );
+  }
+
+  /** Does what there is to do now. */
+  async function work(): Promise<void> {
+    if (published !== progress()) await publish();
+    const ids = await link.letters.getRanges(["wait"], 0, -1, true);
+    if (isAway() && ids.some((id) => id.endsWith(holder))) return void end();
+    for (const host of hosts) await host.handle(ids);
+    // The nodes of a process do not start at the same moment.
+    if (performance.now() - began < lockDuration / 2) return;
+    const nodes = Array.from(hosts, ({ options }) => prefixOf(options.node));
+    for (const id of ids) {
+      if (others.has(id) || nodes.some((prefix) => id.startsWith(prefix))) continue;
+      others.add(id);
+      if (await isOpen(link.letters, id)) machine.handOver();
+    }
   }
 
   for (const host of hosts) begin(host);
@@ -81,22 +104,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     begin,
     end,
     isOver: () => ended !== undefined,
-
-    /** Does what there is to do now. */
-    async work(): Promise<void> {
-      if (published !== progress()) await publish();
-      const ids = await link.letters.getRanges(["wait"], 0, -1, true);
-      if (isAway() && ids.some((id) => id.endsWith(holder))) return void end();
-      for (const host of hosts) await host.handle(ids);
-      // The nodes of a process do not start at the same moment.
-      if (performance.now() - began < lockDuration / 2) return;
-      const nodes = Array.from(hosts, ({ options }) => prefixOf(options.node));
-      for (const id of ids) {
-        if (others.has(id) || nodes.some((prefix) => id.startsWith(prefix))) continue;
-        others.add(id);
-        if (await isOpen(link.letters, id)) machine.handOver();
-      }
-    },
+    work: () => work().catch((cause) => Promise.reject(toError(cause))),
   };
 }
 

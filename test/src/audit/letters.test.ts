@@ -7,14 +7,17 @@ import { entriesIn, type Line } from "../../../src/audit/shared/journal.js";
 import type { JobEntry } from "../../../src/audit/shared/letter.js";
 import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
+import { deferred } from "../../../src/turns.js";
 import { LEASE } from "../../support/fleet.js";
 import { startRelay } from "../../support/relay.js";
 import { engines, type Server, startServer } from "../../support/servers.js";
-import { type Bench, createBench, createFake, type FakeService, inQueue, key, unreadable, urls } from "./fake.js";
+import { type Bench, createBench, createFake, type FakeService, inQueue, key, unreadable, urls, vary } from "./fake.js";
 import { createMemory, fastClock, type Way } from "./memory.js";
 
 /** Of machines in memory. */
 const SHORT = { lockDuration: 200, stalledInterval: 50 };
+/** Of one that keeps the lead although the process is busy. */
+const CALM = { lockDuration: 3000, stalledInterval: 50 };
 const PAGES = 8;
 /** So many lives of a lead at the same time. */
 const LIVES = 20;
@@ -422,6 +425,58 @@ describe("The messages that one machine handles for all", () => {
     assert.equal(own.results.length, 5);
     checkPages(service, [lead, both], 60, 65);
     await Promise.all([lead, both, own].map(({ audit }) => audit.close()));
+  });
+
+  it("leads on if one of its nodes is closed, and starts again, while it takes batches over", async () => {
+    const memory = createMemory();
+    const service = createFake({ latency: 20 });
+    const before = createBench("", service, { share: 1, create: memory.auditing(SHORT) });
+    for (const batch of ["one", "two", "three"]) {
+      await before.add(urls(20), { batch });
+      assert.equal(await before.audit.pause(batch), 1);
+    }
+    await before.audit.close();
+    const took = () => jobsIn(memory).flatMap(({ logs }) => logs.filter((line) => line.includes('"took"'))).length;
+    const earlier = took();
+    let terms = 0;
+    let isHeld = true;
+    const held = deferred();
+    const shared = memory.shareAs(CALM, (server) => ({
+      ...server,
+      queue: (name) => {
+        const queue = server.queue(name);
+        const getJobLogs: typeof queue.getJobLogs = async (...parameters) => {
+          if (isHeld && took() > earlier) {
+            isHeld = false;
+            await held.promise;
+          }
+          return queue.getJobLogs(...parameters);
+        };
+        return vary(queue, { getJobLogs });
+      },
+      worker: (...parameters) => {
+        const worker = server.worker(...parameters);
+        const getNextJob: typeof worker.getNextJob = async (...all) => {
+          const job = await worker.getNextJob(...all);
+          if (job) terms++;
+          return job;
+        };
+        return vary(worker, { getNextJob });
+      },
+    }));
+    const [closed, other] = ["node", "other"].map((node) =>
+      createBench("", service, { create: inQueue(shared, { node }) }),
+    ) as [Bench, Bench];
+    await until(() => !isHeld);
+    setTimeout(held.resolve, 200);
+    await closed.audit.close();
+    const again = createBench("", service, { create: inQueue(shared) });
+    await until(async () => (await again.audit.progress()).length === 3);
+    await sleep(400);
+    assert.equal(await again.audit.resume(), 3);
+    await until(() => memory.unfinished().length === 0);
+    assert.equal(terms, 1);
+    await Promise.all([again, other].map(({ audit }) => audit.close()));
   });
 });
 

@@ -167,9 +167,16 @@ export function createMemory() {
       return !isDone && !isKept;
     });
 
+  /** A machine whose connection is another one. */
+  const shareAs = (lease: Lease, change: (server: Server) => Server, ...connection: Parameters<typeof connect>) =>
+    createShared(
+      { url: "redis://memory" },
+      { lease, patience: MESSAGE, connect: async () => change(connect(...connection)) },
+    );
+
   /** One of its machines. */
   const share = (lease: Lease, ...connection: Parameters<typeof connect>) =>
-    createShared({ url: "redis://memory" }, { lease, patience: MESSAGE, connect: async () => connect(...connection) });
+    shareAs(lease, (server) => server, ...connection);
 
   /** An audit of one of its machines, for `createBench`. */
   const auditing =
@@ -177,7 +184,7 @@ export function createMemory() {
     (options: AuditOptions) =>
       inQueue(share(lease, ...connection), more)(options);
 
-  return { connect, share, auditing, unfinished, queues };
+  return { connect, share, shareAs, auditing, unfinished, queues };
 }
 
 function attempt(command: () => unknown): void {
