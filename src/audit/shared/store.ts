@@ -4,7 +4,7 @@ import { Batch, type List, type Store } from "../batch.js";
 import type { Entry } from "../entries.js";
 import { createReading } from "../state.js";
 import { taken } from "../trouble.js";
-import { appendAlone, type Journal as JobJournal, openJournal, readLines } from "./journal.js";
+import { appendAlone, type Journal as JobJournal, type Line, openJournal, readLines } from "./journal.js";
 import { type Answer, FORMAT, type JobEntry, type Letter, obey, type Packed, prefixOf, readJob } from "./letter.js";
 import type { Queue } from "./server.js";
 
@@ -24,6 +24,8 @@ export interface Lead {
 const OPEN = 0;
 const KEPT = 1;
 const MINUTE = 60_000;
+/** So many jobs are read at the same time. */
+const GROUP = 20;
 /** The entries that a message causes. */
 const CONTROLS: readonly string[] = ["list", "pause", "resume", "retry", "reset"];
 
@@ -117,9 +119,10 @@ export class QueueStore implements Store {
     if (this.#lead.isOver()) throw cancelled;
   }
 
-  /** Takes a job over, and works on it if it is a batch. */
+  /** Takes a job over, unless nothing is left to do, and works on it if it is a batch. */
   async #take(id: string, reopens = false): Promise<void> {
-    const data = (await this.#queue.getJob(id))?.data as Packed | undefined;
+    const [found, before] = await Promise.all([this.#queue.getJob(id), readLines<JobEntry>(this.#queue, id)]);
+    const data = found?.data as Packed | undefined;
     if (!data) return;
     const fail = (code: Code, why: string): void => {
       const error = new SeoError(code, `The batch ${data.name} ${why}`);
@@ -127,21 +130,27 @@ export class QueueStore implements Store {
     };
     if (data.format !== FORMAT)
       return fail("SEO_CONFIG", "is of another version of this package: update it on all machines.");
+    const read = (lines: readonly Line<JobEntry>[]) => {
+      try {
+        return readJob(lines);
+      } catch (cause) {
+        const why = (cause as Error).message;
+        fail("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
+      }
+    };
+    const earlier = read(before);
+    if (!earlier) return;
+    // A job that is done needs no fence: only the lead that has answered its letter can void that line, to answer again.
+    if (earlier.isDone) return this.#finish(id);
     this.#check();
     const opened = await openJournal<JobEntry>(this.#queue, id, this.#lead.gone);
     if (!opened) return;
     const { journal, lines } = opened;
-    let job: ReturnType<typeof readJob>;
-    let given: Given | undefined;
-    try {
-      job = readJob(lines);
-      if (!job.isBatch) given = { id, letter: JSON.parse(data.text), journal, again: lines.length > 1 };
-    } catch (cause) {
-      const why = (cause as Error).message;
-      return fail("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
-    }
+    const job = read(lines);
+    if (!job) return;
     if (job.isDone) this.#finish(id);
-    else if (given) this.#jobs.set(id, { given });
+    else if (!job.isBatch)
+      this.#jobs.set(id, { given: { id, letter: JSON.parse(data.text), journal, again: lines.length > 1 } });
     else if (!job.isKept || reopens) this.#work(id, journal, job.reading, job.letters);
     else await this.#setPriority(id, KEPT);
   }
@@ -177,7 +186,18 @@ export class QueueStore implements Store {
   /** Takes over what is open. */
   load(): Promise<void> {
     return this.#safely(async () => {
-      for (const id of await this.#idsIn("wait")) await this.#take(id);
+      const ids = await this.#idsIn("wait");
+      for (let first = 0; first < ids.length; first += GROUP) {
+        const all = await Promise.allSettled(ids.slice(first, first + GROUP).map((id) => this.#take(id)));
+        // Not before all have ended, because what goes on would fence the next load.
+        for (const one of all) if (one.status === "rejected") throw one.reason;
+      }
+      // The oldest first, whichever was read first.
+      for (const id of ids) {
+        const job = this.#jobs.get(id);
+        this.#jobs.delete(id);
+        if (job) this.#jobs.set(id, job);
+      }
     });
   }
 

@@ -427,6 +427,46 @@ describe("The messages that one machine handles for all", () => {
     await Promise.all([lead, both, own].map(({ audit }) => audit.close()));
   });
 
+  it("takes over what is open, the oldest first, and leaves alone what is done", async () => {
+    const memory = createMemory();
+    const service = createFake({ latency: 20 });
+    const before = createBench("", service, { share: 1, create: memory.auditing(SHORT) });
+    const names = Array.from({ length: 25 }, (_, index) => `batch ${index}`);
+    for (const batch of names) {
+      await before.add(urls(30), { batch });
+      assert.equal(await before.audit.pause(batch), 1);
+    }
+    await before.audit.close();
+    const took = () => jobsIn(memory).map(({ logs }) => logs.filter((line) => line.includes('"took"')).length);
+    const earlier = took();
+    const open = jobsIn(memory).map((job) => Number(memory.unfinished().includes(job)));
+    const shared = memory.shareAs(SHORT, (server) => ({
+      ...server,
+      queue: (name) => {
+        const queue = server.queue(name);
+        // The last command is the fastest.
+        let wait = 100;
+        const getJobLogs: typeof queue.getJobLogs = async (...parameters) => {
+          wait = Math.max(0, wait - 4);
+          await sleep(wait);
+          return queue.getJobLogs(...parameters);
+        };
+        return vary(queue, { getJobLogs });
+      },
+    }));
+    const { audit } = createBench("", service, { create: inQueue(shared) });
+    await until(async () => (await audit.progress()).length === names.length);
+    assert.deepEqual(
+      (await audit.progress()).map(({ batch }) => batch),
+      names,
+    );
+    assert.deepEqual(
+      took().map((count, index) => count - Number(earlier[index])),
+      open,
+    );
+    await audit.close();
+  });
+
   it("leads on if one of its nodes is closed, and starts again, while it takes batches over", async () => {
     const memory = createMemory();
     const service = createFake({ latency: 20 });
