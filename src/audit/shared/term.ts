@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { SeoError } from "../../errors.js";
+import { createSequence } from "../../turns.js";
 import { taken } from "../trouble.js";
 import { lostData } from "./faults.js";
 import type { Host } from "./host.js";
@@ -23,14 +24,16 @@ const PADDING = 24_000;
 
 /** The time for which this machine leads: it works on the batches of all nodes that it has, and handles their letters. */
 export function createTerm(machine: Machine, link: Link, giveBack: () => Promise<unknown>) {
-  const { hosts, others, isAway } = machine;
+  const { hosts, others } = machine;
   const { lockDuration } = machine.options.lease;
   const holder = newName();
   const began = performance.now();
-  /** The progress that the others have. */
+  const beganAway = machine.isAway();
+  /** What the others know. */
   let published = "";
   let ended: Promise<unknown> | undefined;
-  const timer = setInterval(() => void renew().catch(toError), lockDuration / 3);
+  const inOrder = createSequence();
+  const timer = setInterval(() => void inOrder(renew).catch(toError), lockDuration / 3);
 
   /** An exception, as an engine wants it. If another machine leads, the term ends. */
   function toError(cause: unknown): SeoError {
@@ -41,7 +44,8 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
 
   function end(): Promise<unknown> {
     clearInterval(timer);
-    ended ??= Promise.all(Array.from(hosts, (host) => host.end()))
+    // A renewal in progress can take the lock once more.
+    ended ??= Promise.all([inOrder(() => {}), ...Array.from(hosts, (host) => host.end())])
       .then(giveBack)
       .catch(() => {});
     return ended;
@@ -51,22 +55,26 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
 
   /** Redis forgets a lock while it is away: then the job is free, and whoever is first has it. */
   async function renew(): Promise<void> {
-    if ((await link.renew()) || ended || (await link.take())) return;
+    if (ended || (await link.renew()) || ended || (await link.take())) return;
     if (!(await isLed())) throw taken;
   }
 
   const progress = () =>
     JSON.stringify(Object.fromEntries(Array.from(hosts, (host) => [host.options.node, host.news()])));
 
+  /** Not while it hands over: then it waits for what is in flight. */
+  const isAway = () => beganAway && machine.isAway();
+  const news = (): News => ({ holder, progress: progress(), away: isAway() });
+
   async function publish(padding?: string): Promise<void> {
     const job = await link.lead();
     // Another machine may have come after: what it says must stay.
     if (ended || (published !== "" && job.data.holder !== holder)) throw taken;
-    const news: News = { holder, progress: progress(), away: isAway(), padding };
-    await job.updateData(news).catch((cause) => {
+    const now = news();
+    await job.updateData({ ...now, padding }).catch((cause) => {
       throw isMissing(cause) ? lostData : cause;
     });
-    published = news.progress;
+    published = JSON.stringify(now);
   }
 
   function begin(host: Host): void {
@@ -84,7 +92,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
 
   /** Does what there is to do now. */
   async function work(): Promise<void> {
-    if (published !== progress()) await publish();
+    if (published !== JSON.stringify(news())) await publish();
     const ids = await link.letters.getRanges(["wait"], 0, -1, true);
     if (isAway() && ids.some((id) => id.endsWith(holder))) return void end();
     for (const host of hosts) await host.handle(ids);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
+import { clock as realClock } from "../../../src/audit/clock.js";
 import type { Requests } from "../../../src/audit/requests.js";
 import { entriesIn, type Line } from "../../../src/audit/shared/journal.js";
 import type { JobEntry } from "../../../src/audit/shared/letter.js";
@@ -465,6 +466,64 @@ describe("The messages that one machine handles for all", () => {
       open,
     );
     await audit.close();
+  });
+
+  it("does not take the lead once more when it has given it back", async () => {
+    const memory = createMemory();
+    const service = createFake();
+    const held = deferred();
+    let isHeld = false;
+    let isLost = false;
+    const shared = memory.shareAs(CALM, (server) => ({
+      ...server,
+      worker: (...parameters) => {
+        const worker = server.worker(...parameters);
+        const getNextJob: typeof worker.getNextJob = async (...all) => {
+          if (isLost) {
+            isHeld = true;
+            await held.promise;
+          }
+          return worker.getNextJob(...all);
+        };
+        return vary(worker, { getNextJob });
+      },
+    }));
+    const { add, audit, finished } = createBench("", service, { create: inQueue(shared) });
+    await add(urls(1));
+    await finished();
+    const lead = memory.queues.get("service-lead")?.get("lead");
+    assert.equal(lead?.state, "active");
+    // As if Redis was restarted.
+    isLost = true;
+    Object.assign(lead, { state: "wait", token: "" });
+    await until(() => isHeld);
+    setTimeout(held.resolve, 200);
+    await audit.close();
+    await sleep(300);
+    assert.equal(lead.state, "wait");
+  });
+
+  it("has no letter sent to it when it is not away any more", async () => {
+    const memory = createMemory();
+    const service = createFake();
+    let passed = 0;
+    const clock = { ...realClock, now: () => performance.now() + passed };
+    const open = (connect = service.connect) =>
+      createBench("", service, { connect, clock, create: memory.auditing(SHORT) });
+    const lead = open(withoutKey(service));
+    await lead.add(urls(20));
+    const news = () => Object(memory.queues.get("service-lead")?.get("lead")?.data);
+    await until(() => news().away);
+    // Meanwhile, its pages fail again.
+    await sleep(2 * SHORT.lockDuration);
+    passed = 20 * 60_000;
+    await until(() => !news().away);
+    const jobs = jobsIn(memory).length;
+    const other = open();
+    await until(() => other.progress.length > 0);
+    await sleep(2 * SHORT.lockDuration);
+    assert.equal(jobsIn(memory).length, jobs);
+    await Promise.all([lead, other].map(({ audit }) => audit.close()));
   });
 
   it("leads on if one of its nodes is closed, and starts again, while it takes batches over", async () => {
