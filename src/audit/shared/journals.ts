@@ -1,7 +1,7 @@
 import type { Journals } from "../failures.js";
 import type { State } from "../state.js";
 import { readLines } from "./journal.js";
-import { type JobEntry, prefixOf, readJob } from "./letter.js";
+import { idsIn, type JobEntry, readJob } from "./letter.js";
 import type { Queue } from "./server.js";
 
 /** The journals of a node in a queue: any machine can read the logs of its jobs. `letters` is undefined as long as it is not connected. */
@@ -12,14 +12,11 @@ export function journalsOf(letters: () => Queue | undefined, node: string): Jour
     return queue;
   }
 
-  async function idsIn(state: "wait" | "prioritized", name?: string): Promise<string[]> {
-    const ids = await connected().getRanges([state], 0, -1, true);
-    return ids.filter((id) => id.startsWith(prefixOf(node, name)));
-  }
-
   async function read(id: string): Promise<State | undefined> {
+    // A fault of the server is not the state of the journal.
+    const lines = await readLines<JobEntry>(connected(), id);
     try {
-      const { isBatch, isDone, reading } = readJob(await readLines<JobEntry>(connected(), id));
+      const { isBatch, isDone, reading } = readJob(lines);
       return isBatch && !isDone ? reading.state : undefined;
     } catch {
       return undefined;
@@ -28,7 +25,7 @@ export function journalsOf(letters: () => Queue | undefined, node: string): Jour
 
   return {
     async kept() {
-      const ids = await idsIn("prioritized");
+      const ids = await idsIn(connected(), node, "prioritized");
       return Promise.all(
         ids.map(async (id) => [`${id} ${(await connected().getJobLogs(id, 0, 0)).count}`, () => read(id)]),
       );
@@ -36,7 +33,10 @@ export function journalsOf(letters: () => Queue | undefined, node: string): Jour
 
     async find(name) {
       // An open batch comes before one that is kept.
-      for (const id of [...(await idsIn("wait", name)), ...(await idsIn("prioritized", name))]) {
+      for (const id of [
+        ...(await idsIn(connected(), node, "wait", name)),
+        ...(await idsIn(connected(), node, "prioritized", name)),
+      ]) {
         const state = await read(id);
         if (state) return state;
       }

@@ -43,6 +43,17 @@ export const prefixOf = (node: string, name?: string): string =>
   name === undefined ? `${digest(node)}-` : `${digest(node)}-${digest(name)}-`;
 export const newId = (node: string, { name = "" }: Request): string => prefixOf(node, name) + newName();
 
+/** The jobs of a node, or those of one batch. Those that are kept for msg.retry are `prioritized`. */
+export async function idsIn(
+  queue: Queue,
+  node: string,
+  state: "wait" | "prioritized",
+  name?: string,
+): Promise<string[]> {
+  const ids = await queue.getRanges([state], 0, -1, true);
+  return ids.filter((id) => id.startsWith(prefixOf(node, name)));
+}
+
 /** The request of a message. */
 export type Request = Exclude<Letter, ListLetter> | (Omit<ListLetter, "rows"> & { rows: Iterable<Row> });
 

@@ -5,7 +5,8 @@ import type { Entry } from "../entries.js";
 import { createReading } from "../state.js";
 import { taken } from "../trouble.js";
 import { appendAlone, type Journal as JobJournal, type Line, openJournal, readLines } from "./journal.js";
-import { type Answer, FORMAT, type JobEntry, type Letter, obey, type Packed, prefixOf, readJob } from "./letter.js";
+import type { Given, Known } from "./known.js";
+import { type Answer, FORMAT, idsIn, type JobEntry, obey, type Packed, prefixOf, readJob } from "./letter.js";
 import type { Queue } from "./server.js";
 
 /** The machine that leads, as the store needs it. */
@@ -29,24 +30,6 @@ const GROUP = 20;
 /** The entries that a message causes. */
 const CONTROLS: readonly string[] = ["list", "pause", "resume", "retry", "reset"];
 
-/** A letter without an answer, and its journal. `again`: it may have been handled. */
-interface Given {
-  id: string;
-  letter: Letter;
-  journal: JobJournal<JobEntry>;
-  again: boolean;
-}
-
-/** A job: a letter, a batch that is worked on, or one that cannot be read; or nothing is left to do. */
-interface Known {
-  given?: Given;
-  /** `letters`: those that have changed it. */
-  opened?: { batch: Batch; letters: ReadonlySet<string> };
-  broken?: { name: string; error: SeoError };
-  /** Since when. It is removed later, because its sender may not know what became of it. */
-  done?: number;
-}
-
 /** The batches of one node, for the machine that leads. */
 export class QueueStore implements Store {
   /** Milliseconds. */
@@ -56,6 +39,8 @@ export class QueueStore implements Store {
   readonly #lead: Lead;
   /** The jobs that were read, but for batches that are kept. */
   readonly #jobs = new Map<string, Known>();
+  /** Batches that are kept, although there is a new one of their name. */
+  readonly #replaced = new Set<string>();
   /** The letter that is handled. */
   #current: Given | undefined;
 
@@ -81,9 +66,8 @@ export class QueueStore implements Store {
     }
   }
 
-  async #idsIn(state: "wait" | "prioritized", name?: string): Promise<string[]> {
-    const ids = await this.#safely(() => this.#queue.getRanges([state], 0, -1, true));
-    return ids.filter((id) => id.startsWith(prefixOf(this.#node, name)));
+  #idsIn(state: "wait" | "prioritized", name?: string): Promise<string[]> {
+    return this.#safely(() => idsIn(this.#queue, this.#node, state, name));
   }
 
   #finish(id: string): void {
@@ -163,6 +147,13 @@ export class QueueStore implements Store {
     this.#finish(id);
   }
 
+  async #discardReplaced(): Promise<void> {
+    for (const id of this.#replaced) {
+      await this.#discard(id);
+      this.#replaced.delete(id);
+    }
+  }
+
   /** Whether a list was added to another batch, by a machine that could not say so. */
   async #isJoined({ id, again }: Given, name: string): Promise<boolean> {
     if (!again) return false;
@@ -193,17 +184,20 @@ export class QueueStore implements Store {
         for (const one of all) if (one.status === "rejected") throw one.reason;
       }
       // The oldest first, whichever was read first.
-      for (const id of ids) {
-        const job = this.#jobs.get(id);
-        this.#jobs.delete(id);
-        if (job) this.#jobs.set(id, job);
-      }
+      const jobs = new Map(this.#jobs);
+      this.#jobs.clear();
+      for (const id of ids) if (jobs.has(id)) this.#jobs.set(id, jobs.get(id) as Known);
+      // The machine that led before has made a batch, and died.
+      const named = this.batches.flatMap(({ state }) => (state.dropped ? [] : prefixOf(this.#node, state.name)));
+      for (const id of await this.#idsIn("prioritized"))
+        if (named.some((prefix) => id.startsWith(prefix))) this.#replaced.add(id);
     });
   }
 
   /** Handles a job that is a letter, unless that was done. Rejects with a Trouble if it is to be handled again. */
   handle(id: string, audit: Audit): Promise<void> {
     return this.#safely(async () => {
+      await this.#discardReplaced();
       const isNew = !this.#jobs.has(id);
       if (isNew) await this.#take(id);
       const { given, opened } = this.#jobs.get(id) ?? {};
@@ -223,9 +217,10 @@ export class QueueStore implements Store {
     });
   }
 
-  /** Removes jobs that were done a minute ago. */
+  /** Removes jobs that were done a minute ago, and batches that were replaced. */
   clean(): Promise<void> {
     return this.#safely(async () => {
+      await this.#discardReplaced();
       for (const [id, { done = Number.POSITIVE_INFINITY }] of this.#jobs) {
         if (performance.now() - done < MINUTE) continue;
         await this.#queue.remove(id);
@@ -239,7 +234,7 @@ export class QueueStore implements Store {
     return this.#safely(async () => {
       const given = this.#current as Given;
       const { id, journal } = given;
-      for (const old of await this.#idsIn("prioritized", name)) await this.#discard(old);
+      const kept = await this.#idsIn("prioritized", name);
       const batch = this.#work(id, journal);
       try {
         await batch.write({ type: "batch", name });
@@ -248,6 +243,8 @@ export class QueueStore implements Store {
         this.#jobs.set(id, { given });
         throw cause;
       }
+      // Not now, because the batch could not be begun if that failed.
+      for (const old of kept) this.#replaced.add(old);
       return batch;
     });
   }

@@ -526,6 +526,44 @@ describe("The messages that one machine handles for all", () => {
     await Promise.all([lead, other].map(({ audit }) => audit.close()));
   });
 
+  it("keeps the failures of a batch until a new list of its name is saved", async () => {
+    const memory = createMemory();
+    let isBroken = false;
+    const service = createFake({ fate: () => rejected });
+    const way = (line: string): Way => (isBroken && line.includes('"type":"batch"') ? "lost" : "answered");
+    const { add, audit } = createBench("", service, { create: memory.auditing(SHORT, {}, way) });
+    await add(urls(3));
+    await until(() => kept(memory).length === 1);
+    isBroken = true;
+    await assert.rejects(add(urls(3, 100)), { code: "SEO_NETWORK" });
+    assert.equal(kept(memory).length, 1);
+    isBroken = false;
+    await until(() => kept(memory)[0]?.logs.some((line) => line.includes("page/100")));
+    await until(() => kept(memory).length === 1);
+    await audit.close();
+  });
+
+  for (const dies of [true, false])
+    it(`replaces a batch that is kept if ${dies ? "the lead dies" : "a command fails"} once its new list is saved`, async () => {
+      const memory = createMemory();
+      const service = createFake({ fate: () => rejected });
+      let misses = 0;
+      const way = (line: string): Way => {
+        if (line.includes('"type":"removed"') && misses < 3) misses++;
+        else if (!dies || misses === 0) return "answered";
+        return "lost";
+      };
+      const lead = createBench("", service, { create: memory.auditing(SHORT, {}, way) });
+      await lead.add(urls(3));
+      await until(() => kept(memory).length === 1);
+      const [old] = kept(memory);
+      const other = createBench("", service, { create: memory.auditing(SHORT) });
+      assert.equal(await other.add(urls(3, 100)), 3);
+      await until(() => old?.state === "wait" && kept(memory).length === 1);
+      assert.ok(misses > 0);
+      await Promise.all([lead, other].map(({ audit }) => audit.close()));
+    });
+
   it("leads on if one of its nodes is closed, and starts again, while it takes batches over", async () => {
     const memory = createMemory();
     const service = createFake({ latency: 20 });
