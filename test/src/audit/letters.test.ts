@@ -82,6 +82,8 @@ const addKept =
 /** More than one line of a journal. */
 const MANY = 1100;
 const many = Array.from({ length: MANY }, (_, row) => urls(1, 1 + (row % PAGES))).flat();
+/** Milliseconds for which its message waits. */
+const LONG = 15_000;
 const longList: Message = { before: async () => {}, send: ({ add }) => add(many), count: MANY, rows: MANY };
 const messages: Record<string, Message> = {
   "a new list": { before: async () => {}, send: ({ add }) => add(urls(PAGES)), count: PAGES },
@@ -116,7 +118,8 @@ const messages: Record<string, Message> = {
  * way, and so does another one so many later; or it dies. Returns how many commands the message took.
  */
 async function live(message: Message, at: number | string, way: Way, dies: boolean, gap = 1): Promise<number> {
-  const memory = createMemory();
+  // A long list takes longer, because several lives share the process.
+  const memory = createMemory(message === longList ? LONG : undefined);
   let commands = Number.NEGATIVE_INFINITY;
   let isDead = false;
   let fails = true;

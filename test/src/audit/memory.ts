@@ -46,7 +46,7 @@ const timedOut = () => Object.assign(new Error("timed out"), { code: "ETIMEDOUT"
  * The part of BullMQ's queues that audits use, in this process: its connections fail whenever a test wants them to. The same
  * contract holds for it as for Redis and PostgreSQL, in `stores.test.ts`.
  */
-export function createMemory() {
+export function createMemory(patience = MESSAGE) {
   const queues = new Map<string, Map<string, Job>>();
 
   function jobsOf(name: string): Map<string, Job> {
@@ -169,10 +169,7 @@ export function createMemory() {
 
   /** A machine whose connection is another one. */
   const shareAs = (lease: Lease, change: (server: Server) => Server, ...connection: Parameters<typeof connect>) =>
-    createShared(
-      { url: "redis://memory" },
-      { lease, patience: MESSAGE, connect: async () => change(connect(...connection)) },
-    );
+    createShared({ url: "redis://memory" }, { lease, patience, connect: async () => change(connect(...connection)) });
 
   /** One of its machines. */
   const share = (lease: Lease, ...connection: Parameters<typeof connect>) =>
