@@ -59,7 +59,7 @@ function progressOf(state?: State): Progress | undefined {
 /** A node's journals, read for batches that have finished, and for pages that have failed. */
 export class Failures {
   readonly #journals: Journals;
-  #kept = new Map<string, Progress>();
+  #kept = new Map<string, Progress | undefined>();
 
   constructor(journals: Journals) {
     this.#journals = journals;
@@ -67,13 +67,11 @@ export class Failures {
 
   /** How the batches ended that are kept for msg.retry. A journal is read when somebody looks, once. */
   async kept(): Promise<Progress[]> {
-    const kept = new Map<string, Progress>();
-    for (const [key, read] of await this.#journals.kept()) {
-      const progress = this.#kept.get(key) ?? progressOf(await read());
-      if (progress) kept.set(key, progress);
-    }
+    const kept = new Map<string, Progress | undefined>();
+    for (const [key, read] of await this.#journals.kept())
+      kept.set(key, this.#kept.has(key) ? this.#kept.get(key) : progressOf(await read()));
     this.#kept = kept;
-    return [...kept.values()];
+    return [...kept.values()].flatMap((progress) => progress ?? []);
   }
 
   /** The failed and uncertain rows of a batch, in order. */

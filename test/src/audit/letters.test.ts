@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { clock as realClock } from "../../../src/audit/clock.js";
+import { Failures } from "../../../src/audit/failures.js";
 import type { Requests } from "../../../src/audit/requests.js";
 import { entriesIn, type Line } from "../../../src/audit/shared/journal.js";
 import type { JobEntry } from "../../../src/audit/shared/letter.js";
@@ -566,6 +567,34 @@ describe("The messages that one machine handles for all", () => {
       assert.ok(misses > 0);
       await Promise.all([lead, other].map(({ audit }) => audit.close()));
     });
+
+  it("reads a kept journal once that says that it was discarded", async () => {
+    const memory = createMemory();
+    const service = createFake({ fate: () => rejected });
+    const shared = memory.share(SHORT);
+    const { add, audit } = createBench("", service, { create: inQueue(shared) });
+    await add(urls(3));
+    await until(() => kept(memory).length === 1);
+    const journals = shared.journals("node", "service");
+    let reads = 0;
+    const failures = new Failures({
+      ...journals,
+      kept: async () =>
+        (await journals.kept()).map(([key, read]) => [
+          key,
+          () => {
+            reads++;
+            return read();
+          },
+        ]),
+    });
+    assert.equal((await failures.kept()).length, 1);
+    const by = { by: "dead", n: 1, entries: [{ type: "removed" }] };
+    kept(memory)[0]?.logs.push(...[{ took: "dead" }, by].map((line) => JSON.stringify(line)));
+    for (const _ of [1, 2, 3]) assert.deepEqual(await failures.kept(), []);
+    assert.equal(reads, 2);
+    await audit.close();
+  });
 
   it("leads on if one of its nodes is closed, and starts again, while it takes batches over", async () => {
     const memory = createMemory();

@@ -111,7 +111,7 @@ export function createMemory(patience = MESSAGE) {
           }),
         getJob: (id: string) => call(() => shown(jobs.get(id))),
         getJobLogs: (id: string, from: number, to: number) =>
-          call(() => ({ logs: jobs.get(id)?.logs.slice(from, to + 1) ?? [] })),
+          call(() => ({ logs: jobs.get(id)?.logs.slice(from, to + 1) ?? [], count: jobs.get(id)?.logs.length ?? 0 })),
         getRanges: (states: string[]) =>
           call(() => [...jobs.values()].filter(({ state }) => states.includes(state)).map(({ id }) => id)),
         remove: (id: string) => call(() => Number(jobs.delete(id))),
