@@ -98,7 +98,8 @@ for (const engine of engines)
       assert.equal(seo.error.code, "SEO_CONFIG");
       const begin = `The queue's server 127.0.0.1:${server?.port} rejects the connection:`;
       assert.equal(error.message, `${begin} the user name or password in the queue's URL is wrong.`);
-      assert.equal(flow.statuses("audit").at(-1)?.fill, "red");
+      const { fill, text } = { ...flow.statuses("audit").at(-1) };
+      assert.deepEqual([fill, text], ["red", "seo-reports.status.invalidQueue"]);
     });
 
     it("keeps its URL out of its object, errors, statuses and the log", () => {

@@ -79,7 +79,7 @@ export function fromServer(thrown: unknown, url: URL, batches: string[] = []): S
   const why = reason.replace("%s", () => code || said.slice(0, 80));
   const sentence = `The queue's server ${url.host} ${kind[0]}: ${why}.`;
   return kind === rejects
-    ? new SeoError("SEO_CONFIG", sentence, { stage })
+    ? new SeoError("SEO_CONFIG", sentence, { stage, place: "seo-queue" })
     : new Trouble("server", sentence, { stage });
 }
 
