@@ -83,7 +83,8 @@ export class Card {
     if (progress.total) this.#showFigures(progress);
     const isNews = this.#last.total && (this.#last.paused !== paused || this.#last.finished !== finished);
     this.#last = progress;
-    return isNews ? [label, this.#place.batch, this.#why.text(), this.#figures.text()].join(" · ") : undefined;
+    const news = [label, this.#place.batch, this.#why.text(), this.#figures.text()];
+    return isNews ? news.filter(Boolean).join(" · ") : undefined;
   }
 
   #showFigures(progress: Any): void {
