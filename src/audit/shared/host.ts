@@ -117,7 +117,7 @@ export class Host {
     else if (why)
       this.show(this.#news.map((one) => (one.finished ? one : { ...one, paused: why.message, reason: reasonOf(why) })));
     await audit?.close(why);
-    // What an ended work takes over would stop the next one.
+    // Jobs that an ended work takes over would stop the next one.
     await this.#loading;
   }
 }

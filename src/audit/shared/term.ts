@@ -29,7 +29,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
   const holder = newName();
   const began = performance.now();
   const beganAway = machine.isAway();
-  /** What the others know. */
+  /** The news that the others have. */
   let published = "";
   let ended: Promise<unknown> | undefined;
   const inOrder = createSequence();
