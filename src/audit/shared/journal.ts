@@ -82,14 +82,20 @@ export function entriesIn<Entry>(lines: readonly Line<Entry>[]): Entry[] {
 }
 
 /** Takes a job over, and reads its log. Undefined if there is no such job. `gone` says why a job that was there is missing. */
-export async function openJournal<Entry>(queue: Queue, id: string, gone: () => Promise<unknown>) {
+export async function openJournal<Entry>(
+  queue: Queue,
+  id: string,
+  gone: () => Promise<unknown>,
+  before: readonly Line<Entry>[] = [],
+) {
   const own = newName();
   const isForeign = (line: Line<Entry>) => "took" in line && line.took !== own;
   const took = await appendLine(queue, id, { took: own }).catch((cause) => {
     if (!isMissing(cause)) throw cause;
   });
   if (took === undefined) return undefined;
-  const lines = await readLines<Entry>(queue, id);
+  if (took <= before.length) throw lostData;
+  const lines = [...before, ...(await readLines<Entry>(queue, id, before.length))];
   if (lines.length < took) throw lostData;
   if (lines.slice(took).some(isForeign)) throw taken;
   let position = lines.length;

@@ -127,10 +127,11 @@ export class QueueStore implements Store {
     // A job that is done needs no fence: only the lead that has answered its letter can void that line, to answer again.
     if (earlier.isDone) return this.#finish(id);
     this.#check();
-    const opened = await openJournal<JobEntry>(this.#queue, id, this.#lead.gone);
+    const opened = await openJournal<JobEntry>(this.#queue, id, this.#lead.gone, before);
     if (!opened) return;
     const { journal, lines } = opened;
-    const job = read(lines);
+    // Unless another machine has come in between, nothing has changed since.
+    const job = lines.length === before.length + 1 ? earlier : read(lines);
     if (!job) return;
     if (job.isDone) this.#finish(id);
     else if (!job.isBatch)
