@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled } from "../../errors.js";
+import { createGroups } from "../../turns.js";
 import { taken } from "../trouble.js";
 import { lostData } from "./faults.js";
 import type { Queue } from "./server.js";
@@ -81,12 +82,12 @@ export function entriesIn<Entry>(lines: readonly Line<Entry>[]): Entry[] {
   return held.flatMap((line) => (voids.has(`${line.by} ${line.n}`) ? [] : line.entries));
 }
 
-/** Takes a job over, and reads its log. Undefined if there is no such job. `gone` says why a job that was there is missing. */
+/** Takes a job over, and reads its log behind the lines `before`. Undefined if there is no such job. `gone` says why it is missing. */
 export async function openJournal<Entry>(
   queue: Queue,
   id: string,
   gone: () => Promise<unknown>,
-  before: readonly Line<Entry>[] = [],
+  before: readonly Line<Entry>[],
 ) {
   const own = newName();
   const isForeign = (line: Line<Entry>) => "took" in line && line.took !== own;
@@ -103,9 +104,6 @@ export async function openJournal<Entry>(
   /** Lines that may be in the log although their entries were rejected. */
   let unsure: number[] = [];
   let closed = false;
-  let turn: Promise<unknown> = Promise.resolve();
-  /** The entries that are written together, after those that are being written. */
-  let next: { entries: Entry[]; saved: Promise<void> } | undefined;
 
   async function write(entries: Entry[]): Promise<void> {
     const n = ++last;
@@ -124,24 +122,12 @@ export async function openJournal<Entry>(
     }
   }
 
+  const groups = createGroups(write);
   const journal: Journal<Entry> = {
-    append(...entries) {
-      if (closed) return Promise.reject(cancelled);
-      if (!next) {
-        const saved = turn.then(() => {
-          const all = next?.entries ?? [];
-          next = undefined;
-          return write(all);
-        });
-        next = { entries: [], saved };
-        turn = saved.catch(() => {});
-      }
-      next.entries.push(...entries);
-      return next.saved;
-    },
+    append: (...entries) => (closed ? Promise.reject(cancelled) : groups.add(...entries)),
     async close() {
       closed = true;
-      await turn;
+      await groups.ended();
     },
   };
   return { journal, lines };
