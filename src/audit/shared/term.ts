@@ -51,12 +51,18 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     return ended;
   }
 
-  const isLed = async () => (await link.lead()).data.holder === holder;
+  /** Whether the news are this machine's. A late write can have replaced them by older ones, so they are read. */
+  async function isLed(): Promise<boolean> {
+    const { holder: by, progress, away } = (await link.lead()).data;
+    if (by === holder) published = JSON.stringify({ holder, progress, away });
+    return by === holder;
+  }
 
   /** Redis forgets a lock while it is away: then the job is free, and whoever is first has it. */
   async function renew(): Promise<void> {
-    if (ended || (await link.renew()) || ended || (await link.take())) return;
-    if (!(await isLed())) throw taken;
+    if (ended) return;
+    const isOurs = (await link.renew()) || ended || (await link.take());
+    if (!(await isLed()) && !isOurs) throw taken;
   }
 
   const progress = () =>
