@@ -37,7 +37,7 @@ try {
   await page.evaluate(() => RED.sidebar.show("seo-audits"));
   const card = page.locator(".seo-audits section").first();
   await card.filter({ hasText: /2,\d\d\d of 3,000/ }).waitFor();
-  await card.getByRole("button", { name: "Failed rows" }).click();
+  await card.locator("summary").click();
   await card.locator("li").first().waitFor();
   const box = await page.locator(".seo-audits").boundingBox();
   if (!box) throw new Error("The tab is hidden.");

@@ -1,16 +1,16 @@
 import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit, AuditOptions } from "../src/audit/audit.js";
-import type { Failures } from "../src/audit/failures.js";
+import type { Journals } from "../src/audit/failures.js";
 import { mayHaveJobs } from "../src/audit/folder.js";
+import type { Result } from "../src/audit/options.js";
 import type { Progress } from "../src/audit/progress.js";
 import type { readRows } from "../src/audit/rows.js";
-import type { Result } from "../src/audit/run.js";
 import type { Client } from "../src/client.js";
 import { invalidParams, type SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
-import { type Control, controls, Sidebar, type Watched } from "./audits.js";
+import { type Control, closeCards, controls, openCards, registerCards, type Watched } from "./audits.js";
 import { chosen, resolved } from "./config.js";
 import { SECOND } from "./figures.js";
 import { isInFlows, placeOf } from "./flows.js";
@@ -51,20 +51,17 @@ class AuditNode implements Watched {
   /** Errors that a Catch node got with a message. */
   readonly #reported = new WeakSet<SeoError>();
   #tools: Promise<Tools> | undefined;
-  #failures: Promise<Failures> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  readonly #sidebar: Sidebar;
   #unreported = 0;
   #closed = false;
 
-  constructor(RED: NodeAPI, sidebar: Sidebar, node: Node & { _alias?: string }, config: Config) {
+  constructor(RED: NodeAPI, node: Node & { _alias?: string }, config: Config) {
     this.#RED = RED;
     this.#node = node;
     this.#config = config;
     this.#service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
     this.#read = createSources(RED, node, row, config);
-    this.#sidebar = sidebar;
-    this.#status = new AuditStatus(RED, node, sidebar.open(node.id, this));
+    this.#status = new AuditStatus(RED, node, openCards(node.id, this));
     this.#folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
     this.#place = this.#placeNow();
     this.#where = this.#folder;
@@ -188,15 +185,13 @@ class AuditNode implements Watched {
     this.#status.refresh(await audit.progress());
   }
 
-  /** The rows in the journals. Journals in a queue are read by the connection of its audit. */
-  failures(): Promise<Failures> {
-    this.#failures ??= import("../src/audit/failures.js").then(async ({ Failures, journalsIn }) => {
-      const { id } = this.#node;
-      const queue = chosen<QueueNode>(this.#RED, this.#config.queue, "queue");
-      if (!queue) return new Failures(journalsIn(this.#folder, id));
-      return new Failures((await queue.shared()).journals(id, String(this.#config.service)));
-    });
-    return this.#failures;
+  /** The journals of this node. The connection of its audit reads those in a queue. */
+  async journals(): Promise<Journals> {
+    const { id } = this.#node;
+    const queue = chosen<QueueNode>(this.#RED, this.#config.queue, "queue");
+    if (queue) return (await queue.shared()).journals(id, String(this.#config.service));
+    const { journalsIn } = await import("../src/audit/failures.js");
+    return journalsIn(this.#folder, id);
   }
 
   async #add(msg: Message): Promise<void> {
@@ -273,7 +268,7 @@ class AuditNode implements Watched {
     }
     // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow, or that was moved into one.
     const isGone = !isInFlows(this.#RED, this.#node.id);
-    this.#sidebar.close(this.#node.id, this, isGone);
+    closeCards(this.#node.id, this, isGone);
     if (!isGone && waiting > 0 && this.#placeNow() !== this.#place)
       warn("pagesLeft", { count: waiting, where: this.#where });
     if (!isGone || !mayHaveJobs(this.#folder, this.#node.id)) return;
@@ -284,9 +279,9 @@ class AuditNode implements Watched {
 }
 
 export function registerAudit(RED: NodeAPI): void {
-  const sidebar = new Sidebar(RED);
+  registerCards(RED);
   RED.nodes.registerType(TYPE, function (this: Node, config: Config) {
     RED.nodes.createNode(this, config);
-    new AuditNode(RED, sidebar, this, config);
+    new AuditNode(RED, this, config);
   });
 }

@@ -11,10 +11,10 @@ export function registerChanges(RED: NodeAPI): void {
   RED.nodes.registerType(TYPE, function (this: Node, config: Config) {
     RED.nodes.createNode(this, config);
     const state = openState(RED, this, String(config.store ?? "").trim() || undefined);
-    const { received, ended, resume } = createSchedule(RED, this, config.interval);
+    const { busy, resume } = createSchedule(this, config.interval);
     const load = async () => (await import("./comparison.js")).createComparison(RED, this, state, config.service);
     // One message at a time: two that compare with the same state would report the same change twice.
-    handleInput(RED, this, { type: TYPE, row: changes, config, load, maxActive: 1, received, ended });
+    handleInput(RED, this, { type: TYPE, row: changes, config, load, maxActive: 1, busy });
     void resume(async () => (Object(await state.read()) as Partial<Saved>).at);
   });
 }

@@ -116,7 +116,7 @@ async function sendChanges<S extends Pick<Run, "reports">>(
   await runs.write({ ...comparison.state(whole), of }, others).catch((error: SeoError) => {
     throw error.with({ attempts: seo.attempts });
   });
-  if (changes === CHECKS && comparison.found === 0) return () => "seo-reports.status.noChecks";
+  if (comparison.found === 0) return () => "seo-reports.status.noChecks";
   if (baseline) return () => "seo-reports.status.baseline";
   return () => RED._(`seo-reports.status.${changes === CHECKS ? "checks" : "changes"}`, counts);
 }

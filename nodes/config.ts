@@ -82,30 +82,42 @@ function read(RED: NodeAPI, type: ConfigType, config: Values, secret: unknown): 
   return Object.fromEntries(fields.map(([name, field]) => [name, valueFor(RED, field, given[name])]));
 }
 
-/** Opens what a config node stands for. An error of its configuration names the type of the node. */
-export async function opening<T>(type: ConfigType, open: () => Promise<T>): Promise<T> {
-  try {
-    return await open();
-  } catch (error) {
-    throw error instanceof SeoError && error.code === "SEO_CONFIG" ? error.with({ place: type }) : error;
-  }
+/** The function of a config node, and how it works. */
+interface Opening<Opened> {
+  /** The name of the node's function that opens it, once. */
+  member: string;
+  /** The settings must not become members of the node. */
+  open(settings: Values): Promise<Opened>;
+  close?(opened: Opened): Promise<void>;
 }
 
-/** Registers a config node. `open` gives it its members; what it `reads` must not become one of them. */
-export function registerConfig<T extends Node>(
+/** Registers a config node. An error of its configuration names its type. */
+export function registerConfig<Opened>(
   RED: NodeAPI,
   type: ConfigType,
-  open: (node: T, reads: () => Values) => void,
+  { member, open, close = async () => {} }: Opening<Opened>,
 ): void {
   const name = secretOf(type);
-  function Config(this: T & Node<Values>, config: NodeDef & Values) {
+  function Config(this: Node<Values>, config: NodeDef & Values) {
     RED.nodes.createNode(this, config);
     const own = { type, config: { ...config }, secret: this.credentials?.[name] };
     this.credentials = {};
     deployed.set(this, own);
-    open(this, () => read(RED, type, own.config, own.secret));
+    let opened: Promise<Opened> | undefined;
+    const start = async () => open(read(RED, type, own.config, own.secret));
+    const once = () => {
+      opened ??= start().catch((error) => {
+        throw error instanceof SeoError && error.code === "SEO_CONFIG" ? error.with({ place: type }) : error;
+      });
+      return opened;
+    };
+    Object.assign(this, { [member]: once });
+    this.on("close", (done: () => void) => {
+      const closed = opened?.then(close) ?? Promise.resolve();
+      closed.then(done, () => done());
+    });
   }
-  RED.nodes.registerType<T & Node<Values>, NodeDef & Values, object, Values>(type, Config, {
+  RED.nodes.registerType<Node<Values>, NodeDef & Values, object, Values>(type, Config, {
     credentials: { [name]: { type: "password" } },
   });
 }

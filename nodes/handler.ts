@@ -9,23 +9,6 @@ import type { ServiceNode } from "./service.js";
 import { createSources, type Input, type Message, reasonOf } from "./sources.js";
 import { Status } from "./status.js";
 
-/** A message that a node handles: its requests are sent for it. */
-export interface MessageTask extends Task {
-  readonly client: Client;
-  /** The node's own properties: its method, its output and so on. */
-  readonly settings: Record<string, string>;
-  readonly msg: Message;
-  /** Its parameters, validated. */
-  readonly input: Record<string, string>;
-  /** Milliseconds that it waited for admission, and those since it was received. */
-  readonly queued: number;
-  elapsed(): number;
-  /** Shows how many pages of a list were read. */
-  progress(page: number, pages: number | undefined, records: number): void;
-  /** Sends the message, or a message made of it; does nothing once the node is closed. */
-  send(msg: Message): void;
-}
-
 type Send = (msg: Message) => void;
 type Done = (error?: Error) => void;
 
@@ -45,9 +28,8 @@ export interface HandlerOptions {
   load(): Promise<Process>;
   /** How many messages are handled at a time, if that is limited. */
   maxActive?: number;
-  /** Called with the ID of each message that was received, and that was reported. */
-  received?(id: unknown): void;
-  ended?(id: unknown): void;
+  /** Called with the number of messages that are not reported yet, whenever it changes. */
+  busy?(count: number): void;
 }
 
 /**
@@ -103,14 +85,20 @@ interface Tools {
   process: Process;
 }
 
+/** A message that a node handles: its requests are sent for it. */
+export type MessageTask = Task &
+  Readonly<Pick<Received, "client" | "settings" | "msg" | "input" | "queued" | "elapsed" | "progress" | "send">>;
+
 /** A message from its reception to its report. Thousands can wait for admission, so it holds little. */
-class Received implements MessageTask, QueuedMessage {
+class Received implements QueuedMessage {
   readonly since = performance.now();
+  /** Milliseconds that it waited for admission. */
   queued = 0;
   pending = 0;
   closed = false;
   /** Set before it is admitted. */
   tools!: Tools;
+  /** Its parameters, validated. */
   input!: Record<string, string>;
   constructor(
     readonly handler: Handler,
@@ -121,18 +109,22 @@ class Received implements MessageTask, QueuedMessage {
   get client() {
     return this.tools.client;
   }
+  /** The node's own properties: its method, its output and so on. */
   get settings() {
     return this.tools.settings;
   }
   get lane() {
     return this.handler.lane;
   }
+  /** Shows how many pages of a list were read. */
   progress(page: number, pages: number | undefined, records: number): void {
     this.handler.status.progress(page, pages, records);
   }
+  /** Milliseconds since it was received. */
   elapsed(): number {
     return Math.round(performance.now() - this.since);
   }
+  /** Sends the message, or a message made of it; does nothing once the node is closed. */
   send(out: Message): void {
     this.handler.send(this, out);
   }
@@ -184,7 +176,7 @@ class Handler {
   receive(msg: Message, pass: Send, done: Done): void {
     const message = new Received(this, msg, pass, done);
     this.#unreported++;
-    this.#options.received?.(msg._msgid);
+    this.#options.busy?.(this.#unreported);
     this.status.received();
     try {
       this.#read(message)?.catch((cause) => this.fail(message, cause));
@@ -265,7 +257,7 @@ class Handler {
     this.#unreported--;
     if (this.#closed) return;
     reportOn(this.#node, rest, how);
-    this.#options.ended?.(rest._msgid);
+    this.#options.busy?.(this.#unreported);
   }
 
   /** Keeps for the log what a redeploy ended. Messages that were never sent are counted as not reported. */

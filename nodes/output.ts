@@ -22,7 +22,7 @@ interface Context {
 /** Sends a row's request and what comes of it; resolves with the status of the success. */
 type Output = (task: MessageTask, context: Context) => Promise<StatusText>;
 
-const figures = (RED: NodeAPI, count: number, total: number | undefined) => () =>
+const recordCount = (RED: NodeAPI, count: number, total: number | undefined) => () =>
   total === undefined
     ? RED._(`seo-reports.status.${count === 1 ? "record" : "records"}`, { count })
     : RED._("seo-reports.status.of", { count, total });
@@ -39,31 +39,25 @@ interface Target {
 function createTarget(RED: NodeAPI, target = "payload"): Target {
   const path = RED.util.normalisePropertyExpression(target) as string[];
   const top = String(path[0]);
-  function check(msg: Message): void {
-    let holder: unknown = msg;
-    for (const [i, key] of path.entries()) {
-      if (holder === undefined) return;
-      if (!Object.isExtensible(holder)) {
-        const place = ["msg", ...path.slice(0, i)].join(".");
-        const reason = `${place} is not an object, or it is frozen.`;
-        throw new SeoError("SEO_INPUT", `The result cannot be set in msg.${target}: ${reason}`);
-      }
-      holder = (holder as Message)[key];
-    }
-  }
-  if (path.length === 1) {
-    return {
-      check,
-      set(msg, result) {
-        msg[top] = result;
-      },
-      rest: ({ [top]: _, ...rest }) => rest,
-    };
-  }
   return {
-    check,
+    check(msg) {
+      let holder: unknown = msg;
+      for (const [i, key] of path.entries()) {
+        if (holder === undefined) return;
+        if (!Object.isExtensible(holder)) {
+          const place = ["msg", ...path.slice(0, i)].join(".");
+          const reason = `${place} is not an object, or it is frozen.`;
+          throw new SeoError("SEO_INPUT", `The result cannot be set in msg.${target}: ${reason}`);
+        }
+        holder = (holder as Message)[key];
+      }
+    },
     set: (msg, result) => RED.util.setMessageProperty(msg, target, result, true),
-    rest: (msg) => msg,
+    rest: (msg) => {
+      if (path.length > 1) return msg;
+      const { [top]: _, ...rest } = msg;
+      return rest;
+    },
   };
 }
 
@@ -91,7 +85,7 @@ const single =
     target.set(msg, payload(response.body));
     msg.seo = describe(task, type, response, shape);
     task.send(msg);
-    if (shape) return figures(RED, shape.records.length, shape.total);
+    if (shape) return recordCount(RED, shape.records.length, shape.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
     const done = outcome === "created" ? row.done : outcome;
     return () => `seo-reports.status.${idle ? "unchanged" : done}`;
@@ -123,12 +117,14 @@ const stream =
     // Each part is kept until the next one comes: the last one has their number.
     const emit = (last: boolean) => {
       if (!kept) return;
+      const { payload, seo } = kept;
+      // Before it is sent, or it would be sent twice if that fails.
+      kept = undefined;
       const place = { ...group, index, ...(last && { count: index + 1 }) };
       index++;
-      const msg = RED.util.cloneMessage({ ...rest, seo: kept.seo, parts: place });
-      target.set(msg, kept.payload);
+      const msg = RED.util.cloneMessage({ ...rest, seo, parts: place });
+      target.set(msg, payload);
       task.send(msg);
-      kept = undefined;
     };
     let count = 0;
     let total: number | undefined;
@@ -147,7 +143,7 @@ const stream =
       throw cause;
     }
     emit(true);
-    return figures(RED, count, total);
+    return recordCount(RED, count, total);
   };
 
 const wholePage = ({ records }: Part) => (records.length > 0 ? [records] : []);
@@ -182,7 +178,7 @@ const outputs: Record<OutputName, Output> = {
     }
     target.set(task.msg, payload);
     task.send(Object.assign(task.msg, { seo }));
-    return figures(RED, payload.length, total);
+    return recordCount(RED, payload.length, total);
   },
   pages: stream(wholePage),
   records: stream(({ records }) => records),

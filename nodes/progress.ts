@@ -55,6 +55,7 @@ export class AuditStatus {
     this.#standsBy = true;
     this.#batches.clear();
     for (const progress of all) this.#set(progress);
+    for (const name of this.#sent.keys()) if (!this.#batches.has(name)) this.#sent.delete(name);
     this.#show();
   }
 

@@ -1,7 +1,7 @@
 import type { Node, NodeAPI } from "node-red";
 import type { Place, Shared } from "../src/audit/shared/shared.js";
 import { configNodes } from "../src/operations.js";
-import { opening, registerConfig } from "./config.js";
+import { registerConfig } from "./config.js";
 
 /** The config node, as the nodes that use it see it: where jobs are kept, and never the URL. */
 export interface QueueNode extends Node {
@@ -17,16 +17,11 @@ export async function readPlace({ tls, ...given }: Record<string, unknown>): Pro
   return { url, prefix, tls: tls as Place["tls"] };
 }
 
-export function registerQueue(RED: NodeAPI): void {
-  registerConfig<QueueNode>(RED, "seo-queue", (node, reads) => {
-    let shared: Promise<Shared> | undefined;
-    async function open(): Promise<Shared> {
+export const registerQueue = (RED: NodeAPI) =>
+  registerConfig<Shared>(RED, "seo-queue", {
+    member: "shared",
+    async open(settings) {
       const { createShared } = await import("../src/audit/shared/shared.js");
-      return createShared(await readPlace(reads()));
-    }
-    node.shared = () => {
-      shared ??= opening("seo-queue", open);
-      return shared;
-    };
+      return createShared(await readPlace(settings));
+    },
   });
-}

@@ -1,4 +1,4 @@
-import type { Node, NodeAPI } from "node-red";
+import type { Node } from "node-red";
 
 const MINUTE = 60_000;
 /** A timer of more milliseconds would fire at once. */
@@ -8,21 +8,17 @@ const LONGEST_TIMER = 2 ** 31 - 1;
  * Sends a node an empty message every `minutes`, counted from the end of its last message, whichever that was. To spread the load
  * of several nodes, each wait is longer by a random part of up to a tenth, at most a minute. Blank `minutes`: never.
  */
-export function createSchedule(RED: NodeAPI, node: Node, minutes: unknown) {
+export function createSchedule(node: Node, minutes: unknown) {
   const active = String(minutes ?? "").trim() !== "";
   /** In milliseconds; 0 if it is invalid, which is an error of the first message. */
   const interval = Number.isSafeInteger(Number(minutes)) ? Math.max(Number(minutes), 0) * MINUTE : 0;
   let timer: NodeJS.Timeout | undefined;
-  /** The ID of a message that was sent and not yet received, and that of one that was received and has not ended. */
-  let sent: string | undefined;
-  let pending: string | undefined;
   let closed = false;
 
   function run(): void {
-    sent = RED.util.generateId();
-    node.receive({ _msgid: sent });
-    // A hook of Node-RED can keep the message, or drop it.
-    if (sent !== undefined) again();
+    // Before the message is received, which ends the wait: a hook of Node-RED can drop it.
+    again();
+    node.receive({});
   }
 
   function wait(ms: number): void {
@@ -50,18 +46,10 @@ export function createSchedule(RED: NodeAPI, node: Node, minutes: unknown) {
       // A last run in the future means that the clock was set.
       wait(spread(Math.min(Math.max(last + interval - Date.now(), 0), interval)));
     },
-    /** A message was received, by its ID. */
-    received(id: unknown): void {
-      if (id !== sent) return;
+    /** `count` messages have not ended. */
+    busy(count: number): void {
       clearTimeout(timer);
-      pending = sent;
-      sent = undefined;
-    },
-    /** A message ended, by its ID. */
-    ended(id: unknown): void {
-      if (pending !== undefined && pending !== id) return;
-      pending = undefined;
-      again();
+      if (count === 0) again();
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Node, NodeAPI } from "node-red";
 import type { Client } from "../src/client.js";
 import type { ClientOptions } from "../src/config.js";
-import { opening, registerConfig } from "./config.js";
+import { registerConfig } from "./config.js";
 
 /** The config node, as the nodes that use it see it: a client, and never the key. */
 export interface ServiceNode extends Node {
@@ -15,18 +15,5 @@ export async function openClient(settings: Record<string, unknown>): Promise<Cli
   return createClient(settings as unknown as ClientOptions);
 }
 
-export function registerService(RED: NodeAPI): void {
-  registerConfig<ServiceNode>(RED, "seo-service", (node, reads) => {
-    let client: Promise<Client> | undefined;
-    const open = () => opening("seo-service", async () => openClient(reads()));
-    node.client = () => {
-      client ??= open();
-      return client;
-    };
-    node.on("close", (done: () => void) => {
-      Promise.resolve(client)
-        .then((opened) => opened?.close())
-        .then(done, () => done());
-    });
-  });
-}
+export const registerService = (RED: NodeAPI) =>
+  registerConfig<Client>(RED, "seo-service", { member: "client", open: openClient, close: (client) => client.close() });

@@ -76,37 +76,34 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     }
   });
 
-  function check(input: Record<string, unknown>, unreadable: Record<string, string>): Input {
-    if (Object.keys(unreadable).length > 0) throw invalidParams(unreadable);
-    return { input, from };
-  }
-
-  /** Awaits the values that are promises. */
-  async function settle(input: Record<string, unknown>, unreadable: Record<string, string>): Promise<Input> {
-    const pending = reads.filter(({ param }) => input[param] instanceof Promise);
-    const settled = await Promise.allSettled(pending.map(({ param }) => input[param]));
-    for (const [i, { param, refuse }] of pending.entries()) {
-      const result = settled[i] as PromiseSettledResult<unknown>;
-      if (result.status === "rejected") unreadable[param] = refuse(result.reason);
-      else if (result.value === undefined) delete input[param];
-      else input[param] = result.value;
-    }
-    return check(input, unreadable);
-  }
-
   return (msg: Message): Input | Promise<Input> => {
     const input: Record<string, unknown> = {};
     const unreadable: Record<string, string> = {};
-    let pending = false;
+    const pending: Promise<void>[] = [];
+    const end = () => {
+      if (Object.keys(unreadable).length > 0) throw invalidParams(unreadable);
+      return { input, from };
+    };
+    const keep = (param: string, value: unknown) => {
+      if (value !== undefined) input[param] = value;
+    };
     for (const { param, read, refuse } of reads) {
       try {
         const value = read(msg);
-        if (value !== undefined) input[param] = value;
-        pending ||= value instanceof Promise;
+        if (!(value instanceof Promise)) keep(param, value);
+        else
+          pending.push(
+            value.then(
+              (it) => keep(param, it),
+              (cause: unknown) => {
+                unreadable[param] = refuse(cause);
+              },
+            ),
+          );
       } catch (cause) {
         unreadable[param] = refuse(cause);
       }
     }
-    return pending ? settle(input, unreadable) : check(input, unreadable);
+    return pending.length > 0 ? Promise.all(pending).then(end) : end();
   };
 }

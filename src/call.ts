@@ -165,7 +165,8 @@ export class Call {
     const { queue, reconciler } = this.#parts;
     if (result instanceof SeoError) {
       const pause = pauseAfter(result, this.#attempts);
-      if (pause === Number.POSITIVE_INFINITY) queue.cancel(result);
+      // Whatever waits has had no effect.
+      if (pause === Number.POSITIVE_INFINITY) queue.cancel(result.with({ uncertain: false }));
       else if (pause !== undefined) queue.pause(pause);
     } else if (this.#row.deletes) reconciler.forget(String(this.#input.reportId));
     else reconciler.observe(result);

@@ -21,8 +21,8 @@ export interface Change {
 
 /** Compares a list with the state of the last run, record by record. */
 interface Comparison<S> {
-  /** The number of reports or checks in the list so far. */
-  readonly found: number;
+  /** The number of checks in the list so far, if checks are compared. */
+  readonly found?: number;
   /** The changes that a listed record shows. Throws SEO_RESPONSE for a record without an ID. */
   compare(record: unknown): Change[];
   /** The reports that are not listed any more. Only correct after a whole list. */
@@ -123,18 +123,12 @@ export const reports: Subject<ReportState> = {
 
   compare({ reports: before } = { reports: {} }, threshold) {
     const seen: ById<Figures> = Object.create(null);
-    let found = 0;
     return {
-      get found() {
-        return found;
-      },
-
       compare(record) {
         const id = comparedId(record);
         const now = figures(record);
         const previous = Object.hasOwn(before, id) ? before[id] : undefined;
         seen[id] = now;
-        found++;
         if (!previous)
           return [{ change: "created", payload: record, worse: false, scores: [null, now.score], details: {} }];
         const names = Object.keys(now) as (keyof Figures)[];

@@ -14,21 +14,8 @@ const PASSED = "+";
 const FAILED = "-";
 const UNKNOWN = " ";
 
-/**
- * More names are ignored, so that a service with other names in each report cannot fill the memory. Those that the list
- * lacks then make room for the next list's.
- */
+/** More names are ignored, so that a service with other names in each report cannot fill the memory. */
 const MOST_CHECKS = 1000;
-
-/** A state without the checks whose places were not used. */
-function compact({ checks, reports }: CheckState, used: ReadonlySet<number>): CheckState {
-  const places = [...checks.keys()].filter((place) => used.has(place));
-  const marksOf = (marks: string) => places.map((place) => marks[place] ?? UNKNOWN).join("");
-  return {
-    checks: places.map((place) => checks[place] ?? ""),
-    reports: Object.fromEntries(Object.entries(reports).map(([id, marks]) => [id, marksOf(marks).trimEnd()])),
-  };
-}
 
 /** Compares the checks of reports. A check that a report did not have before is no change; one that it lacks now is saved as it was. */
 export const checks: Subject<CheckState> = {
@@ -43,15 +30,10 @@ export const checks: Subject<CheckState> = {
   compare(before = { checks: [], reports: {} }) {
     const seen: ById<string> = Object.create(null);
     const places = new Map(before.checks.map((check, place) => [check, place]));
-    const used = new Set<number>();
-    let full = false;
     let found = 0;
 
     function placeOf(check: string): number | undefined {
-      if (!places.has(check)) {
-        full ||= places.size === MOST_CHECKS;
-        if (!full) places.set(check, places.size);
-      }
+      if (!places.has(check) && places.size < MOST_CHECKS) places.set(check, places.size);
       return places.get(check);
     }
 
@@ -69,7 +51,6 @@ export const checks: Subject<CheckState> = {
           found++;
           const place = placeOf(check);
           if (place === undefined) continue;
-          used.add(place);
           while (marks.length < place) marks.push(UNKNOWN);
           const mark = passed ? PASSED : FAILED;
           const { [place]: last = UNKNOWN } = marks;
@@ -86,10 +67,7 @@ export const checks: Subject<CheckState> = {
 
       deleted: () => [],
 
-      state(whole) {
-        const state = { checks: [...places.keys()], reports: merged(before.reports, seen, whole) };
-        return full && used.size < places.size ? compact(state, used) : state;
-      },
+      state: (whole) => ({ checks: [...places.keys()], reports: merged(before.reports, seen, whole) }),
     };
   },
 };

@@ -85,7 +85,7 @@ export function parseProxy(text: string, source = ""): URL {
 export function readConfig({ apiKey, tls, proxy, ...settings }: ClientOptions) {
   const key = parseKey(apiKey);
   const texts = readSettings(service, settings, "SEO_CONFIG", (name) => name);
-  const { timeout, concurrency = 1, rate = Number.POSITIVE_INFINITY, queue = 0, retries = 0, reconcile = 0 } = texts;
+  const { timeout, concurrency, rate = Number.POSITIVE_INFINITY, queue, retries, reconcile = 0 } = texts;
   return {
     base: parseBase(String(texts.baseUrl)),
     apiKey: key,

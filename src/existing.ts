@@ -4,7 +4,8 @@ import type { Json } from "./json.js";
 /** The action if the account has a report of the page: a new one anyway, a new analysis of it, or that report. */
 export type Existing = "create" | "regenerate" | "return";
 
-export type Need = "create" | "regenerate" | "fresh";
+/** The outcome of a page; `fresh`: its report is recent enough, and nothing was created or regenerated. */
+export type Success = "created" | "regenerated" | "fresh";
 
 export const DAY = 86_400_000;
 
@@ -23,12 +24,12 @@ export const isNewer = (record: Json, other: Json): boolean =>
   dateOf(record) === dateOf(other) ? isHigher(String(record.id), String(other.id)) : dateOf(record) > dateOf(other);
 
 /**
- * Decides what a page needs. `record` is the page's report, if there is one. `maxAge` is in days; `now` is in milliseconds,
+ * Decides the outcome of a page. `record` is the page's report, if there is one. `maxAge` is in days; `now` is in milliseconds,
  * by the service's clock.
  */
-export function needOf(existing: Existing, maxAge: number | undefined, record: Json | undefined, now: number): Need {
-  if (existing === "create" || !record) return "create";
+export function decide(existing: Existing, maxAge: number | undefined, record: Json | undefined, now: number): Success {
+  if (existing === "create" || !record) return "created";
   const recent = maxAge === undefined ? existing === "return" : now - dateOf(record) <= maxAge * DAY;
   if (recent) return "fresh";
-  return existing === "regenerate" ? "regenerate" : "create";
+  return existing === "regenerate" ? "regenerated" : "created";
 }

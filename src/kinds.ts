@@ -33,13 +33,23 @@ const LONGEST_SEGMENT = 255;
 const scalar = ["string", "number"] as const;
 const trim = (text: string) => text.trim();
 
-/** Control characters are never part of a parameter, and lone surrogates cannot be encoded. */
-const unsendable = (text: string, longest: number) =>
-  text.length > longest ? "long" : /[\p{Cc}\p{Cs}]/u.test(text) ? "control" : undefined;
-
-/** The rule that `unsendable` applies, as the end of a sentence. */
-const sendable = (longest: number, fault?: Fault) =>
-  fault === "long" ? ` of at most ${longest} characters` : fault === "control" ? " without control characters" : "";
+/**
+ * Text of at most `longest` characters. Control characters are never part of a parameter, and lone surrogates cannot be
+ * encoded. `example` ends the rule.
+ */
+const plain = (noun: string, { example = "", longest = LONGEST } = {}) => ({
+  types: scalar,
+  longest,
+  clean: trim,
+  fault: (text: string): Fault | undefined =>
+    text.length > longest ? "long" : /[\p{Cc}\p{Cs}]/u.test(text) ? "control" : undefined,
+  expected(_: Limits, fault?: Fault): string {
+    if (fault === "long") return `${noun} of at most ${longest} characters`;
+    return noun + (fault === "control" ? " without control characters" : example);
+  },
+});
+const text = plain("text");
+const segment = plain("text or a number", { longest: LONGEST_SEGMENT });
 
 /** Finds a value by its name or its English label, in upper or lower case. */
 function choose(text: string, { values = {} }: Limits): string {
@@ -66,38 +76,15 @@ const SERVER = /^(rediss?|postgres(ql)?):\/\//i;
 
 /** The values that each kind accepts. The schemas of the runtime and the validation in the editor both use it. */
 const kinds = {
-  text: {
-    types: scalar,
-    longest: LONGEST,
-    clean: trim,
-    fault: (text) => unsendable(text, LONGEST),
-    expected: (_, fault) => `text or a number${sendable(LONGEST, fault)}`,
-  },
+  text: plain("text or a number"),
   // A number is the time of an Inject node, and never a page.
-  url: {
-    types: ["string"],
-    longest: LONGEST,
-    clean: trim,
-    fault: (text) => unsendable(text, LONGEST),
-    expected: (_, fault) => `text${sendable(LONGEST, fault) || " such as https://example.com/pricing"}`,
-  },
-  secret: {
-    types: scalar,
-    secret: true,
-    longest: LONGEST,
-    clean: (text) => text,
-    fault: (text) => unsendable(text, LONGEST),
-    expected: (_, fault) => `text${sendable(LONGEST, fault)}`,
-  },
+  url: { ...plain("text", { example: " such as https://example.com/pricing" }), types: ["string"] },
+  secret: { ...text, secret: true, clean: (own) => own },
   segment: {
-    types: scalar,
-    longest: LONGEST_SEGMENT,
-    clean: trim,
-    fault: (text) => unsendable(text, LONGEST_SEGMENT) ?? (/[/\\]|^\.\.?$/.test(text) ? "segment" : undefined),
-    expected: (_, fault) =>
-      fault === "segment"
-        ? 'text or a number without slashes, and not "." or ".."'
-        : `text or a number${sendable(LONGEST_SEGMENT, fault)}`,
+    ...segment,
+    fault: (text) => segment.fault(text) ?? (/[/\\]|^\.\.?$/.test(text) ? "segment" : undefined),
+    expected: (limits, fault) =>
+      fault === "segment" ? 'text or a number without slashes, and not "." or ".."' : segment.expected(limits, fault),
   },
   choice: {
     types: scalar,
@@ -129,12 +116,9 @@ const kinds = {
     expected: () => `a property of msg other than ${reserved.join(", ")}`,
   },
   server: {
-    types: scalar,
+    ...text,
     secret: true,
-    longest: LONGEST,
-    clean: trim,
-    fault: (text) =>
-      unsendable(text, LONGEST) ?? (SERVER.test(text) && parseUrl(text)?.hostname ? undefined : "server"),
+    fault: (url) => text.fault(url) ?? (SERVER.test(url) && parseUrl(url)?.hostname ? undefined : "server"),
     expected: () => "the URL of a server: redis://, rediss:// or postgres://, and a host",
   },
   // Only the editor adds values, because the context stores depend on Node-RED's settings.
@@ -170,27 +154,21 @@ export interface Dependent extends Limits {
   requiredIf?: Record<string, string>;
 }
 
-/** The first field whose value conflicts with `name`. `read` returns the values that are set. */
+/**
+ * The field whose value forbids `name` if that is set, or requires it if not, and the value that it must have, or has. Of several that
+ * require it together, the first whose value is not its default. `read` returns the values that are set.
+ */
 export function conflictOf(
   fields: Record<string, Dependent>,
   name: string,
+  isSet: boolean,
   read: (name: string) => string | undefined,
 ): { other: string; needed: string } | undefined {
-  for (const [other, needed] of Object.entries(fields[name]?.when ?? {})) {
-    const actual = read(other) ?? fields[other]?.default;
-    if (actual !== undefined && actual !== needed) return { other, needed };
-  }
-  return undefined;
-}
-
-/** The field that requires `name`, and by which value: of several, the first whose value is not its default. */
-export function requirementOf(
-  fields: Record<string, Dependent>,
-  name: string,
-  read: (name: string) => string | undefined,
-): { other: string; needed: string } | undefined {
-  const conditions = Object.entries(fields[name]?.requiredIf ?? {}).map(([other, needed]) => ({ other, needed }));
-  if (!conditions.every(({ other, needed }) => (read(other) ?? fields[other]?.default) === needed)) return undefined;
+  const { when = {}, requiredIf = {} } = fields[name] ?? {};
+  const actual = (other: string) => read(other) ?? fields[other]?.default;
+  const conditions = Object.entries(isSet ? when : requiredIf).map(([other, needed]) => ({ other, needed }));
+  if (isSet) return conditions.find(({ other, needed }) => ![undefined, needed].includes(actual(other)));
+  if (!conditions.every(({ other, needed }) => actual(other) === needed)) return undefined;
   return conditions.find(({ other, needed }) => fields[other]?.default !== needed);
 }
 

@@ -4,7 +4,7 @@ import type { SeoError } from "./errors.js";
 export interface Lane {
   /** Requests in flight. */
   running: number;
-  /** Messages and requests that wait: for admission, for a slot, or between two attempts. */
+  /** Messages and requests that wait: for admission, for a slot, or for something else, such as the next attempt. */
   waiting: number;
   /** Requests whose response was lost, and whose outcome is being found out. */
   reconciling: number;

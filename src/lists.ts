@@ -75,58 +75,8 @@ export function idIn(record: unknown, id: string): string | undefined {
   return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 }
 
-/**
- * Distinguishes the records of a list that no earlier page had. Records without an ID cannot be distinguished: they count as new,
- * unless their whole page is the same as the one before.
- */
-function createSieve(id: string) {
-  const seen = new Set<string>();
-  let before = "";
-  const isNew = (key: string | undefined) => key === undefined || !seen.has(key);
-  return {
-    isNew: (record: unknown) => isNew(idIn(record, id)),
-    /** The new records of a page. `brings`: they prove that the page is another one. `isOther`: the response says that it is. */
-    take(records: unknown[], isOther: boolean) {
-      const ids = records.map((record) => idIn(record, id));
-      const text = ids.includes(undefined) ? JSON.stringify(records) : "";
-      const isRepeated = text !== "" && text === before && !isOther;
-      before = text;
-      const own = new Set<string>();
-      const added = records.filter((_, i) => {
-        const { [i]: key } = ids;
-        if (isRepeated || !isNew(key) || (key !== undefined && own.has(key))) return false;
-        if (key !== undefined) own.add(key);
-        return true;
-      });
-      const brings = ids.some((key) => key !== undefined) ? own.size > 0 : added.length > 0;
-      return { added, brings };
-    },
-    add(records: unknown[]): void {
-      for (const record of records) {
-        const key = idIn(record, id);
-        if (key !== undefined) seen.add(key);
-      }
-    },
-  };
-}
-
-/** The place of a page in its list. */
-interface PagePlace {
-  /** The list has pages with numbers, and says how many. */
-  isNumbered: boolean;
-  /** Whether the response says that another page follows; undefined if it does not say. */
-  follows: boolean | undefined;
-  /** The page is another one than those before. */
-  moves: boolean;
-}
-
-/** Reads from a response where its page, the nth, is. `brings`: the page has new records. */
-function placeOf({ records, page: own, pages, cursor, more }: Shape, nth: number, brings: boolean): PagePlace {
-  const isNumbered = pages !== undefined && cursor === undefined;
-  // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come.
-  const moves = brings || (isNumbered && records.length > 0 && (own ?? nth) === nth);
-  return { isNumbered, follows: isNumbered ? nth < pages : more, moves };
-}
+/** Whether the list has pages with numbers, and says how many. */
+const isNumbered = ({ pages, cursor }: Shape) => pages !== undefined && cursor === undefined;
 
 /** The part of a list that was read so far. */
 interface ListProgress {
@@ -134,49 +84,51 @@ interface ListProgress {
   /** The records that were returned, and how many there can be. */
   count: number;
   most: number;
-  /** The page has more new records than can be returned. */
-  isCut: boolean;
-  /** The page has as many records as were requested. */
-  isFull: boolean;
+  /** The new records of the page, and how many of them can be returned. */
+  added: number;
+  kept: number;
+  /** The records of a full page. */
+  size: number;
   /** The highest number of records that a response gave for the list. */
   total: number;
 }
 
-/** Whether a list ends with a page, and whether it then has more; undefined if only the next page can show it. */
+/** Whether a list ends with a page, the nth, and whether it then has more; undefined if only the next page can show it. */
 function endOf(
-  { follows, moves }: PagePlace,
-  { nth, count, most, isCut, isFull, total }: ListProgress,
+  shape: Shape,
+  { nth, count, most, added, kept, size, total }: ListProgress,
 ): { isLast: boolean; truncated: boolean | undefined } {
+  const { records, page = nth, pages = 0, more } = shape;
+  // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come.
+  const moves = added > 0 || (isNumbered(shape) && records.length > 0 && page === nth);
+  const follows = isNumbered(shape) ? nth < pages : more;
   const canFollow = moves && follows !== false;
-  if (count >= most) return { isLast: true, truncated: isCut || (canFollow && follows) };
+  if (count >= most) return { isLast: true, truncated: added > kept || (canFollow && follows) };
   if (canFollow) return { isLast: false, truncated: false };
   // Rows moved, or the service returns the same page for every number.
-  const stalls = !moves && nth > 1 && (follows ?? isFull);
+  const stalls = !moves && nth > 1 && (follows ?? records.length === size);
   return { isLast: true, truncated: total > 0 ? count < total : stalls };
 }
 
 /** The last page to request before the nth is worked on, so that the service is not idle meanwhile. */
-const lastAhead = (
-  { isNumbered }: PagePlace,
-  { records, pages = 0 }: Shape,
-  { nth, count, most }: ListProgress,
-  ahead: number,
-) =>
-  isNumbered
-    ? Math.min(pages, nth + ahead, nth + Math.ceil((most - count) / records.length))
+const lastAhead = (shape: Shape, { nth, count, most }: ListProgress, ahead: number) =>
+  isNumbered(shape)
+    ? Math.min(shape.pages ?? 0, nth + ahead, nth + Math.ceil((most - count) / shape.records.length))
     : nth + Math.min(ahead, 1);
 
 /**
  * Reads a list to its end, or to `limit` records (0: no limit). `get` sends the user's query with `extra` added.
  * Once the number of pages is known, up to `ahead` of them are requested before they are needed; they come out in order.
  * With `ahead` 0, a page is requested only when it is needed. `size`: the records of a full page; a page of more is the whole list.
- * A record whose ID came before is dropped: rows shift while a list is read. Records without an ID are all returned.
+ * A record whose ID came before is dropped: rows shift while a list is read. So is one without an ID that is the same as one before.
  */
 export async function* readPages<A extends WithBody>(
   get: (extra: Record<string, string>) => Promise<A>,
   { id = "id", limit = 0, ahead = 0, size = 0 }: { id?: string; limit?: number; ahead?: number; size?: number } = {},
 ): AsyncGenerator<ListPage<A>> {
-  const sieve = createSieve(id);
+  /** The records so far, by their ID or as they are. */
+  const seen = new Set<string>();
+  const keyOf = (record: unknown) => idIn(record, id) ?? JSON.stringify(record);
   const requested: Promise<A>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
   let count = 0;
@@ -194,21 +146,21 @@ export async function* readPages<A extends WithBody>(
   /** A page that fails may have more. */
   const hasMore = (nth: number) =>
     get({ page: String(nth) })
-      .then((next) => shapeOf(next).records.some(sieve.isNew))
+      .then((next) => shapeOf(next).records.some((record) => !seen.has(keyOf(record))))
       .catch(() => true);
 
   for (let nth = 1; ; nth++) {
     const shape = shapeOf(response);
-    const { added, brings } = sieve.take(shape.records, shape.page === nth);
+    const added = shape.records.filter((record) => {
+      const { size } = seen;
+      return seen.add(keyOf(record)).size > size;
+    });
     const records = added.slice(0, most - count);
-    sieve.add(records);
     count += records.length;
     total = Math.max(total, shape.total ?? 0);
-    const place = placeOf(shape, nth, brings);
-    const isCut = added.length > records.length;
-    const progress = { nth, count, most, isCut, isFull: shape.records.length === size, total };
-    const { isLast, truncated = await hasMore(nth + 1) } = endOf(place, progress);
-    const wanted = isLast ? 0 : lastAhead(place, shape, progress, ahead);
+    const progress = { nth, count, most, added: added.length, kept: records.length, size, total };
+    const { isLast, truncated = await hasMore(nth + 1) } = endOf(shape, progress);
+    const wanted = isLast ? 0 : lastAhead(shape, progress, ahead);
     while (last < wanted) requested.push(request(shape.cursor));
     yield { records, page: nth, pages: shape.pages, total: shape.total, truncated, isLast, response };
     if (isLast) return;

@@ -507,8 +507,8 @@ export const audit: NodeType = {
     {
       label: "progress",
       payload: [
-        ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "waiting"],
-        ...["reconciling", "dropped", "perMinute", "secondsLeft", "secondsToWait"],
+        ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "invalid"],
+        ...["waiting", "reconciling", "dropped", "perMinute", "secondsLeft", "secondsToWait"],
         ...["paused", "reason", "finished", "repeated"],
       ],
     },

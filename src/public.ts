@@ -108,11 +108,7 @@ export function createClient(options: ClientOptions): Client {
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
       const values = client.validate(row, { ...input, per_page: input?.per_page ?? "100" }, {});
       const get = (extra: Record<string, string>) => keepAlive(() => client.send(operation, values, { extra }));
-      for await (const { response, records, page, pages, total } of readPages(get, {
-        id: row.list,
-        limit: 0,
-        ahead: 0,
-      }))
+      for await (const { response, records, page, pages, total } of readPages(get, { id: row.list }))
         yield { records, page, pages, total, response };
     },
 

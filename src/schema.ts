@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { invalidParams } from "./errors.js";
-import { conflictOf, type Dependent, isBlank, type Kind, kindOf, named, requirementOf } from "./kinds.js";
+import { conflictOf, type Dependent, isBlank, type Kind, kindOf, named } from "./kinds.js";
 import type { Field } from "./operations.js";
 
 const scalars = { string: z.string, number: z.number, boolean: z.boolean };
@@ -48,7 +48,7 @@ export function createValidator(
     name,
     field,
     schema: schemaOf(name, field),
-    /** The last valid value, and its text: most are the same in each message. No secret is kept. */
+    /** The last valid value, and its text: most are the same in each message. No password is kept. */
     last: { value: undefined as unknown, text: "" },
   }));
   const dependent = rows.filter(({ field }) => field.when ?? field.requiredIf);
@@ -76,7 +76,7 @@ export function createValidator(
     const read = (name: string) => texts[name];
     for (const { name } of dependent) {
       const isSet = Boolean(texts[name]);
-      const { other = "", needed = "" } = (isSet ? conflictOf : requirementOf)(fields, name, read) ?? {};
+      const { other = "", needed = "" } = conflictOf(fields, name, isSet, read) ?? {};
       if (!other || problems[isSet ? other : name]) continue;
       const value = named(needed, fields[other]?.values?.[needed]);
       if (isSet) refuse(other, `${other} must be ${value} if ${name} is set`);

@@ -3,19 +3,15 @@ import type { CallResponse, SendOptions } from "./call.js";
 import type { Client } from "./client.js";
 import { clockOf } from "./dates.js";
 import { invalidParams, SeoError } from "./errors.js";
-import { type Existing, isNewer, type Need, needOf } from "./existing.js";
+import { decide, type Existing, isNewer, type Success } from "./existing.js";
 import { validateInput } from "./input.js";
 import type { Json } from "./json.js";
 import { readPages } from "./lists.js";
 import { rowOf } from "./operations.js";
 import { isReport } from "./records.js";
 
-/** The outcome of a page; `fresh`: its report is recent enough, and nothing was created or regenerated. */
-export type Success = "created" | "regenerated" | "fresh";
-
 type Send = Client["send"];
 
-const outcomes: Record<Need, Success> = { create: "created", regenerate: "regenerated", fresh: "fresh" };
 const PAGE = { search_by: "url", per_page: "100" };
 /** A longer text is cut: its beginning finds the page, too. */
 const LONGEST_SEARCH = 200;
@@ -124,16 +120,15 @@ export async function submit(
   const { list, show, change } = lookup;
   const work = async () => {
     const { record, now } = await findReport(send, list, url);
-    const need = needOf(existing as Existing, maxAge === undefined ? undefined : Number(maxAge), record, now);
+    const outcome = decide(existing as Existing, maxAge === undefined ? undefined : Number(maxAge), record, now);
     const reportId = String(record?.id);
     const { url: _, ...access } = input;
     const sends = {
-      create: () => send(type, input),
-      regenerate: () => send(change, { ...access, reportId, update: "1" }),
+      created: () => send(type, input),
+      regenerated: () => send(change, { ...access, reportId, update: "1" }),
       fresh: () => send(show, { reportId }),
     };
-    const response = await sends[need]();
-    return { ...response, ...spent, outcome: outcomes[need] };
+    return { ...(await sends[outcome]()), ...spent, outcome };
   };
   return client.inTurn(pageKey(url), options.task, work).catch((cause: unknown) => {
     if (!(cause instanceof SeoError)) throw cause;

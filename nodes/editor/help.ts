@@ -21,7 +21,7 @@ const records = {
   project: ["project", "reports", "created_at"],
 };
 
-/** The properties of `msg.seo` that a node can send. Only the changes node has no path. */
+/** The properties of `msg.seo` that a node can send. Nodes that are no operation have no path. */
 const metadata = ({ path, list, deletes, lookup, params, metadata }: Form) =>
   metadata ?? [
     "operation",

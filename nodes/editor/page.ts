@@ -44,8 +44,9 @@ const SHOW = `<div class="form-row"><span></span><div>
 const SIDEBAR = `<style>
 .seo-audits { height: 100%; overflow-y: auto; box-sizing: border-box; padding: 8px; overflow-wrap: anywhere; color: var(--red-ui-primary-text-color); background: var(--red-ui-primary-background); }
 .seo-audits :is(p, ul) { margin: 4px 0; }
-.seo-audits section > div { margin-top: 4px; }
+.seo-audits section > * { margin-top: 4px; }
 .seo-audits ul { padding-inline-start: 16px; }
+.seo-audits summary { width: fit-content; margin-bottom: 4px; cursor: pointer; }
 .seo-audits section { border-bottom: 1px solid #888; margin-bottom: 8px; padding-bottom: 8px; }
 .seo-audits :is(.seo-line, .seo-legend, .seo-bar) { display: flex; flex-wrap: wrap; gap: 4px 8px; }
 .seo-audits .seo-bar { flex-wrap: nowrap; gap: 0; height: 12px; margin: 4px 0; border: 1px solid #888; }
@@ -59,7 +60,7 @@ const SIDEBAR = `<style>
 .seo-audits button { padding: 2px 8px; border: 1px solid #888; border-radius: 4px; color: inherit; background: var(--red-ui-secondary-background); font: inherit; }
 .seo-audits button.seo-name { padding: 0; border: 0; background: none; font-weight: bold; text-decoration: underline; text-align: start; }
 .seo-audits button:disabled { opacity: 0.6; }
-.seo-audits button:focus-visible { outline: 2px solid; }
+.seo-audits :is(button, summary):focus-visible { outline: 2px solid; }
 .seo-audits [hidden] { display: none; }
 .seo-audits .seo-spoken { position: absolute; clip-path: inset(50%); }
 </style>

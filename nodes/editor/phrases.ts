@@ -142,7 +142,7 @@ export const phrases = {
     reset: "Reset",
     question: "Waiting pages that are dropped: __count__. Failed pages can no longer be retried.",
     rows: "Failed rows (__count__)",
-    more: "Show more",
+    more: "Rows only in the CSV: __count__",
     copy: "Copy as CSV",
     copied: "Copied rows: __count__",
     uncopied: "The browser did not allow copying.",

@@ -3,9 +3,9 @@ import { basename, dirname, join } from "node:path";
 import { createTurns, deferred } from "../turns.js";
 import { Batch, type List, type Store } from "./batch.js";
 import { folderOf, syncFolder } from "./folder.js";
-import { nameOfFinished, openFile } from "./journal.js";
+import { openFile, readEnds } from "./journal.js";
 import { lockFolder } from "./lock.js";
-import { createReading, done, total } from "./state.js";
+import { apply, done, State, total } from "./state.js";
 import { fromDisk, Trouble } from "./trouble.js";
 
 /** After a deploy, the next node waits until the one before has left its folder. */
@@ -77,22 +77,22 @@ class Files implements Store {
       const name = await this.#load(path);
       if (name === undefined) continue;
       // A batch of that name was removed, or not saved, before this one was made; if it was reset, a page may be in flight.
-      for (const other of before) if (other.state.name === name && !other.state.dropped) await other.remove();
+      for (const other of before) if (other.state.name === name && !other.state.dropped) await other.journal.remove();
       await this.#forget((one, at) => one.name === name && !one.error && at !== path);
     }
   }
 
   /** Opens a journal, unless its batch has finished. Returns the batch's name, if it is not damaged and has a list. */
   async #load(path: string): Promise<string | undefined> {
-    const finished = await nameOfFinished(path);
-    if (finished !== undefined) {
-      this.#closed.set(path, { name: finished });
-      return finished;
+    const ends = await readEnds(path);
+    if (ends?.finished) {
+      this.#closed.set(path, { name: ends.name });
+      return ends.name;
     }
     try {
       const batch = await this.#open(path);
       if (batch.state.lists.length > 0) return batch.state.name;
-      await batch.remove();
+      await batch.journal.remove();
     } catch (cause) {
       if (!this.#closed.has(path)) throw cause;
     }
@@ -100,9 +100,8 @@ class Files implements Store {
   }
 
   async #open(path: string, isNew = false): Promise<Batch> {
-    const reading = createReading();
-    const { state } = reading;
-    const file = await openFile(path, isNew, reading.take).catch((error) => {
+    const state = new State();
+    const file = await openFile(path, isNew, (entry) => apply(state, entry)).catch((error) => {
       const name = state.name || basename(path, ".jsonl").replace(/^\d+-/, "");
       if (error instanceof Trouble && error.kind === "damaged") this.#closed.set(path, { name, error });
       throw error;
@@ -119,7 +118,7 @@ class Files implements Store {
       await removeFile(path);
       await leave();
     };
-    const batch = new Batch({ ...file, keep, remove }, reading);
+    const batch = new Batch({ ...file, keep, remove }, state);
     this.#batches.add(batch);
     return batch;
   }
@@ -142,7 +141,7 @@ class Files implements Store {
       await batch.write({ type: "batch", name });
       await batch.add(list);
     } catch (cause) {
-      await batch.remove().catch(() => {});
+      await batch.journal.remove().catch(() => {});
       throw fromDisk(cause, this.#folder);
     }
     // If that fails, it is done when the journals are opened again.
@@ -175,15 +174,10 @@ class Files implements Store {
     }
   }
 
-  async close(): Promise<void> {
-    await Promise.allSettled(this.batches.map((batch) => batch.close()));
-    await this.#leave();
-  }
-
-  /** Removes everything. */
-  async remove(): Promise<void> {
-    await Promise.allSettled(this.batches.map((batch) => batch.close()));
-    await rm(this.#folder, { recursive: true, force: true });
+  /** `removes`: with everything that is kept. */
+  async close(removes = false): Promise<void> {
+    await Promise.allSettled(this.batches.map((batch) => batch.journal.close()));
+    if (removes) await rm(this.#folder, { recursive: true, force: true });
     await this.#leave();
   }
 }
@@ -215,6 +209,6 @@ export async function removeFiles(folder: string, node: string): Promise<number>
   const files = await openFiles(folder, node, () => {});
   const counted = files.batches.filter(({ state }) => !state.dropped);
   const waiting = counted.reduce((sum, { state }) => sum + total(state) - done(state), 0);
-  await files.remove();
+  await files.close(true);
   return waiting;
 }

@@ -31,16 +31,19 @@ async function readLines(file: FileHandle, take: (line: string, number: number) 
 
 const FINISHED = `\n${JSON.stringify({ type: "finished" } satisfies Entry)}\n`;
 
-/** The name of a batch whose last entry says that it has finished: its journal is not read before msg.retry. */
-export async function nameOfFinished(path: string): Promise<string | undefined> {
+/**
+ * Reads the first and the last entry of a journal: its name, and whether it has finished, which is not read before msg.retry.
+ * Undefined if the first one is damaged.
+ */
+export async function readEnds(path: string): Promise<{ name: string; size: number; finished: boolean } | undefined> {
   const file = await open(path, "r");
   try {
     const { size } = await file.stat();
     const end = await file.read(Buffer.alloc(FINISHED.length), 0, FINISHED.length, Math.max(0, size - FINISHED.length));
-    if (end.buffer.toString() !== FINISHED) return undefined;
     const { buffer } = await file.read(Buffer.alloc(CHUNK), 0, CHUNK, 0);
     const first = JSON.parse(buffer.toString("utf8", 0, buffer.indexOf(NEWLINE)));
-    return first.type === "batch" ? String(first.name) : undefined;
+    const finished = end.buffer.toString() === FINISHED;
+    return first.type === "batch" ? { name: String(first.name), size, finished } : undefined;
   } catch (cause) {
     // Reading the journal says what is wrong.
     if (cause instanceof SyntaxError) return undefined;

@@ -1,10 +1,10 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import { SeoError } from "../errors.js";
 import { idOf, isReport, reportsIn, unwrap } from "../records.js";
+import { isAccounts } from "./breaker.js";
 import type { Ended, PageRequest } from "./entries.js";
-import { isAccounts } from "./pause.js";
 import { type Requests, type SendOptions, STORE, toJSON } from "./requests.js";
-import { Trouble } from "./trouble.js";
+import { Refusal } from "./trouble.js";
 
 /** How a page ended, and its report or null. */
 export interface End {
@@ -20,8 +20,8 @@ function reportOf(body: unknown): object | null {
 }
 
 /**
- * Sends a page's request, or looks for one that was sent before. `sending` is awaited before it is sent. Rejects with what is no
- * error of the client.
+ * Sends a page's request, or looks for one that was sent before. `sending` is awaited before it is sent. Rejects as that does, or if
+ * the request is canceled.
  */
 export async function requestPage(
   requests: Requests,
@@ -47,7 +47,7 @@ export async function requestPage(
     const id = isReport(record) ? idOf(record) : report;
     return { ended: { outcome: creates ? "created" : "regenerated", report: id, attempts, reconciled }, record };
   } catch (cause) {
-    if (!(cause instanceof SeoError) || cause instanceof Trouble) throw cause;
+    if (!(cause instanceof SeoError) || cause instanceof Refusal || cause.code === "SEO_CANCELLED") throw cause;
     // The report was deleted since the plan was made.
     if (!creates && cause.details.missing)
       return requestPage(requests, { url, privacy }, { action: "create" }, { task, sending });

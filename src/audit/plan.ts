@@ -1,6 +1,6 @@
 import { pageKey } from "../address.js";
 import { clockOf } from "../dates.js";
-import { DAY, dateOf, isNewer, needOf } from "../existing.js";
+import { DAY, dateOf, decide, isNewer } from "../existing.js";
 import type { Json } from "../json.js";
 import { reportsIn } from "../records.js";
 import type { Batch } from "./batch.js";
@@ -40,11 +40,11 @@ export async function makePlan(
     if (page === undefined || !isListed(page)) return;
     const known = found.get(page);
     if (known && !isNewer(record, known)) return;
-    const need = needOf(existing, maxAge, record, now);
+    const outcome = decide(existing, maxAge, record, now);
     const { id, generated_at, created_at } = record;
     const generatedAt = typeof generated_at === "string" ? generated_at : undefined;
-    if (need === "fresh") recent.set(page, record);
-    if (need === "regenerate") plans.set(page, { page, report: String(id), generatedAt });
+    if (outcome === "fresh") recent.set(page, record);
+    if (outcome === "regenerated") plans.set(page, { page, report: String(id), generatedAt });
     found.set(page, { id, generated_at, created_at });
   }
 

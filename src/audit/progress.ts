@@ -7,6 +7,8 @@ export interface Progress extends Record<Outcome, number> {
   batch: string;
   total: number;
   done: number;
+  /** Failed rows that are no page. They are not retried. */
+  invalid: number;
   waiting: number;
   /** How many of them wait only because the response to their request was lost. */
   reconciling: number;
@@ -33,28 +35,30 @@ const BETWEEN = 5000;
 
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
-/** Why a batch is paused: a code and a sentence. */
-interface Pause {
-  reason: string;
-  message: string;
-}
+/** How far a batch is that has finished. */
+export const progressOf = (state: State): Progress => ({
+  batch: state.name,
+  total: total(state),
+  done: done(state),
+  ...state.counts,
+  invalid: state.invalid.size,
+  ...{ waiting: 0, reconciling: 0, dropped: 0, perMinute: 0, paused: false, finished: true },
+});
 
-/** The source of a report of the progress. */
-export interface Source {
-  state: State;
-  clock: Clock;
-  /** Undefined if the batch is not paused. */
-  paused(): Pause | undefined;
-  /** The work: pages, of which some look for a lost response, and plans. */
+/** The work on a batch, as it is needed here. */
+interface Run {
+  batch: { state: State };
+  /** Why it is paused: a code and a sentence. */
+  readonly paused: { reason: string; message: string } | undefined;
+  /** Pages, of which some look for a lost response, and plans. */
   jobs: ReadonlySet<{ page?: number; isLost?: boolean }>;
-  /** Milliseconds for which no request can start. */
-  wait(): number;
-  send(progress: Progress): void;
+  engine: { options: { clock: Clock; progress(progress: Progress): void }; requests: { waitingFor(): number } };
 }
 
 /** Reports how far a batch is: at once if a pause begins or ends, otherwise at most every 5 s. */
 export class Reporter {
-  readonly #source: Source;
+  readonly #run: Run;
+  readonly #clock: Clock;
   /** When the last requests ended: 200 of them, so that hours do not hide the last minutes. */
   #times: number[];
   #shown = Number.NEGATIVE_INFINITY;
@@ -63,30 +67,29 @@ export class Reporter {
   #cancel: (() => void) | undefined;
   #closed = false;
 
-  constructor(source: Source) {
-    this.#source = source;
-    this.#times = [source.clock.now()];
+  constructor(run: Run) {
+    this.#run = run;
+    this.#clock = run.engine.options.clock;
+    this.#times = [this.#clock.now()];
   }
 
   requestEnded(): void {
-    this.#times.push(this.#source.clock.now());
+    this.#times.push(this.#clock.now());
     if (this.#times.length > REMEMBERED) this.#times.shift();
   }
 
   changed(): void {
     if (this.#closed) return;
-    const { clock, paused } = this.#source;
-    const wait = this.#shown + BETWEEN - clock.now();
-    if (wait <= 0 || paused()?.message !== this.#reason) this.#show();
-    else this.#cancel ??= clock.later(wait, () => this.#show());
+    const wait = this.#shown + BETWEEN - this.#clock.now();
+    if (wait <= 0 || this.#run.paused?.message !== this.#reason) this.#show();
+    else this.#cancel ??= this.#clock.later(wait, () => this.#show());
   }
 
   /** Reports the end. `repeated`: a process that died may have reported it. */
   end(repeated: boolean): void {
     this.close();
-    const { send } = this.#source;
     const { reason: _, ...last } = this.read();
-    send({ ...last, paused: false, finished: true, ...(repeated && { repeated }) });
+    this.#run.engine.options.progress({ ...last, paused: false, finished: true, ...(repeated && { repeated }) });
   }
 
   close(): void {
@@ -95,28 +98,28 @@ export class Reporter {
   }
 
   #show(): void {
-    const { clock, paused, send } = this.#source;
     this.#cancel?.();
     this.#cancel = undefined;
     const before = this.#reason;
-    this.#reason = paused()?.message;
+    this.#reason = this.#run.paused?.message;
     // The time of a pause does not count.
-    if (before !== undefined && this.#reason === undefined) this.#times = [clock.now()];
-    this.#shown = clock.now();
+    if (before !== undefined && this.#reason === undefined) this.#times = [this.#clock.now()];
+    this.#shown = this.#clock.now();
     const now = this.read();
     if (now.secondsToWait !== undefined) this.changed();
-    send(now);
+    this.#run.engine.options.progress(now);
   }
 
   /** Requests a minute. */
   #pace(): number {
-    const elapsed = this.#source.clock.now() - (this.#times[0] as number);
+    const elapsed = this.#clock.now() - (this.#times[0] as number);
     return elapsed > 0 ? ((this.#times.length - 1) * MINUTE) / elapsed : 0;
   }
 
   read(): Progress {
-    const { state, paused: pause, jobs, wait: waitFor } = this.#source;
-    const { counts, dropped } = state;
+    const { batch, paused, jobs, engine } = this.#run;
+    const { state } = batch;
+    const { dropped } = state;
     const lost = [...jobs].filter(({ isLost }) => isLost);
     const alone = lost.length > 0 && lost.length === jobs.size;
     const rest = total(state) - done(state);
@@ -125,13 +128,9 @@ export class Reporter {
     // How long lost responses take does not depend on the pace.
     const requests = !ended && !alone && rest > reconciling;
     const left = ended ? 0 : requests ? Math.round((rest * 60) / this.#pace()) : undefined;
-    const paused = pause();
-    const wait = waitFor();
+    const wait = engine.requests.waitingFor();
     return {
-      batch: state.name,
-      total: total(state),
-      done: done(state),
-      ...counts,
+      ...progressOf(state),
       waiting: dropped ? 0 : rest,
       reconciling: dropped ? 0 : reconciling,
       dropped: dropped ? rest : 0,

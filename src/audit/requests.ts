@@ -6,7 +6,7 @@ import { service } from "../operations.js";
 import type { Intent } from "../reconcile/watermark.js";
 
 /** The part of a response that an audit needs. */
-export type Answer = Pick<CallResponse, "body" | "attempts" | "reconciled">;
+export type SendResult = Pick<CallResponse, "body" | "attempts" | "reconciled">;
 
 /** A page of the account's list of reports. */
 export interface PageOfReports {
@@ -27,7 +27,7 @@ export interface SendOptions {
 
 /** The service, as an audit needs it. All requests keep to its budget. Rejects with an SeoError. */
 export interface Requests {
-  send(type: string, input: Record<string, string>, options?: SendOptions): Promise<Answer>;
+  send(type: string, input: Record<string, string>, options?: SendOptions): Promise<SendResult>;
   /** Reads a list, a page at a time, each only when it is needed. */
   pages(type: string, input: Record<string, string>): AsyncIterable<PageOfReports>;
   /** Says that reports belong to pages already: no lost request created them. */

@@ -1,91 +1,72 @@
 import { cancelled, SeoError } from "../errors.js";
+import type { Access } from "./access.js";
 import type { Batch } from "./batch.js";
-import type { Clock } from "./clock.js";
-import type { Disk } from "./disk.js";
+import { Breaker } from "./breaker.js";
 import type { Ended, PageRequest } from "./entries.js";
+import type { Options } from "./options.js";
 import { type End, requestPage, showReport } from "./page.js";
-import { Pause, type PauseOptions } from "./pause.js";
 import { makePlan } from "./plan.js";
-import { type Progress, Reporter } from "./progress.js";
+import { Reporter } from "./progress.js";
 import type { Requests } from "./requests.js";
 import { urlOf } from "./rows.js";
 import { done, inputOf, listOf, rowsOf, stageOf, total } from "./state.js";
-import { reasonOf, Trouble } from "./trouble.js";
+import { deposed, outdated, reasonOf, Trouble } from "./trouble.js";
 
-/** One row's result. */
-export interface Result extends Omit<Ended, "report"> {
-  batch: string;
-  index: number;
-  /** The row as it was given, without a password. */
-  input: unknown;
-  /** The report, or null. */
-  record: unknown;
-  /** The result may have been sent before, by a process that died. */
-  repeated?: true;
-}
-
-export interface RunOptions extends Pick<PauseOptions, "failed" | "stopped"> {
-  clock: Clock;
+/** The engine, as it is needed here. */
+interface Engine {
+  options: Options;
   requests: Requests;
-  disk: Disk;
-  result(result: Result): void;
-  progress(progress: Progress): void;
-  /** Nothing is sent or reported any more. */
-  isClosed(): boolean;
-  /** Why no batch can go on. */
-  stalled(): SeoError | undefined;
-  /** More can begin. */
+  access: Access;
+  /** Begins what can begin. */
   fill(): void;
+  hasRoom(): boolean;
+  /** Nothing more is begun. */
+  isEnding: boolean;
 }
 
 /** A page that is worked on, or the plan of a list. */
 export interface Job {
   page?: number;
-  list: number;
+  /** The list that is planned. */
+  list?: number;
   /** The response is lost, and looked for. */
   isLost?: boolean;
   /** The job counts among the requests that can be in flight. */
   inFlight: boolean;
   number: number;
-  /** The page is to wait behind all others. */
-  isLast: boolean;
 }
 
 /** So many failures are reported at once. */
 const MOST_REPORTED = 100;
 
-/** A page is not sent: meanwhile, a message has changed its batch. */
-export const outdated = new SeoError("SEO_CANCELLED", "The batch was changed.");
-
 /** A batch that is worked on: what is in flight, and what is done next. */
 export class Run {
   readonly batch: Batch;
+  readonly engine: Engine;
   readonly jobs = new Set<Job>();
-  readonly pause: Pause;
+  readonly breaker: Breaker;
   readonly reporter: Reporter;
   /** Messages that change it. */
   active = 0;
-  readonly #options: RunOptions;
 
-  constructor(batch: Batch, options: RunOptions) {
-    const { clock, failed, stopped, requests, fill, stalled, progress } = options;
-    const { state } = batch;
+  constructor(batch: Batch, engine: Engine) {
     this.batch = batch;
-    this.#options = options;
-    const changed = () => this.reporter.changed();
-    this.pause = new Pause(batch.failed, { name: state.name, clock, failed, stopped, changed, due: fill });
-    this.reporter = new Reporter({
-      state,
-      clock,
-      paused: () => {
-        if (state.paused) return { reason: "message", message: "Paused by msg.pause." };
-        const error = this.pause.error ?? stalled();
-        return error && { reason: reasonOf(error), message: error.message };
-      },
-      jobs: this.jobs,
-      wait: requests.waitingFor,
-      send: progress,
-    });
+    this.engine = engine;
+    this.breaker = new Breaker(batch.failed, this);
+    this.reporter = new Reporter(this);
+  }
+
+  /** Why it waits. */
+  get paused() {
+    if (this.batch.state.paused) return { reason: "message", message: "Paused by msg.pause." };
+    const error = this.breaker.error ?? this.engine.access.error;
+    return error && { reason: reasonOf(error), message: error.message };
+  }
+
+  /** Something may be reported, or begin. */
+  changed(): void {
+    this.reporter.changed();
+    this.engine.fill();
   }
 
   isOver(): boolean {
@@ -94,114 +75,121 @@ export class Run {
     return this.jobs.size === 0 && this.active === 0 && isDone;
   }
 
-  /** Begins the next job, if there is one. `hasRoom`: another page can be requested. */
-  begin(hasRoom: () => boolean): Job | undefined {
-    const { batch, pause } = this;
+  /** Begins the next job, if there is one. */
+  begin(): Job | undefined {
+    const { batch, breaker } = this;
     const { state } = batch;
-    const next = batch.next();
-    if (!next) return undefined;
-    const { page, isLater } = next;
-    const list = listOf(state, page);
-    // Requests of earlier processes are looked for at once, or other pages' lost responses could not be explained.
-    const isNew = stageOf(state, page) === "waiting";
-    const inFlight = state.ended.get(page)?.error === undefined;
-    const isFull = () => [...this.jobs].filter((job) => !job.inFlight).length >= MOST_REPORTED;
-    if (inFlight ? !pause.isOpen() : isFull()) return undefined;
-    if (isNew && (state.paused || !hasRoom())) return undefined;
-    // Nothing is left but pages that have failed before: they would be probed for ever.
-    if (isNew && isLater && this.jobs.size === 0) pause.end();
-    const plans = isNew && !state.lists[list]?.planned;
-    if (plans && [...this.jobs].some((job) => job.page === undefined)) return undefined;
-    const job: Job = { list, inFlight, number: inFlight ? pause.begin() : 0, isLast: false };
-    if (!plans) {
-      job.page = page;
-      batch.take(page);
+    const { page, isLater } = batch.next() ?? {};
+    if (page === undefined) return undefined;
+    if (state.ended.get(page)?.error) {
+      const isFull = [...this.jobs].filter(({ inFlight }) => !inFlight).length >= MOST_REPORTED;
+      return isFull ? undefined : this.#add({ page, inFlight: false, number: 0 });
     }
+    if (!breaker.allows()) return undefined;
+    // Requests of earlier processes are looked for at once, or other pages' lost responses could not be explained.
+    if (stageOf(state, page) !== "waiting") return this.#add({ page, inFlight: true, number: breaker.begin() });
+    if (state.paused || !this.engine.hasRoom()) return undefined;
+    // Nothing is left but pages that have failed before: they would be probed for ever.
+    if (isLater && this.jobs.size === 0) breaker.end();
+    const list = listOf(state, page);
+    const isPlanned = state.lists[list]?.planned;
+    if (!isPlanned && [...this.jobs].some((job) => job.list !== undefined)) return undefined;
+    return this.#add({ ...(isPlanned ? { page } : { list }), inFlight: true, number: breaker.begin() });
+  }
+
+  #add(job: Job): Job {
+    if (job.page !== undefined) this.batch.take(job.page);
     this.jobs.add(job);
     return job;
   }
 
-  /** Does a job. Rejects if the batch cannot go on. */
   async work(job: Job): Promise<void> {
-    const { page } = job;
-    if (page === undefined) return this.#plan(job.list);
-    const { state } = this.batch;
-    const ended = state.ended.get(page);
-    if (!ended) return this.#request(page, job);
-    this.#report(page, { ended, record: await showReport(this.#options.requests, ended) });
-  }
-
-  finish(job: Job): void {
+    await this.#do(job).catch((cause) => this.fail(cause));
     this.jobs.delete(job);
-    if (job.page !== undefined) this.batch.release(job.page, job.isLast);
-    this.pause.finish(job.number);
+    if (job.page !== undefined) this.batch.release(job.page);
+    this.breaker.finish(job.number);
   }
 
+  async #do(job: Job): Promise<void> {
+    const { page, list } = job;
+    if (list !== undefined) await this.#plan(list);
+    if (page === undefined) return;
+    const ended = this.batch.state.ended.get(page);
+    if (!ended) return this.#request(page, job);
+    const record = await showReport(this.engine.requests, ended);
+    // An earlier process may have delivered the result.
+    this.#report(page, { ended, record }, page < this.batch.earlier);
+  }
+
+  /** A job, or the end, was rejected. */
+  fail(cause: unknown): void {
+    const { access } = this.engine;
+    if (!access.store || cause === deposed || cause === outdated) return;
+    if (cause instanceof Trouble) access.stop(cause);
+    else if (!(cause instanceof SeoError))
+      this.breaker.stop(new SeoError("SEO_INPUT", `The batch cannot continue: ${cause}`));
+    else if (cause.code !== "SEO_CANCELLED") this.breaker.stop(cause);
+    // The service was closed, and the engine will be.
+    else this.engine.isEnding = true;
+  }
+
+  /** Requests a page, or looks for the effect of an earlier request. */
   async #request(page: number, job: Job): Promise<void> {
     const { batch } = this;
     const { state } = batch;
-    const { requests, disk, fill } = this.#options;
+    const { requests, access } = this.engine;
     const settings = batch.settingsOf(page);
-    const waits = () => batch.write({ type: "waits", page });
-    let refused: unknown;
+    const waits = () => access.keep(() => batch.write({ type: "waits", page }));
     async function sending(request: PageRequest): Promise<void> {
-      try {
-        if (state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
-        await disk.try(() => batch.write({ type: "sent", page, ...request }));
-      } catch (cause) {
-        refused = cause;
-        throw cause;
-      }
+      if (state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
+      await access.try(() => batch.write({ type: "sent", page, ...request }));
     }
     const before = state.requests.get(page) ?? { action: "create" };
     const { privacy } = settings;
     const url = urlOf(inputOf(state, page));
-    const end = await requestPage(requests, { url, privacy }, before, { task: job, sending });
-    // The request that was sent before has had no effect.
-    if (refused === outdated && stageOf(state, page) === "sent") await disk.keep(waits);
-    if (refused !== undefined) throw refused;
-    const { error, outcome } = end.ended;
-    if (error?.code === "SEO_CANCELLED") {
+    const end = await requestPage(requests, { url, privacy }, before, { task: job, sending }).catch(async (cause) => {
       // Otherwise the next process would look for it until the end of the horizon.
-      if (outcome === "failed" && stageOf(state, page) === "sent") await waits();
-      throw cancelled;
-    }
+      const hasNoEffect = cause instanceof SeoError && cause.code === "SEO_CANCELLED" && !cause.uncertain;
+      if (hasNoEffect && state.requests.get(page)?.intent) await waits();
+      throw cause;
+    });
     this.reporter.requestEnded();
     // After a failure, the next request waits until it is saved, because the batch may be paused.
-    job.isLast = this.pause.judge(page, job.number, end.ended) && !state.dropped;
-    if (!error) {
+    const isAgain = this.breaker.judge(page, job.number, end.ended) && !state.dropped;
+    if (!end.ended.error) {
       job.inFlight = false;
-      fill();
+      this.engine.fill();
     }
-    if (job.isLast) await disk.keep(waits);
-    else await this.#end(page, end);
+    if (!isAgain) return this.#end(page, end);
+    batch.putLast(page);
+    await waits();
   }
 
   /** Nothing is reported before it is saved. */
   async #end(page: number, end: End): Promise<void> {
-    await this.#options.disk.keep(() => this.batch.write({ type: "ended", page, ...end.ended }));
+    await this.engine.access.keep(() => this.batch.write({ type: "ended", page, ...end.ended }));
     this.#report(page, end);
   }
 
   /** Reports how a page ended, unless it is to be requested again by now. */
-  #report(page: number, { ended, record }: End): void {
+  #report(page: number, { ended, record }: End, isRepeated = false): void {
     const { batch, reporter } = this;
     const { state } = batch;
-    const { isClosed, result } = this.#options;
-    if (isClosed()) throw cancelled;
+    const { access, options } = this.engine;
+    if (!access.store) throw cancelled;
     if (stageOf(state, page) !== "ended") return;
     const { report: _, ...rest } = ended;
-    const repeated = batch.isEarlier(ended) && ({ repeated: true } as const);
+    const repeated = isRepeated && ({ repeated: true } as const);
     for (const index of rowsOf(state, page))
-      result({ batch: state.name, index, input: inputOf(state, index), ...rest, record, ...repeated });
+      options.result({ batch: state.name, index, input: inputOf(state, index), ...rest, record, ...repeated });
     batch.delivered(page);
     reporter.changed();
   }
 
   /** Finds out what the pages of a list need, and reports those that need nothing. */
   async #plan(list: number): Promise<void> {
-    const { batch, pause } = this;
-    const { requests, isClosed } = this.#options;
+    const { batch, breaker } = this;
+    const { requests, access } = this.engine;
     const fresh = async (page: number, record: { id?: unknown }) => {
       if (!batch.isWaiting(page) || listOf(batch.state, page) !== list) return;
       batch.take(page);
@@ -210,15 +198,15 @@ export class Run {
     };
     try {
       await makePlan(batch, list, requests, fresh);
-      pause.planned();
+      breaker.planned();
     } catch (cause) {
       if (!(cause instanceof SeoError) || cause instanceof Trouble || cause.code === "SEO_CANCELLED") throw cause;
-      if (!isClosed()) pause.stop(cause, { byPlan: true });
+      if (access.store) breaker.stop(cause, { byPlan: true });
     }
   }
 
   close(): void {
     this.reporter.close();
-    this.pause.close();
+    this.breaker.close();
   }
 }

@@ -7,52 +7,36 @@ import { keyOf, type Row } from "./rows.js";
 export type Stage = "waiting" | "sent" | "ended" | "delivered" | "repeat";
 
 /** The state of a batch. Only `apply` changes it, so that reading the journal again leads to the same state. */
-export interface State {
-  name: string;
+export class State {
+  name = "";
   /** `first`: its first row. */
-  lists: (Settings & { first: number; planned: boolean })[];
+  lists: (Settings & { first: number; planned: boolean })[] = [];
   /** By row: its input as JSON, until its page has succeeded. */
-  inputs: string[];
+  inputs: string[] = [];
   /** By row: how far it is. One that waits is not in it. */
-  stages: Map<number, Stage>;
+  stages = new Map<number, Stage>();
   /** Rows that are no page: they have failed once their list is saved. */
-  invalid: Set<number>;
+  invalid = new Set<number>();
   /** Pages that a later list than their own has named. */
-  relisted: Map<number, number>;
+  relisted = new Map<number, number>();
   /** By page: the rows that repeat it. */
-  repeats: Map<number, number[]>;
+  repeats = new Map<number, number[]>();
   /** The page of a key. */
-  pages: Map<string, number>;
-  requests: Map<number, PageRequest>;
+  pages = new Map<string, number>();
+  requests = new Map<number, PageRequest>();
   /** How pages ended, until that is delivered; of failures also after. */
-  ended: Map<number, Ended>;
+  ended = new Map<number, Ended>();
+  /** The reports that the batch got. */
+  reports: string[] = [];
   /** Rows whose results are delivered. */
-  counts: Record<Outcome, number>;
-  paused: boolean;
+  counts: Record<Outcome, number> = { created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 };
+  paused = false;
   /** The waiting pages were dropped. */
-  dropped: boolean;
-  finished: boolean;
+  dropped = false;
+  finished = false;
   /** Rows of a list that is not complete. */
-  draft: Row[];
+  draft: Row[] = [];
 }
-
-const createState = (): State => ({
-  name: "",
-  lists: [],
-  inputs: [],
-  stages: new Map(),
-  invalid: new Set(),
-  relisted: new Map(),
-  repeats: new Map(),
-  pages: new Map(),
-  requests: new Map(),
-  ended: new Map(),
-  counts: { created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 },
-  paused: false,
-  dropped: false,
-  finished: false,
-  draft: [],
-});
 
 /** 72 bits of a hash: of a million pages, two are confused in one list of ten billion. Texts this short are copied. */
 const digest = (key: string) => hash("sha256", key, "base64url").slice(0, 12);
@@ -85,8 +69,9 @@ function addRow(state: State, row: Row): void {
     state.stages.set(index, "repeat");
   }
   state.inputs.push(JSON.stringify(row.input));
-  if (page !== index || row.error === undefined) return;
-  state.invalid.add(page);
+  if (row.error === undefined) return;
+  state.invalid.add(index);
+  if (page !== index) return;
   // An SeoError would read the stack, which takes a second for 50,000 rows.
   const error = { code: "SEO_INPUT", message: oneLine(row.error), attempts: 0, uncertain: false };
   state.ended.set(page, { outcome: "failed", attempts: 0, error });
@@ -156,6 +141,7 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
     if (request && ended.outcome !== "uncertain") state.requests.set(page, { ...request, intent: undefined });
     state.ended.set(page, ended);
     state.stages.set(page, "ended");
+    if (ended.report !== undefined) state.reports.push(ended.report);
   },
   delivered(state, { page }) {
     check(state, page);
@@ -198,19 +184,3 @@ export function apply(state: State, entry: Entry): void {
   if (!change) throw new Error("the entry has an unknown type");
   (change as (state: State, entry: Entry) => void)(state, entry);
 }
-
-/** A reader of a journal: the state, and the reports that the batch got. `take` gets the entries. */
-export function createReading() {
-  const state = createState();
-  const reports: string[] = [];
-  return {
-    state,
-    reports,
-    take(entry: Entry): void {
-      apply(state, entry);
-      if (entry.type === "ended" && entry.report !== undefined) reports.push(entry.report);
-    },
-  };
-}
-
-export type Reading = ReturnType<typeof createReading>;

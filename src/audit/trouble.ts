@@ -3,8 +3,15 @@ import { type Details, SeoError } from "../errors.js";
 /** Why the jobs cannot be kept: the disk, damage, another process that has the folder, or the queue's server. */
 export type TroubleKind = "disk" | "damaged" | "locked" | "server";
 
+/** Why the audit itself does not send a request: that has not failed. */
+export class Refusal extends SeoError {
+  override with(): this {
+    return this;
+  }
+}
+
 /** The jobs cannot be kept at the moment. */
-export class Trouble extends SeoError {
+export class Trouble extends Refusal {
   constructor(
     readonly kind: TroubleKind,
     message: string,
@@ -12,18 +19,15 @@ export class Trouble extends SeoError {
   ) {
     super(kind === "server" ? "SEO_NETWORK" : "SEO_INPUT", message, details);
   }
-
-  /** A request that it held back has not failed. */
-  override with(): this {
-    return this;
-  }
 }
 
 /** Why a batch waits, as a code: that of the error, or the kind of trouble. */
 export const reasonOf = (error: SeoError): string => (error instanceof Trouble ? error.kind : error.code);
 
 /** The work of this process was given to another machine, or finished there. */
-export const taken = new SeoError("SEO_CANCELLED", "Another machine has taken it over.");
+export const deposed = new Refusal("SEO_CANCELLED", "Another machine has taken it over.");
+/** Meanwhile, a message has changed the batch. */
+export const outdated = new Refusal("SEO_CANCELLED", "The batch was changed.");
 
 const reasons: Record<string, string> = {
   ENOSPC: "the disk is full",

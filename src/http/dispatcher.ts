@@ -1,7 +1,7 @@
 import type { ConnectionOptions as NodeOptions } from "node:tls";
 import { buildConnector, Pool } from "undici";
 import type { ProxyOptions, TlsOptions } from "../config.js";
-import { skippingContinue } from "./interim.js";
+import { skippingInterim } from "./interim.js";
 import { type Connections, proxyFor, throughProxy } from "./proxy.js";
 
 const MAX_WIRE = 16 << 20;
@@ -23,7 +23,7 @@ export function createDispatcher(origin: string, { connections, tls = {}, proxy:
   const connect = { timeout: CONNECT_TIMEOUT, ...(tls as Pick<NodeOptions, keyof TlsOptions>) };
   const limits = { maxResponseSize: MAX_WIRE, headersTimeout: 0, bodyTimeout: 0, allowH2: false };
   const proxy = proxyFor(origin, chosen);
-  const direct = skippingContinue(buildConnector(connect));
+  const direct = skippingInterim(buildConnector(connect));
   const create = (pipelining: number): Connections => {
     const options = { connections, pipelining, ...limits };
     return proxy ? throughProxy(proxy, { ...options, connect }) : new Pool(origin, { ...options, connect: direct });

@@ -1,7 +1,7 @@
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
 import { type ProxyOptions, parseProxy } from "../config.js";
 import { parseUrl } from "../url.js";
-import { skippingContinue } from "./interim.js";
+import { skippingInterim } from "./interim.js";
 
 export type Connections = Pick<Dispatcher, "dispatch" | "destroy">;
 
@@ -81,7 +81,7 @@ export function throughProxy(
 
   /** undici gives a pool that forwards only its `connect`, and one through a tunnel everything. */
   function factory(url: string | URL, options: Pool.Options): Dispatcher {
-    const reach = skippingContinue(options.connect as buildConnector.connector);
+    const reach = skippingInterim(options.connect as buildConnector.connector);
     const connect = String(url) === proxy.href ? reaching(reach) : reach;
     return new Pool(url as URL, { ...limits, ...options, connect });
   }

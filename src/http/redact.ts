@@ -35,36 +35,11 @@ function decode(encoded: string): string {
   return /[bfnrt]/.test(second) ? " " : second;
 }
 
-/** A text, and where each of its characters, and its end, is in the original. */
-interface Reading {
-  text: string;
-  places: number[];
-}
-
-/** Undoes one layer of encodings. */
-function unwrap({ text, places }: Reading): Reading {
-  const read: Reading = { text: "", places: [] };
-  let done = 0;
-  for (const { 0: encoded, index } of [...text.matchAll(ENCODED), { 0: "", index: text.length }]) {
-    const decoded = decode(encoded);
-    if (decoded === encoded && encoded !== "") continue;
-    read.text += text.slice(done, index) + decoded;
-    for (; done < index; done++) read.places.push(Number(places[done]));
-    for (let i = 0; i < decoded.length; i++) read.places.push(Number(places[index]));
-    done = index + encoded.length;
-  }
-  read.places.push(Number(places.at(-1)));
-  return read;
-}
-
 /** A text as it is, and with one layer of encodings after the other undone. */
-function layersOf(text: string): Reading[] {
-  const layers: Reading[] = [];
-  let next: Reading = { text, places: Array.from({ length: text.length + 1 }, (_, place) => place) };
-  while (next.text !== layers.at(-1)?.text && layers.length <= MOST_LAYERS) {
+function layersOf(text: string): string[] {
+  const layers: string[] = [];
+  for (let next = text; next !== layers.at(-1) && layers.length <= MOST_LAYERS; next = next.replace(ENCODED, decode))
     layers.push(next);
-    next = unwrap(next);
-  }
   return layers;
 }
 
@@ -83,20 +58,17 @@ const isAlone = (text: string, start: number, end: number) =>
 /** The texts to look for: all layers of a secret, because it can look encoded itself. A text has one of them in one of its own. */
 const toSought = (secret: string) => ({
   core: unencoded(secret),
-  forms: layersOf(secret).map(({ text }) => text),
+  forms: layersOf(secret),
   isShort: secret.length < SHORT,
 });
 
-/** Where the original of a text has a secret. */
-function* find({ text, places }: Reading, { forms, isShort }: ReturnType<typeof toSought>) {
-  for (const form of forms)
-    for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) {
-      const end = at + form.length;
-      if (!isShort || isAlone(text, at, end)) yield { start: Number(places[at]), end: Number(places[end]) };
-    }
-}
+/** A text without what is looked for. */
+const without = (text: string, sought: string, isShort: boolean) =>
+  text.replaceAll(sought, (_, start: number) =>
+    isShort && !isAlone(text, start, start + sought.length) ? sought : "***",
+  );
 
-/** Makes the function that redacts secrets, however they are encoded in a response. */
+/** Makes the function that redacts secrets. A text that has one in an encoding is redacted as a whole. */
 export function createRedactor(secrets: string[]): Redact {
   // A secret that is not well-formed is sent with U+FFFD.
   const all = secrets.filter(Boolean).map(toUSVString).map(toSought);
@@ -107,14 +79,11 @@ export function createRedactor(secrets: string[]): Redact {
     if (sought.length === 0) return text;
     left -= text.length;
     if (left < 0) return "***";
-    const found = layersOf(text).flatMap((layer) => sought.flatMap((secret) => [...find(layer, secret)]));
-    let redacted = "";
-    let done = 0;
-    for (const { start, end } of found.sort((a, b) => a.start - b.start)) {
-      if (start >= done) redacted += `${text.slice(done, start)}***`;
-      done = Math.max(done, end);
-    }
-    return redacted + text.slice(done);
+    const plain = sought.reduce((rest, { forms: [secret = ""], isShort }) => without(rest, secret, isShort), text);
+    const isHidden = layersOf(plain).some((layer) =>
+      sought.some(({ forms, isShort }) => forms.some((form) => without(layer, form, isShort) !== layer)),
+    );
+    return isHidden ? "***" : plain;
   }
   const redact = (part: unknown): unknown => {
     if (typeof part === "string") return redactText(part);

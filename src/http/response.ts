@@ -68,25 +68,18 @@ function serverMessages(body: unknown): { message?: string; fields?: Record<stri
     return kept;
   };
   const texts = (messages: unknown) => [messages].flat().filter((text) => typeof text === "string");
-  const fields =
-    byField &&
-    Object.fromEntries(
-      Object.entries(byField)
-        // A name is kept whole: a part of one can be the name of a prototype.
-        .map(([field, messages]) =>
-          field === "" || field.length > room
-            ? undefined
-            : ([cut(field), texts(messages).map(cut).filter(Boolean)] as const),
-        )
-        .filter((entry) => entry !== undefined)
-        .filter(([field]) => field !== ""),
-    );
-  const named = Object.entries(fields ?? {})
+  const fields = new Map<string, string[]>();
+  for (const [name, messages] of Object.entries(byField ?? {})) {
+    // A name is kept whole: a part of one can be the name of a prototype.
+    const field = name.length > room ? "" : cut(name);
+    if (field !== "") fields.set(field, texts(messages).map(cut).filter(Boolean));
+  }
+  const named = [...fields]
     .filter(([, messages]) => messages.length > 0)
     .map(([field, messages]) => `${field}: ${messages.join(" ")}`)
     .join(" ");
   const text = [named, message, error].find((value) => typeof value === "string" && value !== "");
-  return { ...(typeof text === "string" && { message: text }), ...(fields && { fields }) };
+  return { ...(typeof text === "string" && { message: text }), ...(byField && { fields: Object.fromEntries(fields) }) };
 }
 
 /**

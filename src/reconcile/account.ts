@@ -83,8 +83,8 @@ export function createAccount(requester: Requester, now: () => number) {
   return {
     observe,
 
-    /** The newest report, as far as is known. */
-    newest: () => (knownAt === undefined ? undefined : highest),
+    /** The newest report, as far as is known. A copy, because a deletion changes the original. */
+    newest: () => (knownAt === undefined ? undefined : highest && { ...highest, ids: [...highest.ids] }),
     generatedAt: (id: string) => generated.get(id) ?? generated.get(Number(id)),
 
     /** Reads one short list if the newest report is not known. If that fails, a lost response stays uncertain. */

@@ -11,22 +11,6 @@ import { type Fate, type OpenRequest, Search } from "./search.js";
 import { Searches } from "./searches.js";
 import type { Intent } from "./watermark.js";
 
-/** One request, from before it is sent until its outcome is known. */
-export interface Ticket {
-  /** Waits until no other request for the same page is open; undefined if there is none. */
-  turn(): Promise<unknown> | undefined;
-  /** Waits until the newest report is known; undefined if it is. */
-  newest(): Promise<void> | undefined;
-  /** The request is about to be sent. What this returns finds its effect later, also in another process. */
-  sending(): Intent;
-  /** The request is not in flight any more. */
-  received(result: Pick<Response, "body"> | SeoError): void;
-  /** The response was lost: looks until the outcome is known. `error` says why, `horizon` is in milliseconds after sending. */
-  lost(error: SeoError, horizon: number): Promise<Fate>;
-  /** Must follow, whatever happened. Stops looking. */
-  end(): void;
-}
-
 /** The time that the reconciler goes by. */
 export interface Time {
   /** Milliseconds that only rise. */
@@ -55,7 +39,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
     claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
 
     /** Opens a request for a page or a report. `intent` is what is known; restored from it, the request counts as sent now. */
-    open(lookup: Lookup, input: Record<string, string>, intent?: Intent): Ticket {
+    open(lookup: Lookup, input: Record<string, string>, intent?: Intent) {
       const { list } = lookup;
       // No page's key begins with a space.
       const page = list ? pageKey(String(input.url)) : ` ${input.reportId}`;
@@ -66,13 +50,16 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
       open.add(request);
       isNeeded = true;
       return {
+        /** Waits until no other request for the same page is open; undefined if there is none. */
         turn() {
           // All at once, so that no two can wait for each other.
           const before = account.namesOf(page).flatMap((name) => turns.take(name, ended.promise) ?? []);
           return before.length > 0 ? Promise.all(before) : undefined;
         },
+        /** Waits until the newest report is known; undefined if it is. */
         newest: () => (list ? account.findNewest(list) : undefined),
-        sending() {
+        /** The request is about to be sent. What this returns finds its effect later, also in another process. */
+        sending(): Intent {
           const { promise: settled, resolve } = deferred();
           settle = resolve;
           const known: Intent = list
@@ -84,17 +71,20 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
           Object.assign(request, { sentAt: now(), settled, ...known });
           return known;
         },
-        received(result) {
+        /** The request is not in flight any more. */
+        received(result: Pick<Response, "body"> | SeoError): void {
           const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
           if (record && list) account.claim(record, page, 0, request.watermark);
           settle();
         },
-        lost(error, horizon) {
+        /** The response was lost: looks until the outcome is known. `error` says why, `horizon` is in milliseconds after sending. */
+        lost(error: SeoError, horizon: number): Promise<Fate> {
           search = new Search(request, error, horizon, now());
           searches.add(search);
           return search.fate;
         },
-        end() {
+        /** Must follow, whatever happened. Stops looking. */
+        end(): void {
           settle();
           open.delete(request);
           if (search) searches.delete(search);
@@ -106,3 +96,5 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
 }
 
 export type Reconciler = ReturnType<typeof createReconciler>;
+/** One request, from before it is sent until its outcome is known. */
+export type Ticket = ReturnType<Reconciler["open"]>;

@@ -1,6 +1,6 @@
 import type { Details, SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
-import type { Json } from "../json.js";
+import { isObject, type Json } from "../json.js";
 import type { Lookup } from "../operations.js";
 import { REPEAT, type Verdict } from "./verdict.js";
 import type { Intent, Watermark } from "./watermark.js";
@@ -70,7 +70,7 @@ export class Search {
     this.fate = new Promise((resolve) => {
       this.#resolve = resolve;
     });
-    this.#isRejected = statusCode === 500 && typeof body === "object";
+    this.#isRejected = statusCode === 500 && isObject(body);
     const last = this.#isRejected ? now + AFTER_RESPONSE : Math.max(now, request.sentAt + horizon);
     const early = this.#isRejected ? [] : LOOKS.map((delay) => now + delay).filter((time) => time < last);
     this.#due = [...early, last];

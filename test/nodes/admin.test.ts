@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
-import type { NodeAPI } from "node-red";
-import { registerAdmin } from "../../nodes/admin.js";
 import type { Stage } from "../../src/errors.js";
 import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, service, startFlow, tlsConfig } from "../support/flow.js";
@@ -43,7 +41,6 @@ describe("The admin routes", () => {
         service("stored-with-tls", server.url, { tls: "tls" }),
         service("stored-with-space", `${server.url} `),
         service("no-key", server.url),
-        tlsConfig("bad-tls", { ca: "/nowhere/ca.pem" }),
       ],
       {
         stored: { apiKey: KEY },
@@ -69,18 +66,9 @@ describe("The admin routes", () => {
       { baseUrl: "${SEO_TEST_URL}", apiKey: "${SEO_TEST_KEY}" },
       "key-of-the-environment",
     ],
-    "a key and a base URL of the environment, in round brackets": () => [
-      { baseUrl: "$(SEO_TEST_URL)", apiKey: "$(SEO_TEST_KEY)" },
-      "key-of-the-environment",
-    ],
     "entered key without a base URL": () => [{ apiKey: "typed" }, undefined, "config"],
     "entered key with a TLS configuration that is missing": () => [
       at({ apiKey: "typed", tls: "gone" }),
-      undefined,
-      "node",
-    ],
-    "entered key with a TLS configuration that is not valid": () => [
-      at({ apiKey: "typed", tls: "bad-tls" }),
       undefined,
       "node",
     ],
@@ -156,19 +144,6 @@ describe("The admin routes", () => {
     body = { message: "Not a list." };
     const none = await ask("suggest", at({ id: "stored", operation: "seo-report-list", text: "x" }));
     assert.deepEqual(none.body, { suggestions: [] });
-  });
-
-  it("need the permission to change the node", () => {
-    const routes: unknown[] = [];
-    registerAdmin({
-      auth: { needsPermission: (permission: string) => permission },
-      httpAdmin: { post: (...[path, permission]: unknown[]) => routes.push([path, permission]) },
-    } as unknown as NodeAPI);
-    assert.deepEqual(routes, [
-      ["/seo-service/test", "seo-service.write"],
-      ["/seo-queue/test", "seo-queue.write"],
-      ["/seo-service/suggest", "seo-service.write"],
-    ]);
   });
 
   it("suggest nothing and send no request if the operation is not a list", async () => {

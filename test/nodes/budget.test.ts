@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
-import { setTimeout as late } from "node:timers/promises";
 import { answer, type FaultyServer, listen, type Received } from "../support/faulty.js";
-import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { type Flow, fixedReport, node, service, startFlow } from "../support/flow.js";
 import { ok } from "../support/scenarios.js";
 
 /** A server that holds all requests and responds to the oldest on demand. */
@@ -59,29 +58,6 @@ describe("The limits that all nodes of a service share", () => {
     assert.equal(server.requests.length, 20);
   });
 
-  it("reject only the messages beyond the queue size, and immediately", async () => {
-    const patience = await patient();
-    server = patience.server;
-    await run({ concurrency: "1", queue: "2" });
-    const first = patience.arrival();
-    const sent = Array.from({ length: 5 }, () => flow.send("a"));
-    await first;
-    const refused = await Promise.all(sent.slice(3));
-    for (const outcome of refused) {
-      const { error, seo } = failure(outcome);
-      assert.equal(error.code, "SEO_QUEUE_FULL");
-      assert.equal(seo.error.attempts, 0);
-    }
-    for (let i = 0; i < 3; i++) {
-      const next = i < 2 ? patience.arrival() : undefined;
-      patience.answerOldest();
-      await next;
-    }
-    const answered = await Promise.all(sent.slice(0, 3));
-    assert.ok(answered.every(({ outputs }) => outputs.length === 1));
-    assert.equal(server.requests.length, 3);
-  });
-
   it("pause every node after a 429, then resume with a single request", async () => {
     const came: { at: number; underWay: number }[] = [];
     let underWay = 0;
@@ -117,39 +93,5 @@ describe("The limits that all nodes of a service share", () => {
     assert.ok(waited >= 990 && waited < 20_000, `waited ${waited} ms`);
     const waiting = flow.statuses().find(({ fill }) => fill === "yellow");
     assert.equal(waiting?.text, 'seo-reports.status.waiting {"seconds":1,"queued":1}');
-  });
-
-  it("fail all waiting messages if Retry-After exceeds five minutes", async () => {
-    const patience = await patient();
-    server = patience.server;
-    await run({ concurrency: "1" });
-    const first = patience.arrival();
-    const sent = [flow.send("a"), flow.send("a"), flow.send("b")];
-    await first;
-    patience.held.shift()?.write(answer(429, '{"message":"Too Many Attempts."}', { "Retry-After": "301" }));
-    const failures = (await Promise.all(sent)).map(failure);
-    for (const [i, { error, seo }] of failures.entries()) {
-      assert.equal(error.code, "SEO_RATE_LIMITED");
-      assert.equal(
-        error.message,
-        "The service returned 429: Too Many Attempts. The required wait of 301 s exceeds the limit of 300 s.",
-      );
-      assert.equal(seo.error.retryAfter, 301);
-      assert.equal(seo.error.attempts, i === 0 ? 1 : 0);
-    }
-    assert.equal(server.requests.length, 1);
-  });
-
-  it("start at most as many requests per minute as the rate limit", async () => {
-    server = await listen((socket) => socket.write(ok));
-    await run({ rate: "2" });
-    const ended: string[] = [];
-    const two = new Promise<void>((resolve) => {
-      for (const id of ["a", "b", "a"]) void flow.send(id).then(() => ended.push(id) === 2 && resolve());
-    });
-    await two;
-    await late(300);
-    assert.equal(ended.length, 2);
-    assert.equal(server.requests.length, 2);
   });
 });

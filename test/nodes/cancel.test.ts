@@ -7,7 +7,7 @@ import { setTimeout as late } from "node:timers/promises";
 import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
 import { helper } from "../support/red.js";
-import { fine, ok } from "../support/scenarios.js";
+import { ok } from "../support/scenarios.js";
 import { stopBackOff } from "../support/time.js";
 
 /** A server that never responds; `requests` resolves after `count` requests. */
@@ -177,40 +177,6 @@ describe("A redeploy", () => {
       .map(({ msg }) => JSON.parse(String(msg).replace("seo-reports.status.uncertain ", "")).names);
     assert.deepEqual(names.map(({ length }) => length).sort(), [200, 26]);
     assert.doesNotMatch(names.join(), /user|word|key-of-tests|[\u2028\u202e]/);
-  });
-
-  it("of one node does not affect the requests of others", async () => {
-    const { server: listening, asked, requests } = await silent();
-    server = listening;
-    const common = [service("service", server.url), node("b", "seo-report-show", fixedReport)];
-    flow = await startFlow([...common, node("a", "seo-report-show", fixedReport)]);
-    const other = flow.send("b", {});
-    await requests(1);
-    void flow.send("a", {});
-    await requests(2);
-    await flow.deploy([...common, node("a", "seo-report-show", { ...fixedReport, name: "changed" })]);
-    asked[0]?.write(ok);
-    const { outputs } = await other;
-    assert.deepEqual(outputs[0]?.payload, fine);
-    assert.deepEqual(dropped(), []);
-    assert.equal(server.requests.length, 2);
-  });
-
-  it("cancels a message that waits for a retry, and reports its attempts", async () => {
-    server = await listen((socket) => socket.write(answer(429, "{}", { "Retry-After": "200" })));
-    const nodes = (name: string) => [
-      service("service", server.url),
-      node("a", "seo-report-show", { ...fixedReport, name }),
-    ];
-    flow = await startFlow(nodes("before"));
-    const waits = flow.until(() => flow.statuses().some(({ fill }) => fill === "yellow"));
-    const sent = flow.send("a");
-    await waits;
-    await flow.deploy(nodes("after"));
-    const { error, seo } = failure(await sent);
-    assert.equal(error.code, "SEO_CANCELLED");
-    assert.deepEqual([seo.error.attempts, seo.error.uncertain], [1, false]);
-    assert.equal(server.requests.length, 1);
   });
 
   it("closes promptly with 1,000 requests in flight and 9,000 messages queued, without a Node.js warning", async () => {

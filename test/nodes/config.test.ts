@@ -22,24 +22,8 @@ const rows: Record<string, { settings: object; key?: string; message: string }> 
     settings: { baseUrl: "ftp://example.com" },
     message: "The service's base URL must begin with http:// or https://.",
   },
-  "base URL with a query string": {
-    settings: { baseUrl: "https://example.com?a=1" },
-    message: "The service's base URL must not contain a query string or fragment.",
-  },
-  "base URL with a password": {
-    settings: { baseUrl: "https://me:canary-key@example.com" },
-    message: "The service's base URL must not contain a user name or password.",
-  },
-  "malformed base URL": {
-    settings: { baseUrl: "https://[bad" },
-    message: "The service's base URL is not a valid URL.",
-  },
   "base URL from an environment variable that is not set": {
     settings: { baseUrl: "${NOT_SET_HERE}" },
-    message: notSet("base URL"),
-  },
-  "base URL from an environment variable that is not set, between spaces": {
-    settings: { baseUrl: " ${NOT_SET_HERE} " },
     message: notSet("base URL"),
   },
   "API key from an environment variable that is not set": {
@@ -54,26 +38,14 @@ const rows: Record<string, { settings: object; key?: string; message: string }> 
     message: "The service's API key must contain only printable ASCII characters, without spaces or line breaks.",
   },
   "concurrency of 0": { settings: { concurrency: "0" }, message: notWhole("concurrency", 1, "0") },
-  "negative concurrency": { settings: { concurrency: -4 }, message: notWhole("concurrency", 1, -4) },
-  "concurrency that is not a number": {
-    settings: { concurrency: "many" },
-    message: notWhole("concurrency", 1, "many"),
-  },
-  "rate limit of 0.5": { settings: { rate: "0.5" }, message: notWhole("rate", 1, "0.5") },
-  "rate limit of 0": { settings: { rate: 0 }, message: notWhole("rate", 1, 0) },
-  "negative queue size": { settings: { queue: "-1" }, message: notWhole("queue", 0, "-1") },
-  "infinite retries": { settings: { retries: "Infinity" }, message: notWhole("retries", 0, "Infinity") },
-  "timeout of 0": { settings: { timeout: "0" }, message: notWhole("timeout", 1, "0") },
   "missing TLS configuration node": { settings: { tls: "gone" }, message: noNode("TLS") },
   "missing CA file": { settings: { tls: "missing-file" }, message: badTls },
-  "CA file that is a directory": { settings: { tls: "folder" }, message: badTls },
   "missing proxy configuration node": {
     settings: { proxy: "gone" },
     message: noNode("proxy"),
   },
   "proxy without a URL": { settings: { proxy: "blank" }, message: badProxy },
   "proxy without a URL, but with a user name": { settings: { proxy: "blank-with-user" }, message: badProxy },
-  "proxy URL with another scheme": { settings: { proxy: "ftp" }, message: badProxy },
 };
 
 describe("An unusable SEO service node", () => {
@@ -86,10 +58,8 @@ describe("An unusable SEO service node", () => {
     flow = await startFlow(
       [
         tlsConfig("missing-file", { ca: "/nowhere/ca.pem" }),
-        tlsConfig("folder", { ca: "/" }),
         { id: "blank", type: "http proxy", name: "", url: "" },
         { id: "blank-with-user", type: "http proxy", name: "", url: "" },
-        { id: "ftp", type: "http proxy", name: "", url: "ftp://127.0.0.1" },
         { id: "down", type: "http proxy", name: "", url: deadUrl },
         service("behind-down", server.url, { proxy: "down", retries: "0" }),
         node("down-show", "seo-report-show", { service: "behind-down", ...fixedReport }),

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { inspect } from "node:util";
 import { type Case, cases } from "../support/cases.js";
 import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 import { type Flow, failure, node, type Outcome, service, startFlow, tlsConfig } from "../support/flow.js";
@@ -111,6 +112,13 @@ describe("Every operation", () => {
 
   it("never sends the API key to another origin", () => {
     assert.equal(other.connections, 0);
+  });
+
+  it("reveals neither the API key nor a password in an error, a status or the log", async () => {
+    const ends = await Promise.all([...stages.values()].flatMap(({ outcomes }) => [...outcomes.values()]));
+    const errors = ends.flatMap(({ caught }) => (caught ? [caught.error, caught.seo] : []));
+    assert.ok(errors.length > 100);
+    assert.doesNotMatch(inspect([errors, flow.log, flow.statuses()], { depth: 20 }), /key-of-tests|\bsecret\b/);
   });
 
   it("never creates or regenerates a report twice", () => {

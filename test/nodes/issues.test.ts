@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
-import { failure, node, startFlow } from "../support/flow.js";
+import { node, startFlow } from "../support/flow.js";
 import { type Row, reports } from "../support/lists.js";
 import { parts, payloads, seo, withLists } from "../support/outputs.js";
 
@@ -88,17 +88,6 @@ describe("The output “issues”", () => {
       await shown("seo-reports.status.noChecks");
       assert.equal(suite.flow.statuses("list").at(-1)?.fill, "grey");
     });
-
-    it("sends the issues before a page that fails, without a count", async () => {
-      suite.flow = await list();
-      serve({
-        all: reports(150).map((one) => checked(one, { title: false })),
-        reply: ({ query }) => (query.get("page") === "2" ? { status: 500, body: {} } : undefined),
-      });
-      assert.equal(failure(await suite.flow.send("list")).error.code, "SEO_SERVER");
-      assert.equal(suite.flow.of("out").length, 100);
-      assert.ok(suite.flow.of("out").every((msg) => parts(msg).count === undefined));
-    });
   });
 
   describe("of a single report", () => {
@@ -132,19 +121,5 @@ describe("The output “issues”", () => {
         assert.equal(sandbox.requests.length, 1);
       });
     }
-
-    it("has at most ten errors, and the number of the others", async () => {
-      suite.flow = await startFlow(
-        [{ ...suite.service(), baseUrl: sandbox.url }, ...issues("store", "seo-report-store")],
-        { service: { apiKey: sandbox.apiKey } },
-      );
-      for (let page = 0; page < 20; page++)
-        await ask("store", { payload: `https://example.com/gallery/${page}?images=5000` });
-      const huge = suite.flow.of("out").map(({ payload }) => payload as Row);
-      const cut = huge.filter(({ check }) => check === "image_alt_texts");
-      assert.ok(cut.length > 0);
-      for (const { errors, omitted } of cut)
-        assert.deepEqual([(errors as unknown[])[9], omitted], [{ missing: { url: "/images/10.jpg" } }, 4990]);
-    });
   });
 });

@@ -62,23 +62,6 @@ describe("A node whose response is lost", () => {
     await late(300);
     assert.equal(shown().at(-1), "seo-reports.error.SEO_SERVER.status");
   });
-
-  it("is ended by a redeploy, and nothing more is sent", async () => {
-    await run({ fate: () => "carried out, then cut" });
-    const reconciling = flow.until(() => shown().some((text) => text?.startsWith(`${KEY}.reconciling`)));
-    const sent = flow.send("store", { payload: PAGE });
-    await reconciling;
-    await flow.deploy(nodes("changed"));
-    const { error, seo } = failure(await sent);
-    assert.deepEqual([error.code, seo.error.attempts, seo.error.uncertain], ["SEO_CANCELLED", 1, true]);
-    assert.deepEqual(
-      flow.warnings().map(({ msg }) => msg),
-      [`seo-reports.status.uncertain ${JSON.stringify({ count: 1, names: "example.com/page" })}`],
-    );
-    await late(2500);
-    assert.deepEqual([account.count("POST"), account.count("GET", true), account.count("GET", false)], [1, 1, 0]);
-    assert.equal(flow.statuses("store").at(-1)?.text, undefined);
-  });
 });
 
 describe("Two hundred create requests through nginx, which gives up after 3 s", () => {

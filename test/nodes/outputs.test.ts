@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { failure, type Message, startFlow } from "../support/flow.js";
+import { type Message, startFlow } from "../support/flow.js";
 import { reports, type Shape, shapes } from "../support/lists.js";
 import { outputs, type Parts, parts, payloads, seo, withLists } from "../support/outputs.js";
-import { notWhole } from "../support/sentences.js";
 
 const LIST = "seo-report-list";
 
@@ -30,18 +29,6 @@ describe("The outputs of a list node", () => {
     serve({ all: reports(3), shape: shapes["plain array"] as Shape });
     await ask("data");
     assert.deepEqual(payloads(await suite.flow.take("data-out", 1)), [reports(3)]);
-  });
-
-  it("send one message per page or per record, in order", async () => {
-    serve({ all: reports(250) });
-    await ask("pages");
-    assert.deepEqual(payloads(suite.flow.of("pages-out")), [
-      reports(250).slice(0, 100),
-      reports(250).slice(100, 200),
-      reports(250).slice(200),
-    ]);
-    await ask("records");
-    assert.deepEqual(payloads(suite.flow.of("records-out")), reports(250));
   });
 
   it("number msg.parts from 0, with count only in the last message", async () => {
@@ -137,20 +124,6 @@ describe("The outputs of a list node", () => {
     }
   });
 
-  it("reject an invalid limit", async () => {
-    for (const limit of ["-1", "1.5", "some"]) {
-      await suite.flow.stop();
-      suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit })]);
-      serve({ all: reports(5) });
-      for (const output of ["all", "pages", "records"]) {
-        const { error } = failure(await suite.flow.send(output));
-        assert.equal(error.code, "SEO_INPUT");
-        assert.equal(error.message, notWhole("limit", 0, limit));
-      }
-      assert.equal(suite.lists.asked.length, 0);
-    }
-  });
-
   it("stop at the limit and set truncated", async () => {
     await suite.flow.stop();
     suite.flow = await startFlow([suite.service(), ...outputs(LIST, { limit: "150" })]);
@@ -161,15 +134,5 @@ describe("The outputs of a list node", () => {
       assert.deepEqual(msg?.payload, reports(250).slice(0, 150), output);
       assert.equal(seo(msg).truncated, true);
     }
-  });
-
-  it("return at most 1,000 records if the node has no limit", async () => {
-    await suite.flow.stop();
-    suite.flow = await startFlow([suite.service(), ...outputs(LIST)]);
-    serve({ all: reports(1200) });
-    await ask("all");
-    const [msg] = await suite.flow.take("all-out", 1);
-    assert.equal(((msg as Message).payload as unknown[]).length, 1000);
-    assert.equal(seo(msg).truncated, true);
   });
 });

@@ -25,23 +25,6 @@ describe("Password and privacy", () => {
   });
 
   const url = "https://example.com";
-  for (const [title, type, payload, actual] of [
-    ["a store with a password and no privacy", "store", { url, password: "s" }, "msg.payload.privacy is blank"],
-    ["a store of a public report", "store", { url, password: "s", privacy: 0 }, "msg.payload.privacy is 0"],
-    [
-      "an update to private",
-      "update",
-      { id: 27, password: "s", privacy: "Private" },
-      'msg.payload.privacy is "Private"',
-    ],
-  ] as const)
-    it(`reject ${title}, with an error that names both, and send nothing`, async () => {
-      const { code, message } = failure(await flow.send(type, { payload })).error as { code: string; message: string };
-      assert.equal(code, "SEO_INPUT");
-      assert.equal(message, `privacy must be 2 (Password) if password is set; ${actual}.`);
-      assert.equal(server.requests.length, 0);
-    });
-
   const record = { id: 27, url, privacy: 2, password: true };
   it("reject a store of a protected record, whose password is a boolean, and send nothing", async () => {
     const { code, message } = failure(await flow.send("store", { payload: record })).error;

@@ -36,7 +36,7 @@ describe("The status of an audit", () => {
   }
   const idle: Progress = {
     ...{ batch: "a", total: 50_000, done: 0, created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 },
-    ...{ waiting: 50_000, reconciling: 0, dropped: 0, perMinute: 0, paused: false, finished: false },
+    ...{ invalid: 0, waiting: 50_000, reconciling: 0, dropped: 0, perMinute: 0, paused: false, finished: false },
   };
   const counts = { done: 12_043, created: 12_043, waiting: 37_957 };
   const half: Progress = { ...idle, ...counts, perMinute: 45.2, secondsLeft: 50_386 };

@@ -31,13 +31,10 @@ const rows: Row[] = [
   ["msg", "text.search", ""],
   ["flow", "plain", "of the context"],
   ["flow", "nested.list[1]", "second"],
-  ["flow", "absent", ""],
   ["global", "nested.list[0]", "first"],
   ["env", "SEO_TEST_SOURCE", "of the environment"],
-  ["env", "SEO_TEST_ABSENT", ""],
   ["jsonata", "payload.list[0] & '!'", "one!"],
   ["jsonata", "$flowContext('plain')", "of the context"],
-  ["jsonata", "absent", ""],
 ];
 
 const bad: [source: string, value: string, from: string, reason: RegExp][] = [

@@ -51,28 +51,6 @@ describe("List streams", () => {
       assert.deepEqual(new Set(suite.lists.asked.map(({ query }) => query.get("search"))), new Set(["one", "two"]));
     });
 
-    it("a Split node that splits pages into records, and two Join nodes that restore the list", async () => {
-      suite.flow = await startFlow([
-        suite.service(),
-        node("list", LIST, { output: "pages", limit: "", wires: [["split"]] }),
-        node("split", "split", {
-          splt: "\\n",
-          spltType: "str",
-          arraySplt: 1,
-          arraySpltType: "len",
-          wires: [["single", "inner"]],
-        }),
-        node("inner", "join", { mode: "auto", wires: [["page", "outer"]] }),
-        node("outer", "join", { mode: "auto", wires: [["whole"]] }),
-      ]);
-      serve({ all: reports(250) });
-      await ask("list");
-      const [whole] = await suite.flow.take("whole", 1);
-      assert.deepEqual(whole?.payload, reports(250));
-      assert.deepEqual(payloads(suite.flow.of("single")), reports(250));
-      assert.equal(suite.flow.of("page").length, 3);
-    });
-
     it("a Batch node, whose last group ends with the last record", async () => {
       suite.flow = await startFlow([
         suite.service(),
@@ -119,23 +97,7 @@ describe("List streams", () => {
         assert.equal(suite.flow.of("caught").length, 1);
         assert.equal(suite.flow.of("completed").length, 0);
       });
-
-      it(`send a record without an ID like any other: ${output}`, async () => {
-        const all = reports(450).map((row, i) => (i === 250 ? { url: row.url } : row));
-        serve({ all });
-        await suite.flow.send(output);
-        assert.deepEqual(payloads(suite.flow.of(`${output}-out`)).flat(), all);
-      });
     }
-
-    it("do not affect outputs of one page, which accept records without an ID", async () => {
-      const all = reports(5).map(({ url }) => ({ url }));
-      serve({ all });
-      await ask("data");
-      assert.deepEqual(payloads(await suite.flow.take("data-out", 1)), [all]);
-      await ask("body");
-      assert.deepEqual((suite.flow.of("body-out")[0] as { payload: { data: unknown } }).payload.data, all);
-    });
 
     it("cancel their other requests, and send no message and show no status after the error", async () => {
       await suite.flow.stop();
@@ -250,43 +212,5 @@ describe("List streams", () => {
     await suite.flow.take("out", 2000);
     hooks.remove("onSend.backlog");
     assert.ok(sent === 2000 && most <= 101, `${most} records were sent and not received`);
-  });
-
-  it("continue if the queue is full", async () => {
-    suite.flow = await startFlow([
-      suite.service({ concurrency: "2", queue: "1" }),
-      node("list", LIST, { output: "all", limit: "" }),
-    ]);
-    const hold = deferred();
-    serve({ all: reports(450), wait: () => hold.promise });
-    const all = [ask("list"), ask("list"), ask("list")];
-    const { error } = failure(await suite.flow.send("list"));
-    assert.equal(error.code, "SEO_QUEUE_FULL");
-    hold.resolve();
-    await Promise.all(all);
-    assert.equal(suite.lists.asked.length, 15);
-  });
-
-  it("take turns with other nodes of the service", async () => {
-    suite.flow = await startFlow([
-      suite.service({ concurrency: "2" }),
-      node("list", LIST, { output: "records", limit: "" }),
-      node("show", "seo-report-show", { reportId: "7", reportIdType: "str", wires: [["shown-out"]] }),
-    ]);
-    serve({
-      all: reports(4000),
-      wait: () => late(5),
-      reply: ({ path }) => (path.endsWith("/7") ? { body: { data: { id: 7 } } } : undefined),
-    });
-    const long = ask("list");
-    for (const after of [300, 900, 1500]) {
-      await suite.flow.take("out", after);
-      const { length } = suite.lists.asked;
-      await ask("show");
-      const place = suite.lists.asked.findIndex(({ path }, i) => i >= length && path.endsWith("/7"));
-      assert.ok(place - length <= 2, `${place - length} pages were requested before it`);
-    }
-    await long;
-    assert.equal(suite.flow.of("out").length, 4000);
   });
 });

@@ -47,16 +47,6 @@ function open(short: unknown = [], pages: { records: Json[]; total?: number; all
 }
 
 describe("The newest report of an account", () => {
-  it("is not known before a list was read, however many reports were shown", async () => {
-    const { newest, observe, findNewest } = open([{ id: 9 }]);
-    observe({ id: 12 }, { id: 11 });
-    assert.equal(newest(), undefined);
-    await findNewest(LIST);
-    assert.deepEqual(newest(), { of: "id", rank: 12, ids: ["12"] });
-    observe({ id: 14 }, { id: 13 }, { id: 7 });
-    assert.deepEqual(newest(), { of: "id", rank: 14, ids: ["14"] });
-  });
-
   it("is none if the list is empty, and not known if the response is no list or an error", async () => {
     for (const [short, newest] of [
       [[], { rank: 0, ids: [] }],
@@ -130,17 +120,6 @@ describe("The newest report of an account", () => {
 });
 
 describe("The reports of an account", () => {
-  it("are claimed by a response, by a look, which can be in doubt, or by another process", () => {
-    const { claim, claimAll, claimOf } = open();
-    claim({ id: 1 }, pageKey("example.com"));
-    claim({ id: 4 }, pageKey("example.com"), 7);
-    claimAll(["1", "2", "x", "4"], 9);
-    assert.deepEqual(
-      [1, "1", 2, "x", 4, 3].map((id) => claimOf({ id })),
-      [0, 0, 9, 9, 7, undefined],
-    );
-  });
-
   it("stay claimed, the latest 100,000 at least", () => {
     const { claimAll, claimOf } = open();
     claimAll(
@@ -148,16 +127,6 @@ describe("The reports of an account", () => {
       9,
     );
     assert.equal(claimOf({ id: 0 }), 9);
-  });
-
-  it("are listed under the page's address and where it redirected the last time", () => {
-    const { claim, namesOf } = open();
-    const page = pageKey("example.com/old");
-    assert.deepEqual(namesOf(page), ["example.com/old"]);
-    claim({ id: 1, url: "https://example.com/new" }, page);
-    assert.deepEqual(namesOf(page), ["example.com/old", "example.com/new"]);
-    claim({ id: 2, url: 7 }, page);
-    assert.deepEqual(namesOf(page), ["example.com/old", "example.com/new"]);
   });
 
   it("keep their last date, the latest 10,000 at least", () => {
@@ -177,13 +146,6 @@ describe("The reports of an account", () => {
     const { records } = await readAfter(after);
     assert.deepEqual([records, read()], [[{ id: 9 }, { id: 8 }, { id: 7 }, { id: 6 }, { id: 5 }], 3]);
     assert.deepEqual(asked, [[LIST, { sort_by: "id", sort: "desc", per_page: "25" }]]);
-  });
-
-  it("of the watermark's own second are read, too: they can be new to another request of that second", async () => {
-    const records = [dated("c", 9), dated("b", 3), dated("a", 3), dated("z", 2)];
-    const { readAfter } = open([], [{ records: records.slice(0, 2) }, { records: records.slice(2) }]);
-    const found = await readAfter({ of: "created_at", rank: at(3), ids: ["a"] });
-    assert.deepEqual(found.records, records.slice(0, 3));
   });
 
   for (const [name, pages, error] of [

@@ -62,17 +62,6 @@ const record = fc.record({
 const list = fc.uniqueArray(record, { selector: idOf, maxLength: 10 });
 
 describe("Changes between two lists", () => {
-  it("lead from the old snapshot to the new one, for any two lists", () => {
-    fc.assert(
-      fc.property(list, list, (old, now) => {
-        const before = snapshot(old);
-        const { changes, seen } = compare(before, now);
-        assert.deepEqual(plain(apply(before, changes)), plain(seen));
-      }),
-      { numRuns: 1000 },
-    );
-  });
-
   it("lead from the first snapshot to the last over several runs", () => {
     fc.assert(
       fc.property(fc.array(list, { maxLength: 6 }), (looks) => {
@@ -85,7 +74,7 @@ describe("Changes between two lists", () => {
         }
         assert.deepEqual(plain(known), plain(kept));
       }),
-      { numRuns: 500 },
+      { numRuns: 1000 },
     );
   });
 

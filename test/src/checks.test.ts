@@ -59,10 +59,6 @@ describe("Changes of checks", () => {
     );
   });
 
-  it("are empty for an unchanged list", () => {
-    fc.assert(fc.property(list, (rows) => assert.deepEqual(between(rows, rows), [])));
-  });
-
   it("lead from the first results to the last, over any number of lists", () => {
     fc.assert(
       fc.property(fc.array(list, { minLength: 1, maxLength: 6 }), (lists) => {
@@ -103,17 +99,6 @@ describe("Changes of checks", () => {
     );
   });
 
-  it("do not include a check or a report that is new, until its next result", () => {
-    const old = [report(1, { title: true })];
-    const added = [report(1, { title: true, speed: false }), report(2, { title: false })];
-    const { changes, state } = compare(compare(undefined, old).state, added);
-    assert.deepEqual(changes, []);
-    assert.deepEqual(compare(state, [report(1, { title: true, speed: true }), report(2, { title: true })]).changes, [
-      "fixed 1 speed",
-      "fixed 2 title",
-    ]);
-  });
-
   it("compare a check that was missing with its last result", () => {
     let { state } = compare(undefined, [report(1, { title: true, speed: true })]);
     for (const without of [report(1, { title: true }), { id: 1 }, { id: 1, results: null }]) {
@@ -144,25 +129,6 @@ describe("Changes of checks", () => {
       ["failed", 2],
     ]);
     assert.deepEqual(meeting("below"), [["failed", 1]]);
-  });
-
-  it("are found again after names that no list has any more have filled the state", () => {
-    const named = (prefix: string, count: number, passed: boolean) =>
-      Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix} ${i}`, passed]));
-    const usual = named("usual", 30, true);
-    for (const whole of [true, false]) {
-      let { state } = compare(undefined, [report(1, usual), report(2, usual)]);
-      // A run with random names, and then the service has other checks, more than there is room for beside some of the random names.
-      const random = report(1, { ...usual, ...named("random", 3000, true) });
-      const renamed = (passed: boolean) => [report(1, named("renamed", 300, passed)), report(2, usual)];
-      for (const rows of [[random], renamed(true), renamed(true)]) {
-        const next = compare(state, rows, whole);
-        assert.deepEqual(next.changes, []);
-        ({ state } = next);
-      }
-      assert.equal(compare(state, renamed(false), whole).changes.length, 300);
-      assert.deepEqual(compare(state, [report(2, { "usual 7": false })], whole).changes, ["failed 2 usual 7"]);
-    }
   });
 
   it("are not made from a state that is invalid", () => {

@@ -56,26 +56,6 @@ describe("The client", () => {
   };
 
   describe("between attempts", () => {
-    it("backs off for up to half a second, twice as long after each attempt, and ten seconds at most", async () => {
-      const SHARE = 0.05;
-      Math.random = () => SHARE;
-      behave = (socket) => socket.write(failed(500));
-      open({ retries: "7" });
-      const waits: number[] = [];
-      const lane = createLane();
-      let until = 0;
-      lane.changed = () => {
-        if (lane.until === until) return;
-        ({ until } = lane);
-        waits.push((until - performance.now()) / SHARE);
-      };
-      await failure(show(lane));
-      const most = [500, 1000, 2000, 4000, 8000, 10_000, 10_000];
-      assert.equal(waits.length, most.length);
-      for (const [i, wait] of waits.entries())
-        assert.ok(wait <= (most[i] ?? 0) && wait > (most[i] ?? 0) / 2, `${wait} of ${most[i]} ms`);
-    });
-
     for (const [status, headers, own, all] of [
       [500, {}, 250, 0],
       [503, {}, 250, 0],
@@ -126,6 +106,16 @@ describe("The client", () => {
       for (const [i, { code, retryAfter, attempts, uncertain }] of all.entries())
         assert.deepEqual([code, retryAfter, attempts, uncertain], ["SEO_RATE_LIMITED", 301, 1 - i, false]);
       assert.equal(server.requests.length, 1);
+    });
+
+    it("reports no effect of a message that waits if a write has failed with so long a limit", async () => {
+      const reset = String(Math.ceil(Date.now() / 1000) + 3600);
+      behave = (socket) => setTimeout(() => socket.write(failed(503, { "X-RateLimit-Reset": reset })), 50);
+      open({ concurrency: "1" });
+      const sent = failure(client.call("seo-report-update", { reportId: "7", update: "1" }));
+      const task = createTask(createLane());
+      const refused = new Promise<SeoError>((refuse) => client.admit({ ...task, start() {}, refuse }));
+      assert.deepEqual([(await sent).uncertain, (await refused).uncertain], [true, false]);
     });
 
     it("sends nothing more through a canceled lane, and reports the attempts", async () => {
@@ -208,15 +198,6 @@ describe("The client", () => {
       client.admit(message);
       return message;
     };
-
-    it("starts the next message of a lane with maxActive 1 when the first one has ended", () => {
-      open();
-      const lane = createLane({ maxActive: 1 });
-      const [first, second] = [admit(lane), admit(lane)];
-      assert.deepEqual([first.started, second.started], [true, false]);
-      client.end(first);
-      assert.equal(second.started, true);
-    });
 
     it("cancels the other requests of a message that has ended: in flight, queued, and between attempts", async () => {
       const goOn = stopBackOff();
@@ -380,20 +361,6 @@ describe("The client", () => {
   });
 
   describe("redacts the API key", () => {
-    const odd = 'ab"cd\\ef/gh+ij';
-    for (const [where, text, headers] of [
-      ["JSON inside a string", JSON.stringify({ said: JSON.stringify({ odd }) }), {}],
-      ["form-encoded text", JSON.stringify({ said: new URLSearchParams({ token: odd }).toString() }), {}],
-      ["a URL in a header", "{}", { Link: `</?token=${encodeURIComponent(odd)}>; rel=next` }],
-    ] as const)
-      it(`if it has special characters, in ${where}`, async () => {
-        behave = (socket) => socket.write(answer(200, text, headers));
-        open({ apiKey: odd });
-        const { body, headers: came } = await show();
-        assert.match(JSON.stringify([body, came]), /\*\*\*/);
-        assert.doesNotMatch(JSON.stringify([body, came]), /ab|cd|ef|gh|ij/);
-      });
-
     for (const [where, text, headers] of [
       ["a header", "{}", { "X-One": "1", "X-Echo": `Bearer ${KEY}` }],
       ["a string and a property name", JSON.stringify({ [KEY]: [`Bearer ${KEY}`] }), {}],
@@ -408,12 +375,6 @@ describe("The client", () => {
         for (const [name, value] of Object.entries(headers))
           assert.equal(came[name.toLowerCase()], String(value).replaceAll(KEY, "***"));
       });
-
-    it("if it has no letters", async () => {
-      behave = (socket) => socket.write(answer(200, '"--!!--!!--"'));
-      open({ apiKey: "--!!--!!--" });
-      assert.equal((await show()).body, "***");
-    });
 
     it("in an error, and the page password with it", async () => {
       behave = (socket) =>

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { conflictOf, isIdle, kindOf, requirementOf, variableIn } from "../../src/kinds.js";
+import { conflictOf, isIdle, kindOf, variableIn } from "../../src/kinds.js";
 
 describe("An environment variable", () => {
   for (const [value, name] of [
@@ -78,17 +78,17 @@ describe("A value", () => {
 
   it("conflicts with the first field that must have another value", () => {
     const fields = { privacy: { default: "0" }, password: { when: { kind: "page", privacy: "2" } } };
-    const conflict = (values: Record<string, string>) => conflictOf(fields, "password", (name) => values[name]);
+    const conflict = (values: Record<string, string>) => conflictOf(fields, "password", true, (name) => values[name]);
     assert.deepEqual(conflict({}), { other: "privacy", needed: "2" });
     assert.deepEqual(conflict({ privacy: "1" }), { other: "privacy", needed: "2" });
     assert.deepEqual(conflict({ kind: "site" }), { other: "kind", needed: "page" });
     assert.equal(conflict({ privacy: "2" }), undefined);
     assert.equal(
-      conflictOf(fields, "privacy", () => "1"),
+      conflictOf(fields, "privacy", true, () => "1"),
       undefined,
     );
     assert.equal(
-      conflictOf(fields, "unknown", () => "1"),
+      conflictOf(fields, "unknown", true, () => "1"),
       undefined,
     );
   });
@@ -99,13 +99,14 @@ describe("A value", () => {
       privacy: { default: "0" },
       password: { requiredIf: { existing: "create", privacy: "2" } },
     };
-    const requirement = (values: Record<string, string>) => requirementOf(fields, "password", (name) => values[name]);
+    const requirement = (values: Record<string, string>) =>
+      conflictOf(fields, "password", false, (name) => values[name]);
     assert.deepEqual(requirement({ privacy: "2" }), { other: "privacy", needed: "2" });
     assert.deepEqual(requirement({ privacy: "2", existing: "create" }), { other: "privacy", needed: "2" });
     for (const values of [{}, { privacy: "1" }, { privacy: "2", existing: "return" }])
       assert.equal(requirement(values), undefined);
     assert.equal(
-      requirementOf(fields, "privacy", () => "2"),
+      conflictOf(fields, "privacy", false, () => "2"),
       undefined,
     );
   });

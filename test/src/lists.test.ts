@@ -108,40 +108,6 @@ describe("Reading all pages", () => {
     lists.options = options;
   };
 
-  for (const [type, make] of Object.entries(listed)) {
-    for (const [name, shape] of table) {
-      it(`returns all records: ${type}, ${name}`, async () => {
-        for (const count of [0, 1, 99, 100, 101, 350]) {
-          serve({ all: make(count), shape });
-          const { records } = await readAll(lists.url, type);
-          assert.deepEqual(records, make(count), `${count} records`);
-        }
-        assert.deepEqual(lists.strayed, [], "no request goes to the host in the links");
-      });
-
-      it(`stops at the limit and sets truncated: ${type}, ${name}`, async () => {
-        for (const [count, limit] of [
-          [350, 150],
-          [350, 100],
-          [350, 350],
-          [300, 300],
-          [300, 299],
-          [300, 301],
-          [100, 100],
-          [0, 1],
-        ] as const) {
-          serve({ all: make(count), shape });
-          const { records, truncated } = await readAll(lists.url, type, { limit: String(limit) });
-          assert.deepEqual(records, make(count).slice(0, limit), `${limit} of ${count}`);
-          const needed = Math.max(1, Math.ceil(Math.min(limit, count) / 100));
-          const probe = silent.has(name) ? 1 : 0;
-          assert.ok(lists.asked.length <= needed + probe, `${limit} of ${count}: ${lists.asked.length} requests`);
-          assert.equal(truncated, limit < count, `truncated, ${limit} of ${count}`);
-        }
-      });
-    }
-  }
-
   it("returns the page count and the total if the service does", async () => {
     serve({ all: reports(350) });
     const { page, pages, total, truncated } = await readAll(lists.url, REPORTS);
@@ -152,26 +118,6 @@ describe("Reading all pages", () => {
   });
 
   describe("stops", () => {
-    for (const [why, shape, count, expected] of [
-      ["at last_page", "length-aware", 300, [1, 2, 3]],
-      [
-        "at last_page, if the pages have no number of their own",
-        "length-aware, without its own number",
-        300,
-        [1, 2, 3],
-      ],
-      ["if there is no next link", "simple", 300, [1, 2, 3]],
-      ["if there is no next_page_url", "bare, simple", 300, [1, 2, 3]],
-      ["at an empty page", "plain data", 300, [1, 2, 3, 4]],
-      ["at a page without new records", "plain array of the whole list", 300, [1, 2]],
-    ] as const) {
-      it(why, async () => {
-        serve({ all: reports(count), shape: shapes[shape] as Shape });
-        await readAll(lists.url, REPORTS);
-        assert.deepEqual(pagesAsked(lists), expected);
-      });
-    }
-
     for (const [what, body] of [
       ["a next link", { data: reports(100), links: { next: "https://other.example/?page=2" } }],
       ["the same cursor", { data: reports(100), meta: { next_cursor: "again" } }],
@@ -290,12 +236,6 @@ describe("Reading all pages", () => {
       serve({ all: reports(130), most: 25 });
       assert.deepEqual((await readAll(lists.url, REPORTS)).records, reports(130));
     });
-
-    it("no more pages than the limit needs", async () => {
-      serve({ all: reports(2000), wait: () => late(5) });
-      await readAll(lists.url, REPORTS, { limit: "250" });
-      assert.deepEqual(pagesAsked(lists), [1, 2, 3]);
-    });
   });
 
   describe("with a limit", () => {
@@ -308,15 +248,9 @@ describe("Reading all pages", () => {
       });
     }
 
-    it("that is not set returns 1,000 records at most", async () => {
-      serve({ all: reports(1250) });
-      const { readSettings } = await import("../../src/schema.js");
-      const { operations } = await import("../../src/operations.js");
-      assert.equal(readSettings(operations[REPORTS]?.options ?? {}, {}).limit, "1000");
-    });
-
     for (const limit of ["-1", "2.5", "many", "1,000", "Infinity"]) {
       it(`of ${limit} fails without a request`, async () => {
+        serve({ all: [] });
         await assert.rejects(readAll(lists.url, REPORTS, { limit }), {
           code: "SEO_INPUT",
           message: mustBe("limit", wholeNumber(), "the node's limit", `"${limit}"`),
@@ -374,24 +308,30 @@ describe("Reading all pages", () => {
     });
   });
 
-  it("returns the right records for any list, shape, page size, limit, concurrency and latencies", async () => {
-    const property = fc.asyncProperty(
-      fc.constantFrom(...Object.entries(listed)),
-      fc.constantFrom(...table),
-      fc.nat(320),
-      fc.constantFrom("10", "25", "50", "100"),
-      fc.nat(340),
-      fc.integer({ min: 1, max: 6 }),
-      fc.array(fc.nat(4), { minLength: 1, maxLength: 5 }),
-      async ([type, make], [, shape], count, per_page, limit, concurrency, latencies) => {
-        serve({ all: make(count), shape, wait: ({ nth }) => late(latencies[nth % latencies.length] ?? 0) });
-        const { records, truncated } = await readAll(lists.url, type, { limit, concurrency, input: { per_page } });
-        assert.deepEqual(records, make(count).slice(0, limit || undefined));
-        assert.equal(truncated, limit > 0 && limit < count);
-      },
-    );
-    await fc.assert(property, { numRuns: 100 });
-  });
+  for (const [name, shape] of table)
+    it(`returns the right records, in few requests, whatever is read: ${name}`, async () => {
+      const property = fc.asyncProperty(
+        fc.constantFrom(...Object.entries(listed)),
+        fc.oneof(fc.nat(320), fc.constantFrom(0, 99, 100, 101, 300)),
+        fc.constantFrom("10", "25", "50", "100"),
+        fc.oneof(fc.nat(340), fc.constantFrom(0, 99, 100, 101, 299, 300, 301)),
+        fc.integer({ min: 1, max: 6 }),
+        fc.array(fc.nat(4), { minLength: 1, maxLength: 5 }),
+        async ([type, make], count, per_page, limit, concurrency, latencies) => {
+          serve({ all: make(count), shape, wait: ({ nth }) => late(latencies[nth % latencies.length] ?? 0) });
+          const { records, truncated } = await readAll(lists.url, type, { limit, concurrency, input: { per_page } });
+          assert.deepEqual(records, make(count).slice(0, limit || undefined));
+          // A full page for every number can be the whole list, or that of a service that ignores the number.
+          const isAmbiguous = silent.has(name) && count === Number(per_page);
+          if (!isAmbiguous) assert.equal(truncated, limit > 0 && limit < count);
+          const needed = Math.max(1, Math.ceil(Math.min(limit || count, count) / Number(per_page)));
+          const probe = silent.has(name) ? 1 : 0;
+          assert.ok(lists.asked.length <= needed + probe, `${lists.asked.length} requests instead of ${needed}`);
+          assert.deepEqual(lists.strayed, [], "no request goes to the host in the links");
+        },
+      );
+      await fc.assert(property, { numRuns: 15 });
+    });
 });
 
 describe("A list of several pages", () => {
@@ -497,41 +437,18 @@ describe("A list that shifts while it is read", () => {
       }),
     );
   });
-
-  it("ends if the service ignores the page number", async () => {
-    let asked = 0;
-    const get = async () => {
-      asked++;
-      return answered({ data: ids(1, 10), meta: { current_page: 1, last_page: 100 } });
-    };
-    assert.deepEqual((await readGot(get)).records, ids(1, 10));
-    assert.ok(asked <= 4, `${asked} requests`);
-  });
 });
 
-describe("A list whose records have no ID", () => {
-  const rows = Array.from({ length: 25 }, (_, i) => ({ url: `example.com/${i % 7}` }));
+describe("A list of which some records have no ID", () => {
+  const rows = Array.from({ length: 25 }, (_, i) => (i % 4 === 0 ? { url: `example.com/${i}` } : { id: i }));
 
-  for (const [name, shape] of Object.entries(shapes))
+  for (const [name, shape] of table)
     it(`is returned completely: ${name}`, async () => {
       const lists = await startLists({ all: rows, shape });
       const { records, truncated } = await readAll(lists.url, REPORTS, { input: { per_page: "10" } });
       assert.deepEqual([records, truncated], [rows, false]);
       const cut = await readAll(lists.url, REPORTS, { input: { per_page: "10" }, limit: 12 });
       assert.deepEqual([cut.records, cut.truncated], [rows.slice(0, 12), true]);
-      await closeClients();
-      await lists.close();
-    });
-});
-
-describe("A list of which some records have no ID", () => {
-  const rows = Array.from({ length: 25 }, (_, i) => (i % 4 === 0 ? { url: "example.com" } : { id: i }));
-
-  for (const [name, shape] of Object.entries(shapes))
-    it(`is returned completely: ${name}`, async () => {
-      const lists = await startLists({ all: rows, shape });
-      const { records, truncated } = await readAll(lists.url, REPORTS, { input: { per_page: "10" } });
-      assert.deepEqual([records, truncated], [rows, false]);
       await closeClients();
       await lists.close();
     });

@@ -225,7 +225,7 @@ describe("A lost response", () => {
     assert.equal(account.reports.length, 2);
   });
 
-  test("is found in the list of every paginator, beyond its first page", async () => {
+  test("is found, or proven to have had no effect, in the list of every paginator, beyond its first page", async () => {
     const ends = Object.entries(shapes).map(async ([name, shape]) => {
       const { account, store } = await open({ shape });
       account.create("other.example/before");
@@ -233,21 +233,11 @@ describe("A lost response", () => {
         for (let i = 0; i < 30; i++) setImmediate(account.create, `other.example/${i}`);
         return "carried out, then cut";
       };
-      const { id, reconciled } = await store();
-      assert.deepEqual([id, reconciled?.looks], [2, 1], name);
-    });
-    await Promise.all(ends);
-  });
-
-  test("is proven to have had no effect by the list of every paginator", async () => {
-    const ends = Object.entries(shapes).map(async ([name, shape]) => {
-      const { account, store } = await open({
-        shape,
-        fate: ({ nth }) => (nth === 1 ? "cut, not carried out" : "answered"),
-      });
-      for (let i = 0; i < 30; i++) account.create(`${PAGE}/${i}`);
-      const { id, attempts } = await store();
-      assert.deepEqual([id, attempts], [31, 2], name);
+      const found = await store();
+      assert.deepEqual([found.id, found.reconciled?.looks], [2, 1], name);
+      account.options.fate = ({ nth }) => (nth === 1 ? "cut, not carried out" : "answered");
+      const retried = await store(`${PAGE}/2`);
+      assert.deepEqual([retried.id, retried.attempts], [33, 2], name);
     });
     await Promise.all(ends);
   });
@@ -265,27 +255,18 @@ describe("A lost response", () => {
       assert.deepEqual([next, attempts], [id(5), 2]);
     });
 
-  test("stays uncertain, with candidates, if others create reports that may be the page's", async () => {
-    const { account, store } = await open();
-    account.options.fate = () => {
-      account.create("other.example/theirs");
-      return "cut, not carried out";
-    };
-    const end = await store();
-    isError("SEO_SERVER", true, 1)(end);
-    const [{ id, url, created_at } = {} as never] = account.reports;
-    assert.deepEqual(end.candidates, [{ id, url, created_at }]);
-  });
-
-  test("is found among the reports that others create", async () => {
-    const { account, store } = await open();
-    account.options.fate = () => {
-      account.create("other.example/theirs");
-      return "carried out, then cut";
-    };
-    const { id, reconciled } = await store();
-    assert.deepEqual([id, reconciled?.looks], [2, 1]);
-  });
+  for (const fate of ["carried out, then cut", "cut, not carried out"] as const)
+    test(`is found among the reports that others create, or stays uncertain with these as candidates: ${fate}`, async () => {
+      const { account, store } = await open();
+      account.options.fate = () => {
+        account.create("other.example/theirs");
+        return fate;
+      };
+      const end = await store();
+      const [{ id, url, created_at } = {} as never] = account.reports;
+      if (fate === "carried out, then cut") assert.deepEqual([end.id, end.reconciled?.looks], [2, 1]);
+      else assert.deepEqual([end.code, end.uncertain, end.candidates], ["SEO_SERVER", true, [{ id, url, created_at }]]);
+    });
 
   test("never ends with a report from before, even if only an older one was shown", async () => {
     const { account, store, show } = await open({
@@ -383,16 +364,41 @@ describe("A lost response", () => {
     assert.ok(account.count("GET", true) <= 13, `${account.count("GET", true)} lists`);
   });
 
-  test("changes the privacy of a report that is found without it", async () => {
+  const PUT = { privacy: "2", password: "open sesame" };
+  for (const [how, listed, access, put] of [
+    ["changed if the report is found without it", 0, PUT, [PUT]],
+    ["left alone if the report has it", 2, PUT, []],
+    ["left alone if the service shows none and none was requested", null, { privacy: "0" }, []],
+  ] as const)
+    test(`has its privacy ${how}`, async () => {
+      const { account, call } = await open({ fate: () => "carried out, then cut" });
+      account.options.get = () => {
+        for (const report of account.reports) Object.assign(report, { privacy: listed });
+        return undefined;
+      };
+      const { id, reconciled } = await call("seo-report-store", { url: PAGE, ...access });
+      assert.deepEqual([id, reconciled?.looks], [1, 1]);
+      const puts = account.asked.filter(({ method }) => method === "PUT").map(({ form }) => Object.fromEntries(form));
+      assert.deepEqual(puts, put);
+    });
+
+  for (const other of [[], { message: "maintenance" }, { data: { id: 8 } }, 500])
+    test(`returns the listed record if the report cannot be shown: ${JSON.stringify(other)}`, async () => {
+      const { account, store } = await open({ fate: () => "carried out, then cut" });
+      account.options.get = ({ path }) => (path.endsWith("/reports") ? undefined : other);
+      isFound(await store());
+    });
+
+  test("stays uncertain if the report that is found has been deleted, and so cannot get its privacy", async () => {
     const { account, call } = await open({ fate: () => "carried out, then cut" });
     account.options.get = () => {
       for (const report of account.reports) report.privacy = 0;
+      setImmediate(() => account.reports.splice(0));
       return undefined;
     };
-    const { id, reconciled } = await call("seo-report-store", { url: PAGE, privacy: "2", password: "open sesame" });
-    assert.deepEqual([id, reconciled?.looks], [1, 1]);
-    const [put] = account.asked.filter(({ method }) => method === "PUT");
-    assert.deepEqual(Object.fromEntries(put?.form ?? []), { privacy: "2", password: "open sesame" });
+    const end = await call("seo-report-store", { url: PAGE, privacy: "1" });
+    isError("SEO_SERVER", true, 1)(end);
+    assert.equal(end.candidates?.length, 1);
   });
 
   test("stays uncertain if the list cannot be read, which is not tried again for each store", async () => {
@@ -533,91 +539,30 @@ describe("A lost response", () => {
       nth === 1 ? fate : "answered";
   /** How the date of the report is known: by a response, or by the caller. */
   type Before = "shown" | "given" | "shown, then given" | "given, then shown" | "unknown";
-  const ways: Record<
-    string,
-    [fate: Fate, before: Before, options: AccountOptions & { age?: number }, check: (end: End) => void]
-  > = {
-    "is found by the date that was known": ["carried out, then cut", "shown", { age: HOUR }, isFound],
-    "is found by the date that was known, without a Date header": [
-      "carried out, then cut",
-      "shown",
-      { age: HOUR, withoutDate: true },
-      isFound,
-    ],
-    "is retried if the date that was known has not moved": ["cut, not carried out", "shown", {}, isRetried],
-    "is found if its caller knew the date": [
-      "carried out, then cut",
-      "given",
-      { age: 2 * HOUR, withoutDate: true },
-      isFound,
-    ],
-    "is retried if its caller knew the date, which has not moved": ["cut, not carried out", "given", {}, isRetried],
-    "is retried if the date that was known last has not moved": [
-      "cut, not carried out",
-      "shown, then given",
-      {},
-      isRetried,
-    ],
-    "is retried if a later date than its caller's was known": [
-      "cut, not carried out",
-      "given, then shown",
-      {},
-      isRetried,
-    ],
-    "is found by the service's clock if no date was known": [
-      "carried out, then cut",
-      "unknown",
-      { age: HOUR },
-      isFound,
-    ],
-    "is found if that clock is an hour fast": [
-      "carried out, then cut",
-      "unknown",
-      { age: HOUR, ahead: HOUR, dateAhead: HOUR },
-      isFound,
-    ],
-    "is retried if the date is days old and none was known": [
-      "cut, not carried out",
-      "unknown",
-      { age: 2 * DAY },
-      isRetried,
-    ],
-    "stays uncertain if no date was known, and the date is recent": [
-      "cut, not carried out",
-      "unknown",
-      { age: HOUR },
-      isError("SEO_SERVER", true, 1),
-    ],
-    "stays uncertain if no date was known, and the Date header is an hour slow": [
-      "carried out, then cut",
-      "unknown",
-      { age: 2 * HOUR, dateAhead: -HOUR },
-      isError("SEO_SERVER", true, 1),
-    ],
-    "stays uncertain if no date was known, and the Date header is an hour fast": [
-      "carried out, then cut",
-      "unknown",
-      { age: 2 * HOUR, dateAhead: HOUR },
-      isError("SEO_SERVER", true, 1),
-    ],
-    "stays uncertain if no date was known, and there is no Date header": [
-      "carried out, then cut",
-      "unknown",
-      { age: 2 * DAY, withoutDate: true },
-      isError("SEO_SERVER", true, 1),
-    ],
-    "is certain if the service rejects the page": ["rejected", "shown", {}, isError("SEO_SERVER", false, 1)],
-  };
-  for (const [name, [fate, before, { age = 0, ...options }, check]] of Object.entries(ways))
-    test(`of an update ${name}`, async () => {
+  const [carriedOut, notCarriedOut] = ["carried out, then cut", "cut, not carried out"] as const;
+  const isUncertain = isError("SEO_SERVER", true, 1);
+  type Options = AccountOptions & { age?: number };
+  const updates: [how: string, fate: Fate, before: Before, check: (end: End) => void, options?: Options][] = [
+    ["is found by the date that was known", carriedOut, "shown", isFound, { age: HOUR }],
+    ["is found by that date without a Date header", carriedOut, "shown", isFound, { age: HOUR, withoutDate: true }],
+    ["is retried if the date that was known has not moved", notCarriedOut, "shown", isRetried],
+    ["is retried if the date known last has not moved", notCarriedOut, "shown, then given", isRetried],
+    ["is retried if a later date than its caller's was known", notCarriedOut, "given, then shown", isRetried],
+    ["is found by the service's clock if no date was known", carriedOut, "unknown", isFound, { age: HOUR }],
+    ["stays uncertain if that clock is slow", carriedOut, "unknown", isUncertain, { age: 2 * HOUR, dateAhead: -HOUR }],
+    ["stays uncertain without a Date header", carriedOut, "unknown", isUncertain, { age: 2 * DAY, withoutDate: true }],
+    ["is certain if the service rejects the page", "rejected", "shown", isError("SEO_SERVER", false, 1)],
+  ];
+  for (const [how, fate, known, check, { age = 0, ...options } = {}] of updates)
+    test(`of an update ${how}`, async () => {
       const { account, update, show } = await open({ ...options, fate: first(fate) });
       const report = account.create(PAGE);
       report.generated_at = new Date(Date.parse(report.generated_at) - age).toISOString();
       const durable: Durable = {};
-      for (const [index, how] of before.split(", then ").entries()) {
+      for (const [index, by] of known.split(", then ").entries()) {
         if (index > 0) report.generated_at = new Date(Date.parse(report.generated_at) + 5000).toISOString();
-        if (how === "shown") await show();
-        if (how === "given") durable.generatedAt = report.generated_at;
+        if (by === "shown") await show();
+        if (by === "given") durable.generatedAt = report.generated_at;
       }
       await late(5);
       const end = await update({ durable });

@@ -122,46 +122,19 @@ describe("The queue of a service", () => {
     );
   });
 
-  it("admits at most maxActive messages of a lane, and serves the further requests of admitted ones", async () => {
-    const [single, other] = [createLane({ maxActive: 1 }), createLane()];
-    const { queue, jobs, started, refused, admit, again, finish } = watch({ concurrency: 3, size: 3 }, time.now);
-    for (let i = 0; i < 5; i++) admit(single);
-    await time.pass(0);
-    assert.deepEqual([jobs(), refused.map(({ job }) => job)], [[1], [5]], "a slot is free, but the lane is full");
-    admit(other);
-    const first = started[0] as Start;
-    again(first.task);
-    queue.release(first.task);
-    again(first.task);
-    await time.pass(0);
-    assert.deepEqual([jobs(), single.active, single.waiting], [[1, 6, 7, 8], 1, 3]);
-    queue.release(first.task);
-    queue.release(first.task);
-    await time.pass(0);
-    assert.equal(started.length, 4);
-    queue.end(first.task as QueuedMessage);
-    await time.pass(0);
-    assert.deepEqual([jobs().at(-1), single.active, single.waiting], [2, 1, 2]);
-    finish(4);
-    await time.pass(0);
-    assert.equal(jobs().at(-1), 3);
-  });
-
-  it("serves the requests of admitted messages before new messages, so that a full lane cannot deadlock", async () => {
+  it("admits at most maxActive messages of a lane, and another one once one of them has ended", async () => {
     const lane = createLane({ maxActive: 1 });
-    const { queue, jobs, started, admit, again } = watch({}, time.now);
-    admit(lane);
+    const { queue, jobs, started, refused, admit } = watch({ concurrency: 3, size: 2 }, time.now);
+    for (let i = 0; i < 4; i++) admit(lane);
     await time.pass(0);
-    admit(lane);
+    assert.deepEqual([jobs(), refused.map(({ job }) => job)], [[1], [4]], "a slot is free, but the lane is full");
     const { task } = started[0] as Start;
     queue.release(task);
-    again(task, 100);
-    again(task, 1000);
-    await time.pass(1000);
-    assert.deepEqual(jobs(), [1, 3]);
-    queue.release(task);
     await time.pass(0);
-    assert.deepEqual(jobs(), [1, 3, 4]);
+    assert.equal(started.length, 1);
+    queue.end(task as QueuedMessage);
+    await time.pass(0);
+    assert.deepEqual([jobs(), lane.active, lane.waiting], [[1, 2], 1, 1]);
   });
 
   it("gives a slot that an admitted message does not use to the next message", async () => {
@@ -249,29 +222,20 @@ describe("The queue of a service", () => {
   it("rejects everything once it is closed", async () => {
     const lane = createLane();
     const { queue, jobs, refused, admit, again } = watch({}, time.now);
-    admit(lane);
+    for (let i = 0; i < 2; i++) admit(lane);
     await time.pass(0);
-    admit(lane);
     queue.close();
     admit(lane);
-    again(createTask(lane));
-    again(createTask(lane), 1000);
+    for (const sleep of [0, 1000]) again(createTask(lane), sleep);
     await time.pass(MINUTE);
-    assert.deepEqual(jobs(), [1]);
-    assert.deepEqual(
-      refused.map(({ code }) => code),
-      Array(4).fill("SEO_CANCELLED"),
-    );
+    assert.deepEqual([jobs(), refused.map(({ code }) => code)], [[1], Array(4).fill("SEO_CANCELLED")]);
   });
 
-  it("has no timer if nothing waits", async () => {
+  it("has one timer while something waits for a pause, and none if nothing does", async () => {
     const [gone, stays] = [createLane(), createLane()];
-    const { queue, started, admit, finish } = watch({}, time.now);
-    queue.pause(5000);
-    admit(gone);
-    admit(stays);
+    const { queue, started, admit } = watch({}, time.now);
     queue.pause(9000);
-    admit(gone);
+    for (const lane of [gone, stays, gone]) admit(lane);
     assert.equal(time.timers(), 1);
     queue.cancel(TURN, gone);
     await time.pass(8999);
@@ -282,57 +246,53 @@ describe("The queue of a service", () => {
     admit(gone);
     queue.cancel(TURN);
     assert.equal(time.timers(), 0);
-    finish(0);
-    assert.equal(time.timers(), 0);
+    queue.release((started[0] as Start).task);
     admit(gone);
     await time.pass(1000);
     assert.equal(started.length, 2);
   });
 
-  it("serves ten messages of one node before most of a thousand that another node sent earlier", async () => {
-    const [many, few] = [createLane(), createLane()];
-    const { started, admit, finish } = watch({ concurrency: 2, size: 10_000 }, time.now);
-    for (let i = 0; i < 1000; i++) admit(many);
-    for (let i = 0; i < 10; i++) admit(few);
-    for (let i = 0; i < 22; i++) {
+  /** How much another node has waiting: a thousand messages, or the pages of a list. */
+  const crowds: Record<string, (crowd: Lane, watched: ReturnType<typeof watch>) => unknown> = {
+    "before most of a thousand that another node sent earlier"(crowd, { admit }) {
+      for (let i = 0; i < 1000; i++) admit(crowd);
+    },
+    async "between the pages of another node's list"(crowd, { admit, again, started }) {
+      admit(crowd);
       await time.pass(0);
-      finish(i);
-    }
-    await time.pass(0);
-    assert.equal(started.filter(({ lane }) => lane === few).length, 10);
-  });
+      for (let i = 0; i < 100; i++) again((started[0] as Start).task);
+    },
+  };
+  for (const [name, fill] of Object.entries(crowds))
+    it(`serves ten messages of one node ${name}`, async () => {
+      const [crowd, few] = [createLane(), createLane()];
+      const watched = watch({ size: 10_000 }, time.now);
+      const { queue, started, admit } = watched;
+      await fill(crowd, watched);
+      for (let i = 0; i < 10; i++) admit(few);
+      for (let i = 0; i < 21; i++) {
+        await time.pass(0);
+        queue.release((started[i] as Start).task);
+      }
+      assert.equal(started.filter(({ lane }) => lane === few).length, 10);
+    });
 
-  it("serves the messages of one node between the pages of another node's list", async () => {
-    const [list, few] = [createLane(), createLane()];
-    const { queue, started, admit, again } = watch({}, time.now);
-    admit(list);
-    await time.pass(0);
-    const { task } = started[0] as Start;
-    for (let i = 0; i < 100; i++) again(task);
-    for (let i = 0; i < 10; i++) admit(few);
-    for (let i = 0; i < 20; i++) {
-      queue.release((started[i] as Start).task);
+  for (const maxActive of [1, 9])
+    it(`serves further requests before new messages, in order, even if it or its lane is full: ${maxActive}`, async () => {
+      const lane = createLane({ maxActive });
+      const { queue, jobs, refused, started, admit, again } = watch({ size: 2 }, time.now);
+      admit(lane);
       await time.pass(0);
-    }
-    assert.equal(started.filter(({ lane }) => lane === few).length, 10);
-  });
-
-  it("serves further requests before new messages, in order, even if it is full", async () => {
-    const lane = createLane();
-    const { queue, jobs, refused, started, admit, again } = watch({ size: 2 }, time.now);
-    admit(lane);
-    await time.pass(0);
-    const { task } = started[0] as Start;
-    const fresh = [admit(lane), admit(lane)];
-    const further = [again(task, 1000), again(task, 1000), again(task)];
-    await time.pass(1000);
-    for (let i = 0; i < 5; i++) {
-      queue.release(task);
-      await time.pass(0);
-    }
-    const [first, second, next] = further;
-    assert.deepEqual([jobs(), refused], [[1, next, first, second, ...fresh], []]);
-  });
+      const { task } = started[0] as Start;
+      const fresh = [admit(lane), admit(lane)];
+      const [first, second, next] = [again(task, 1000), again(task, 1000), again(task)];
+      await time.pass(1000);
+      for (let i = 0; i < 5; i++) {
+        queue.release(task);
+        await time.pass(0);
+      }
+      assert.deepEqual([jobs(), refused], [[1, next, first, second, ...(maxActive > 1 ? fresh : [])], []]);
+    });
 
   it("needs the same time per message with 100,000 waiting as with 1,000", () => {
     time.goOn();

@@ -211,6 +211,17 @@ describe("reconciling", () => {
     assert.deepEqual([ends, decided], [[{ id: 1 }, { uncertain: true }], 5]);
   });
 
+  it("does not put off its decision again for reports that another request got meanwhile", async () => {
+    const stores = [
+      at("a.example/new", 0, 62, "request lost"),
+      at("a.example/1", 60, 0, "request lost"),
+      at("a.example/2", 137, 104),
+      at("a.example/1", 0, 0),
+    ];
+    const { ends, endedAt } = await simulate({ ...quiet, stores, redirects, ids: "numbers", latency: 0 });
+    assert.deepEqual([ends, Math.floor(endedAt)], [[{ id: 2 }, { id: 3 }, { id: 1 }, { id: 4 }], 497]);
+  });
+
   it("reads the list once for all that look, as far back as the oldest request requires", async () => {
     const others = Array.from({ length: 30 }, (_, nth) => at(`f.example/${nth}`, 1, 0));
     // The newest request is lost first; both look when the list can be read again.

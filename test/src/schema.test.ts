@@ -159,11 +159,6 @@ describe("Settings", () => {
       assert.deepEqual(readSettings(row.options, {}), defaults(row.options));
   });
 
-  it("treat a blank limit as no limit", () => {
-    const { options } = operations["seo-report-list"] ?? { options: {} };
-    assert.equal(readSettings(options, { limit: "" }).limit, undefined);
-  });
-
   for (const [name, values] of Object.entries({
     concurrency: [0, -1, "many", "1.5", Number.NaN],
     rate: [0.5, 0, "fast"],

@@ -55,8 +55,8 @@ export interface AccountOptions {
   limited?: boolean;
   /** Where a page redirects. */
   redirect?: (url: string, nth: number) => string;
-  /** Delays or replaces a response to a GET. */
-  get?: (asked: Asked) => Promise<number | undefined> | number | undefined;
+  /** Delays or replaces a response to a GET: an error status, or another body. */
+  get?: (asked: Asked) => Promise<number | undefined> | number | object | undefined;
 }
 
 /** A service with an account of reports, which others can use as well. */
@@ -134,8 +134,9 @@ export async function startAccount(options: AccountOptions = {}) {
       return write(one, response, () => create(redirect(url, nth), Number(form.get("privacy") ?? 0)));
     }
     if (method === "GET") {
-      const status = await account.options.get?.(one);
-      if (status !== undefined) return send(response, status, "<h1>Sorry</h1>");
+      const other = await account.options.get?.(one);
+      if (typeof other === "number") return send(response, other, "<h1>Sorry</h1>");
+      if (other) return send(response, 200, other);
       if (report) return send(response, 200, { data: report });
       const { shape } = account.options;
       return send(response, 200, pageOf({ all: reports.toReversed(), ...(shape && { shape }) }, query, "http://host"));

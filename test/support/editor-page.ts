@@ -39,8 +39,6 @@ function dialogOf(page: Page, kind: "node" | "node-config" = "node") {
     tray,
     row,
     field,
-    /** The visible input of a field. */
-    input: (name: string) => row(name).locator("input:visible, select:visible").first(),
     /** Opens the fold. */
     async unfold() {
       const fold = tray.locator("details:not([open]) > summary");
@@ -98,7 +96,6 @@ export async function openEditor(page: Page, url: string, token: string) {
     page,
     complaints,
     reload: load,
-    palette,
     title: (type: string) => textOf(palette(type).locator(".red-ui-palette-label")),
     /** Drags a node from the palette to the workspace and returns its ID. */
     async drag(type: string, x: number, y: number): Promise<string> {
@@ -137,9 +134,6 @@ export async function openEditor(page: Page, url: string, token: string) {
     },
     /** A node's label in the workspace. */
     label: (id: string) => textOf(page.locator(`[id="${id}"] .red-ui-flow-node-label`)),
-    /** Waits until the workspace has drawn a node's label with a text. */
-    labelled: (id: string, text: string) =>
-      page.locator(`[id="${id}"] .red-ui-flow-node-label`).filter({ hasText: text }).waitFor(),
     /** Opens, fills and closes an edit dialog in one step; returns its initial values, the filled fields and their errors. */
     visit: (id: string, fields: Record<string, Held> = {}, button: "ok" | "cancel" = "ok") =>
       page.evaluate(
@@ -153,11 +147,6 @@ export async function openEditor(page: Page, url: string, token: string) {
         },
         [id, fields, button] as const,
       ),
-    node: (id: string) =>
-      page.evaluate((which) => {
-        const { service } = RED.nodes.node(which);
-        return { ...driver.node(which), properties: { service } };
-      }, id),
     /**
      * The violations that axe-core finds in the dialog on top, with its fold open, in the light or in the dark theme; the number of
      * elements whose contrast it judged; and the color of the dialog's text.

@@ -53,10 +53,17 @@ export interface Deployment {
 /** The messages that the Debug nodes and widgets received, by their names. */
 export type Outputs = Record<string, unknown[]>;
 
+/** Asserts that the outputs are one text in `name`, which matches. */
+export function only(outputs: Outputs, name: string, text: RegExp): void {
+  assert.deepEqual(Object.keys(outputs), [name]);
+  assert.equal(outputs[name]?.length, 1);
+  assert.match(String(outputs[name]), text);
+}
+
 export type Instance = ReturnType<typeof drive>;
 
 /** Deploys one example at a time to a running Node-RED with the probe, and reads what it did. */
-export function drive(nodeRed: Running) {
+export function drive(nodeRed: Pick<Running, "url" | "log">) {
   let nodes: FlowNode[] = [];
   let logged = 0;
 
@@ -242,11 +249,14 @@ export function setScene() {
     nodeRed = await startNodeRed(folder);
     red = drive(nodeRed);
   });
-  afterEach(async () => {
+  afterEach(async function () {
+    // What is no JSON is a test's own.
+    const complaints = red.complaints().filter((line) => !/\[http request:.*\] JSON parse error$/.test(line));
     // Removing the nodes drops the batches, so that no test continues another's.
     await red.deploy([], { env: {} });
     await Promise.all([sandbox?.close(), ...standIns.splice(0).map((standIn) => standIn.close())]);
     sandbox = undefined;
+    if (this.currentTest?.state === "passed") assert.deepEqual(complaints, [], "errors and warnings in Node-RED's log");
   });
   after(async () => {
     await nodeRed?.stop();
@@ -289,11 +299,9 @@ export function setScene() {
     unavailable(run: (url: string, refusal: Refusal) => Promise<void>): void {
       it("reports a service that is down", async () => {
         await run("http://127.0.0.1:1", DOWN);
-        scene.quiet();
       });
       it("reports a 429 whose wait time is too long", async () => {
         await run((await scene.standIn(tooMany)).url, LIMITED);
-        scene.quiet();
       });
     },
   };

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { linkPackage, type Running, startNodeRed } from "../../dev/nodered.js";
+import type { Result } from "../../src/audit/options.js";
 import type { Progress } from "../../src/audit/progress.js";
-import type { Result } from "../../src/audit/run.js";
 import { drive, type Instance } from "./examples.js";
 import type { FlowNode } from "./red.js";
 import { startRelay } from "./relay.js";
@@ -84,16 +84,9 @@ const file = (id: string) =>
     appendNewline: true,
     overwriteFile: "false",
   });
-const inject = (id: string, more: object, to = "audit", topic = "shared") =>
-  node(id, "inject", [[to]], { topic, ...more });
+const inject = (id: string, more: object) => node(id, "inject", [["audit"]], { topic: "shared", ...more });
 const topic = { p: "topic", vt: "str" };
 const list = { payloadType: "json", props: [{ p: "payload" }, topic] };
-const service = (id: string): FlowNode => {
-  const credentials = { apiKey: "${SEO_API_KEY}" };
-  return { id, type: "seo-service", baseUrl: "${SEO_BASE_URL}", credentials };
-};
-const audit = (id: string, service: string) =>
-  node(id, "seo-report-audit", [["seo"], ["progress"]], { service, queue: "queue", existingType: "str" });
 const intoFile = (id: string, from: string, to: string) =>
   node(id, "change", [[to]], { rules: [{ t: "set", p: "payload", pt: "msg", to: from, tot: "msg" }] });
 
@@ -101,12 +94,16 @@ const intoFile = (id: string, from: string, to: string) =>
 const flow: FlowNode[] = [
   { id: "tab", type: "tab", label: "Shared", env: [] },
   { id: "queue", type: "seo-queue", prefix: "", tls: "", credentials: { url: "${SEO_QUEUE_URL}" } },
-  service("service"),
+  { id: "service", type: "seo-service", baseUrl: "${SEO_BASE_URL}", credentials: { apiKey: "${SEO_API_KEY}" } },
   inject("start", list),
   ...["pause", "resume", "retry", "reset"].map((id) =>
     inject(id, { props: [{ p: id, v: "true", vt: "bool" }, topic] }),
   ),
-  audit("audit", "service"),
+  node("audit", "seo-report-audit", [["seo"], ["progress"]], {
+    service: "service",
+    queue: "queue",
+    existingType: "str",
+  }),
   intoFile("seo", "seo", "results"),
   node("status", "status", [["condition"]], { scope: ["audit"] }),
   intoFile("condition", "status", "statuses"),
@@ -116,12 +113,6 @@ const flow: FlowNode[] = [
   node("catch", "catch", [["error"]], { scope: null }),
   node("error", "debug", [], { active: true, tosidebar: true, complete: "error.message", targetType: "msg" }),
 ];
-
-/** A second audit node, `other`, whose batch has its name. Its SEO service node is its own, or that of the first one. */
-const second = {
-  node: [inject("start other", list, "other", "other"), audit("other", "service")],
-  service: [service("service 2"), inject("start other", list, "other", "other"), audit("other", "service 2")],
-};
 
 /** The settings of the SEO service node, unless a round has others. */
 const usual = { reconcile: "300", rate: "", concurrency: "4", retries: "3", timeout: "" };
@@ -134,8 +125,6 @@ export interface Round {
   existing?: "create" | "regenerate";
   /** Properties of the SEO service node. */
   settings?: Record<string, string>;
-  /** Further nodes; by default none. */
-  other?: keyof typeof second;
 }
 
 export type Group = Awaited<ReturnType<typeof startGroup>>;
@@ -169,7 +158,7 @@ export async function startGroup(count: number, server?: Server) {
     results,
 
     /** Deploys the flow, with jobs of their own, to the first `used` machines, and an empty one to the others. */
-    async deploy({ service, pages, existing = "create", settings = {}, other }: Round, used = count): Promise<void> {
+    async deploy({ service, pages, existing = "create", settings = {} }: Round, used = count): Promise<void> {
       const prefix = `round-${++rounds}`;
       const change = (node: FlowNode) => {
         if (node.id === "queue") node.prefix = prefix;
@@ -182,24 +171,23 @@ export async function startGroup(count: number, server?: Server) {
           await machine.red().deploy([], { env: {} });
           for (const name of ["results", "progress", "statuses"])
             rmSync(join(folder, machine.name, `${name}.jsonl`), { force: true });
-          const nodes = other ? [...flow, ...second[other]] : flow;
-          deployed[index] = [nodes, { env, service: { ...usual, ...settings }, change }];
+          deployed[index] = [flow, { env, service: { ...usual, ...settings }, change }];
           if (index < used) await machine.red().deploy(...deployed[index]);
         }),
       );
     },
 
-    /** Deploys to one machine what it has, without some nodes. Restarts all nodes, or only those that have changed. */
-    async redeploy(index: number, type: "full" | "nodes" = "full", without: string[] = []): Promise<void> {
+    /** Deploys to one machine what it has, which restarts all nodes. */
+    async redeploy(index: number): Promise<void> {
       const [nodes, options] = deployed[index] ?? [[], { env: {} }];
-      await machines[index]?.red().deploy(nodes, { ...options, type, only: ({ id }) => !without.includes(String(id)) });
+      await machines[index]?.red().deploy(nodes, options);
     },
 
     until,
 
-    /** The machine that leads: it sends the next result of a batch. Rejects after `patience` ms. */
-    async leader(patience: number, batch = "shared"): Promise<number> {
-      const counts = () => machines.map((one) => one.results().filter((result) => result.batch === batch).length);
+    /** The machine that leads: it sends the next result. Rejects after `patience` ms. */
+    async leader(patience: number): Promise<number> {
+      const counts = () => machines.map((one) => one.results().length);
       const before = counts();
       let index = -1;
       await until(() => {

@@ -17,9 +17,5 @@ export const returned = (status: number, words: string) =>
 export const received = (records: number, pages: number) =>
   ` Records received before that: ${records} (pages: ${pages}).`;
 
-/** The error of a node's setting that is not a whole number of at least `min`. */
-export const notWhole = (name: string, min: number, value: string | number) =>
-  mustBe(name, wholeNumber(min), `the node's ${name}`, JSON.stringify(value));
-
 /** The error of an input that cannot be read from `source`; the reason follows. */
 export const unreadable = (name: string, source: string) => `Could not read ${name} from ${source}`;

@@ -7,6 +7,7 @@ import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { freePort } from "../../dev/nodered.js";
+import type { Lease } from "../../src/audit/shared/shared.js";
 import { tlsFile } from "./faulty.js";
 
 /** A server of a shared queue, on a free port and in a folder of its own. */
@@ -24,6 +25,9 @@ export interface Server {
 
 export const engines = ["Redis", "PostgreSQL"] as const;
 export type Engine = (typeof engines)[number];
+
+/** The lease of machines that share a server. */
+export const LEASE: Lease = { lockDuration: 1500, stalledInterval: 400 };
 
 export const PASSWORD = "canary-password-9b3e";
 

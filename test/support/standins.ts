@@ -117,7 +117,8 @@ export default function register(RED: NodeAPI & { hooks: Hooks }): void {
 }
 
 const page = () => {
-  const defaults = "name: { value: '' }, group: { type: 'ui-group', required: false }";
+  const defaults =
+    "name: { value: '' }, group: { type: 'ui-group', required: false }, payload: { value: '' }, topic: { value: '' }";
   const flow = Object.entries({ ...widgets, ...others }).map(
     ([type, { icon, outputs }]) =>
       `RED.nodes.registerType("${type}", { category: "dashboard", color: "#a0e6ec", defaults: { ${defaults} }, inputs: 1, outputs: ${outputs}, icon: "${icon}", align: "${type === "ui-notification" ? "right" : "left"}", label() { return this.name; } });`,

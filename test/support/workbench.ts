@@ -7,9 +7,10 @@ import { PACKAGE, type Texts } from "../../nodes/editor/forms.js";
 import { type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { launch } from "./chromium.js";
 import { openEditor } from "./editor-page.js";
+import { installStandIns } from "./standins.js";
 
 /** The context store that keeps its data in files. */
-export const FILES = "file";
+const FILES = "file";
 /** "secret" */
 const password = "$2b$04$tR6pSC7TFlg3Dg.N1epAmOIAegBG9H4t33ZZPwkfPjLvG26nK2UPK";
 /** A user with read permission and one with write permission; anonymous users have none. */
@@ -36,8 +37,11 @@ const more = {
 export const catalogueOf = (locale: string) =>
   JSON.parse(readFileSync(join(root, `dist/nodes/locales/${locale}/seo-reports.json`), "utf8")) as Texts;
 
-/** Changes to the default: an empty workspace and a sandbox that responds immediately. */
+/** Changes to the default: an empty workspace, few node types, and a sandbox that responds immediately. */
 interface Start {
+  /** Whether Node-RED has all of its nodes, and the stand-ins. */
+  all?: boolean;
+  env?: Record<string, string>;
   flows?: object[];
   credentials?: Record<string, object>;
   service?: SandboxOptions;
@@ -49,18 +53,21 @@ export type Workbench = Awaited<ReturnType<typeof startWorkbench>>;
 /** Starts Node-RED with the built package, the sandbox, and a browser in which the writer is logged in. */
 export async function startWorkbench(
   chromium: string,
-  { flows = [], credentials = {}, service, scale = 1 }: Start = {},
+  { all = false, env = {}, flows = [], credentials = {}, service, scale = 1 }: Start = {},
 ) {
   const userDir = mkdtempSync(join(tmpdir(), "seo-editor-"));
   writeFileSync(join(userDir, "flows.json"), JSON.stringify(flows));
   writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify(credentials));
   linkPackage(userDir);
+  if (all) installStandIns(userDir);
   const start = async () => {
     const sandbox = await startSandbox(service);
-    const env = { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey };
     return {
       sandbox,
-      nodeRed: await startNodeRed(userDir, { env, more }),
+      nodeRed: await startNodeRed(userDir, {
+        env: { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey, ...env },
+        more: all ? { ...more, nodesIncludes: undefined } : more,
+      }),
     };
   };
   const [browser, { sandbox, nodeRed }] = await Promise.all([launch(chromium), start()]);

@@ -1,24 +1,8 @@
-import { type Kind, kindOf } from "../../../src/kinds.js";
+import { kindOf } from "../../../src/kinds.js";
 import type { Param } from "../../../src/operations.js";
 
-type Facts =
-  | "initial"
-  | "required"
-  | "values"
-  | "default"
-  | "min"
-  | "least"
-  | "pattern"
-  | "shown"
-  | "example"
-  | "when"
-  | "requiredIf"
-  | "suggest"
-  | "fold";
-
 /** One field of an edit dialog, without its texts. */
-export interface Row extends Partial<Pick<Param, Facts>> {
-  kind: Kind;
+export interface Row extends Omit<Param, "label" | "help"> {
   /** The key of its texts in the catalog. */
   key: string;
   /** The value in a new node. */

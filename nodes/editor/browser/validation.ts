@@ -1,4 +1,4 @@
-import { conflictOf, isBlank, isIdle, kindOf, named as nameOf, requirementOf, variableIn } from "../../../src/kinds.js";
+import { conflictOf, isBlank, isIdle, kindOf, named as nameOf, variableIn } from "../../../src/kinds.js";
 import { type Any, type Row, STORED, type State, type Text } from "./state.js";
 
 /** Validates the fields of a node, with sentences in the editor's language. */
@@ -38,7 +38,7 @@ export function createValidation(RED: Any, text: Text, { forms, rows, current, s
     // A value from another source is assumed to fit.
     const read = (other: string) =>
       source(node, other) === "str" ? fixed(node, other) : isSet ? row.when?.[other] : "";
-    const { other, needed } = (isSet ? conflictOf : requirementOf)(rows(node), name, read) ?? {};
+    const { other, needed } = conflictOf(rows(node), name, isSet, read) ?? {};
     const beside = other === undefined ? undefined : rows(node)[other];
     if (!beside || needed === undefined) return "";
     const values = { label: label(row), other: label(beside), value: named(beside, needed) };

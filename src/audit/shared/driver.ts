@@ -20,9 +20,8 @@ export interface Driver {
   destroy(): void;
 }
 
-/** Milliseconds that a connection, or a command, can take, and that a connection is tried again after. */
+/** Milliseconds that a connection, or a command, can take. */
 export const PATIENCE = 4000;
-export const BETWEEN = 1000;
 /** Milliseconds that the end of a connection can take. */
 export const GOODBYE = 2000;
 export const DEFAULT_PREFIX = "seo-reports";

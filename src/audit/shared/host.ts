@@ -19,15 +19,20 @@ export interface SharedOptions extends Omit<AuditOptions, "open"> {
 /** Failures that another machine may not have: those of the key, and of the network. */
 const OWN: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_FORBIDDEN", "SEO_NETWORK", "SEO_TIMEOUT"];
 
+/** The work of a node while its machine leads. */
+interface Work {
+  audit?: Audit;
+  /** Resolves when nothing more is taken over, with the store. */
+  opening?: Promise<QueueStore>;
+  store?: QueueStore;
+}
+
 /** An audit node of this process. It works on its batches while this machine leads, and otherwise shows what the lead says. */
 export class Host {
   /** While this machine leads. */
-  #work: { audit?: Audit; store?: QueueStore } = {};
+  #work: Work = {};
   /** The latest progress of the batches. A finished one is known until another one continues. */
   #news: readonly Progress[] = [];
-  #shown = new Map<string, string>();
-  /** Resolves when nothing more is taken over for the work that began last. */
-  #loading: Promise<unknown> = Promise.resolve();
   /** The code of the last error of each batch, and of the queue. */
   readonly #reported = new Map<string | undefined, string>();
 
@@ -56,8 +61,8 @@ export class Host {
 
   /** Another machine leads. */
   show(all: readonly Progress[]): void {
-    const changed = all.filter((one) => this.#shown.get(one.batch) !== JSON.stringify(one));
-    this.#shown = new Map(all.map((one) => [one.batch, JSON.stringify(one)]));
+    const shown = new Set(this.#news.map((one) => JSON.stringify(one)));
+    const changed = all.filter((one) => !shown.has(JSON.stringify(one)));
     for (const { batch, paused } of all) if (paused === false) this.#reported.delete(batch);
     this.#news = all;
     this.options.standBy(all, changed);
@@ -66,7 +71,7 @@ export class Host {
   /** Begins the work: this machine leads. `isOver`: the work has ended. */
   begin(open: (isOver: () => boolean) => Promise<QueueStore>): void {
     const { options } = this;
-    const work: { audit?: Audit; store?: QueueStore } = {};
+    const work: Work = {};
     this.#work = work;
     this.#news = [];
     work.audit = createAudit({
@@ -87,9 +92,8 @@ export class Host {
         options.progress(progress);
       },
       open: async () => {
-        const opening = open(() => this.#work !== work);
-        this.#loading = opening.catch(() => {});
-        work.store = await opening;
+        work.opening = open(() => this.#work !== work);
+        work.store = await work.opening;
         return work.store;
       },
     });
@@ -111,13 +115,12 @@ export class Host {
 
   /** Ends the work: this machine does not lead any more; or nobody can, and the progress says why. */
   async end(why?: SeoError): Promise<void> {
-    const { audit } = this.#work;
+    const { audit, opening } = this.#work;
     this.#work = {};
-    if (audit) this.#shown = new Map();
-    else if (why)
+    if (!audit && why)
       this.show(this.#news.map((one) => (one.finished ? one : { ...one, paused: why.message, reason: reasonOf(why) })));
     await audit?.close(why);
     // Jobs that an ended work takes over would stop the next one.
-    await this.#loading;
+    await opening?.catch(() => {});
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled } from "../../errors.js";
 import { createGroups } from "../../turns.js";
-import { taken } from "../trouble.js";
+import { deposed } from "../trouble.js";
 import { lostData } from "./faults.js";
 import type { Queue } from "./server.js";
 
@@ -17,8 +17,8 @@ export type Line<Entry> =
   | { damaged: string };
 
 /** The log of a job, to which only the machine that took it over last can append. */
-export interface Journal<Entry> {
-  /** Resolves when the entries are saved. Rejects with `taken` if another machine has taken the job over. */
+export interface JobLog<Entry> {
+  /** Resolves when the entries are saved. Rejects with `deposed` if another machine has taken the job over. */
   append(...entries: Entry[]): Promise<void>;
   /** Waits for what is being written. */
   close(): Promise<void>;
@@ -83,7 +83,7 @@ export function entriesIn<Entry>(lines: readonly Line<Entry>[]): Entry[] {
 }
 
 /** Takes a job over, and reads its log behind the lines `before`. Undefined if there is no such job. `gone` says why it is missing. */
-export async function openJournal<Entry>(
+export async function openLog<Entry>(
   queue: Queue,
   id: string,
   gone: () => Promise<unknown>,
@@ -98,7 +98,7 @@ export async function openJournal<Entry>(
   if (took <= before.length) throw lostData;
   const lines = [...before, ...(await readLines<Entry>(queue, id, before.length))];
   if (lines.length < took) throw lostData;
-  if (lines.slice(took).some(isForeign)) throw taken;
+  if (lines.slice(took).some(isForeign)) throw deposed;
   let position = lines.length;
   let last = 0;
   /** Lines that may be in the log although their entries were rejected. */
@@ -113,7 +113,7 @@ export async function openJournal<Entry>(
       if (length <= position) throw lostData;
       const isNext = length === position + 1 && performance.now() - began < PROMPT;
       const others = isNext ? [] : await readLines<Entry>(queue, id, position);
-      if (others.some(isForeign)) throw taken;
+      if (others.some(isForeign)) throw deposed;
       position += isNext ? 1 : others.length;
       unsure = [];
     } catch (cause) {
@@ -123,12 +123,12 @@ export async function openJournal<Entry>(
   }
 
   const groups = createGroups(write);
-  const journal: Journal<Entry> = {
+  const log: JobLog<Entry> = {
     append: (...entries) => (closed ? Promise.reject(cancelled) : groups.add(...entries)),
     async close() {
       closed = true;
       await groups.ended();
     },
   };
-  return { journal, lines };
+  return { log, lines };
 }

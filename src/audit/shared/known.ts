@@ -1,22 +1,35 @@
 import type { SeoError } from "../../errors.js";
 import type { Batch } from "../batch.js";
-import type { Journal } from "./journal.js";
+import type { JobLog } from "./journal.js";
 import type { JobEntry, Letter } from "./letter.js";
 
-/** A letter without an answer, and its journal. `again`: it may have been handled. */
+/** A letter without an answer, and its log. */
 export interface Given {
+  is: "letter";
   id: string;
   letter: Letter;
-  journal: Journal<JobEntry>;
+  log: JobLog<JobEntry>;
+  /** The letter may have been handled before. */
   again: boolean;
 }
 
-/** A job: a letter, a batch that is worked on, or one that cannot be read; or nothing is left to do. */
-export interface Known {
-  given?: Given;
-  /** `letters`: those that have changed it. */
-  opened?: { batch: Batch; letters: ReadonlySet<string> };
-  broken?: { name: string; error: SeoError };
-  /** Since when. It is removed later, because its sender may not know what became of it. */
-  done?: number;
+/** A batch that is worked on. */
+export interface Opened {
+  is: "batch";
+  batch: Batch;
+  /** The letters that have changed it. */
+  letters: ReadonlySet<string>;
 }
+
+/** The state of a job. */
+export type Known =
+  | Given
+  | Opened
+  /** A batch that cannot be read. */
+  | { is: "broken"; name: string; error: SeoError }
+  /** A batch that is kept, although there is a new one of its name. */
+  | { is: "replaced" }
+  /** Nothing is left to do. The job is removed later, because its sender may not know what became of it. */
+  | { is: "done"; since: number };
+
+export const done = (): Known => ({ is: "done", since: performance.now() });

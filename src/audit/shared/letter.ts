@@ -5,8 +5,8 @@ import type { Audit } from "../audit.js";
 import type { Entry, Settings } from "../entries.js";
 import { toJSON } from "../requests.js";
 import type { Row } from "../rows.js";
-import { createReading } from "../state.js";
-import { Trouble, taken } from "../trouble.js";
+import { apply, State } from "../state.js";
+import { deposed, Trouble } from "../trouble.js";
 import { entriesIn, type Line, newName, readLines } from "./journal.js";
 import type { Queue } from "./server.js";
 
@@ -18,7 +18,7 @@ interface ListLetter {
   rows: string;
 }
 
-/** The command of a message to a machine. */
+/** A command as a text, which its job keeps. */
 export type Letter = ListLetter | { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined };
 
 /** How many rows or batches a message was about, or why it has failed. */
@@ -41,7 +41,7 @@ const digest = (text: string) => hash("sha256", text, "hex").slice(0, 16);
 /** The beginning of the IDs of a node's jobs, or of those of one batch. */
 export const prefixOf = (node: string, name?: string): string =>
   name === undefined ? `${digest(node)}-` : `${digest(node)}-${digest(name)}-`;
-export const newId = (node: string, { name = "" }: Request): string => prefixOf(node, name) + newName();
+export const newId = (node: string, { name = "" }: Command): string => prefixOf(node, name) + newName();
 
 /** The jobs of a node, or those of one batch. Those that are kept for msg.retry are `prioritized`. */
 export async function idsIn(
@@ -54,8 +54,8 @@ export async function idsIn(
   return ids.filter((id) => id.startsWith(prefixOf(node, name)));
 }
 
-/** The request of a message. */
-export type Request = Exclude<Letter, ListLetter> | (Omit<ListLetter, "rows"> & { rows: Iterable<Row> });
+/** The command of a message. */
+export type Command = Exclude<Letter, ListLetter> | (Omit<ListLetter, "rows"> & { rows: Iterable<Row> });
 
 /** The data of a letter's job: texts, because PostgreSQL rejects some characters in JSON. */
 export interface Packed {
@@ -67,17 +67,17 @@ export interface Packed {
 /** Rows that become a text at once: the process has other things to do, too. */
 const ROWS = 1000;
 
-export async function pack(request: Request): Promise<Packed> {
+export async function pack(command: Command): Promise<Packed> {
   let letter: Letter;
-  if (request.do === "list") {
+  if (command.do === "list") {
     let rows = "";
     let count = 0;
-    for (const row of request.rows) {
+    for (const row of command.rows) {
       rows += `${JSON.stringify(row)}\n`;
       if (++count % ROWS === 0) await breathe();
     }
-    letter = { ...request, rows };
-  } else letter = request;
+    letter = { ...command, rows };
+  } else letter = command;
   return { format: FORMAT, name: JSON.stringify(letter.name ?? ""), text: JSON.stringify(letter) };
 }
 
@@ -97,20 +97,20 @@ export const readAnswer = async (queue: Queue, id: string): Promise<Answer | und
 /** The kind and the state of a job. Throws if an entry cannot follow those before it. */
 export function readJob(lines: readonly Line<JobEntry>[]) {
   const entries = entriesIn(lines);
-  const reading = createReading();
+  const state = new State();
   const letters = new Set<string>();
   let isRemoved = false;
   for (const entry of entries) {
     if (entry.type === "removed") isRemoved = true;
     else if (entry.type !== "answer") {
       if (entry.letter !== undefined) letters.add(entry.letter);
-      reading.take(entry);
+      apply(state, entry);
     }
   }
-  const { lists, finished } = reading.state;
+  const { lists, finished } = state;
   const isBatch = lists.length > 0;
   const isDone = isRemoved || (!isBatch && (answerIn(entries) !== undefined || "back" in (lines[0] ?? {})));
-  return { reading, letters, isBatch, isDone, isKept: !isDone && finished };
+  return { state, letters, isBatch, isDone, isKept: !isDone && finished };
 }
 
 /** Whether a job is a batch that has not finished, or a letter that was neither answered nor taken back. */
@@ -138,7 +138,7 @@ export async function obey(letter: Letter, audit: Audit): Promise<Answer> {
     const { name: batch, settings, rows } = letter;
     return { count: await audit.add({ batch, settings, rows: rowsIn(rows) }) };
   } catch (cause) {
-    if (cause instanceof Trouble || cause === taken || cause === cancelled) throw cause;
+    if (cause instanceof Trouble || cause === deposed || cause === cancelled) throw cause;
     return { error: toJSON(cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", String(cause))) };
   }
 }

@@ -5,7 +5,7 @@ import type { connect, Lease, Place, QueueJob } from "./server.js";
 
 export interface QueueSettings {
   lease: Lease;
-  /** Milliseconds for which a message, or the first connection, waits for the server. */
+  /** Milliseconds for which a message waits for the server, and the first connection until that is an error. */
   patience: number;
   connect: typeof connect;
 }
@@ -32,8 +32,8 @@ const LEAD = "lead";
 const named = (id: string, what = "") => `${id.replace(/[^\w-]/g, "_")}${what}`;
 
 /** Connects to the queues of a service: the letters and batches, and the job `lead`, whose lock makes a machine the lead. */
-export async function openLink(place: Place, service: string, { lease, patience, connect, warn }: MemberOptions) {
-  const server = await connect(place, patience);
+export async function openLink(place: Place, service: string, { lease, connect, warn }: MemberOptions) {
+  const server = await connect(place);
   const token = newName();
   try {
     if (server.warning) warn(server.warning);

@@ -1,23 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled, type SeoError } from "../../errors.js";
 import type { Progress } from "../progress.js";
-import { taken } from "../trouble.js";
+import { deposed } from "../trouble.js";
+import { GOODBYE } from "./driver.js";
 import { fromServer, isHopeless, isLoss } from "./faults.js";
 import type { Host } from "./host.js";
 import { pack, prefixOf } from "./letter.js";
 import { type Link, type MemberOptions, openLink } from "./link.js";
-import { createPost, type Post } from "./post.js";
+import { createPost, type Send } from "./post.js";
 import type { Place, Queue } from "./server.js";
 import { createTerm, type Term } from "./term.js";
 
-/** How often, in the time that a lock lasts, the lead looks for letters, others look at the lead, and those that wait for an answer. */
+/** How often, in the time that a lock lasts, the lead looks for letters, and others look at the lead. */
 const LEADING = 20;
 const STANDING_BY = 10;
-const WAITING = 40;
 const MINUTE = 60_000;
 /** For so long, a machine that has handed over does not lead, unless nobody has taken the lead for some seconds. */
 const AWAY = 15 * MINUTE;
-const GOODBYE = 2000;
 
 /**
  * One of the machines that share the batches of an SEO service. If it holds the lock of the job `lead`, it leads: it works on
@@ -27,11 +26,13 @@ export class Member {
   readonly hosts = new Set<Host>();
   /** Jobs of nodes that this process does not have. It hands over once for each that is open. */
   readonly others = new Set<string>();
-  readonly post: Post;
+  readonly send: Send;
   readonly #running: Promise<void>;
   #link: Link | undefined;
   /** Why the queue cannot be used until it is opened again. */
   #lost: SeoError | undefined;
+  /** When it began to open the queue. */
+  #began = performance.now();
   /** Set while it leads, and until that has ended. */
   #term: Term | undefined;
   /** When it handed over, by the clock. */
@@ -45,9 +46,9 @@ export class Member {
     readonly service: string,
     readonly options: MemberOptions,
   ) {
-    this.post = createPost({
+    this.send = createPost({
       letters: () => this.letters(),
-      toError: this.toError,
+      explain: this.#explain,
       patience: options.patience,
       added: () => this.#wake(),
     });
@@ -75,10 +76,14 @@ export class Member {
     if (!ended) await this.#link?.close(false);
   }
 
-  /** An exception, as an engine wants it. Some end the use of the queue. */
-  toError = (cause: unknown): SeoError => {
+  #explain = (cause: unknown): SeoError => {
     const names = Array.from(this.hosts, (host) => host.unfinished().map(({ batch }) => batch)).flat();
-    const error = fromServer(cause, new URL(this.place.url), [...new Set(names)]);
+    return fromServer(cause, new URL(this.place.url), [...new Set(names)]);
+  };
+
+  /** Closes the queue for a minute if an exception shows that it cannot be used. Returns the exception as an engine wants it. */
+  fail = (cause: unknown): SeoError => {
+    const error = this.#explain(cause);
     if (!this.#lost && (isLoss(cause) || isHopeless(error))) {
       this.#lost = error;
       this.#wake();
@@ -104,12 +109,13 @@ export class Member {
         await this.#step();
         if (!this.#lost) for (const host of this.hosts) host.recovered();
       } catch (cause) {
-        const error = this.toError(cause);
+        const error = this.fail(cause);
         this.#led = performance.now();
-        if (error !== taken && error !== cancelled) for (const host of this.hosts) host.failed(error);
+        const isPatient = !this.#link && performance.now() - this.#began < this.options.patience;
+        if (error !== deposed && error !== cancelled && !isPatient) for (const host of this.hosts) host.failed(error);
       }
       if (this.hosts.size === 0) break;
-      const times = this.#term ? LEADING : this.post.isWaiting() ? WAITING : STANDING_BY;
+      const times = this.#term ? LEADING : STANDING_BY;
       if (this.#lost) await this.#recover(this.#lost);
       else await this.#rest((wake) => setTimeout(wake, this.options.lease.lockDuration / times));
     }
@@ -125,7 +131,6 @@ export class Member {
     }
     this.#link ??= await openLink(this.place, this.service, this.options);
     if (this.hosts.size > 0) await (this.#term ? this.#term.work() : this.#standBy(this.#link));
-    await this.post.read(this.#link.letters);
   }
 
   /** Shows what the lead says, and leads if nobody does. */
@@ -161,7 +166,8 @@ export class Member {
     await this.#link?.close(false);
     this.#link = undefined;
     await this.#rest((wake) => this.options.clock.later(MINUTE, wake));
-    this.#led = performance.now();
+    this.#began = performance.now();
+    this.#led = this.#began;
     this.#lost = undefined;
   }
 }

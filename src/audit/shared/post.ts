@@ -3,32 +3,35 @@ import type { SeoError } from "../../errors.js";
 import { createSequence } from "../../turns.js";
 import { Trouble } from "../trouble.js";
 import { appendLine } from "./journal.js";
-import { type Answer, countIn, newId, type Packed, pack, type Request, readAnswer } from "./letter.js";
+import { type Answer, type Command, countIn, newId, type Packed, pack, readAnswer } from "./letter.js";
 import type { Queue } from "./server.js";
 
 interface PostOptions {
   /** The queue; undefined as long as it is not connected. Throws why it cannot be. */
   letters(): Queue | undefined;
-  toError(cause: unknown): SeoError;
+  /** An exception, as its sender gets it. */
+  explain(cause: unknown): SeoError;
   /** Milliseconds for which a letter waits to be added and answered. */
   patience: number;
   added(): void;
 }
 
-const TRIES = 60;
-/** An answer that nobody has read so many milliseconds later may have been removed. */
-const LATE = 15_000;
+/** Until an answer is there, each wait for it is so much longer than all before together. */
+const GROWTH = 0.1;
 const SILENCE = "No machine that leads has responded.";
 
 const ineffective = (why: string) => new Trouble("server", `${why} The message has no effect.`);
 const unknown = (why: string) => new Trouble("server", `${why} The message can still take effect.`);
 
 /** Sends letters to the machine that leads, in order, and waits for its answers. */
-export function createPost({ letters, toError, patience, added }: PostOptions) {
-  const waiting = new Map<string, (answer: Answer) => void>();
+export function createPost({ letters, explain, patience, added }: PostOptions) {
   const inOrder = createSequence();
 
-  const put = (queue: Queue, id: string, data: Packed) => queue.add("letter", data, { jobId: id });
+  /** Waits before something is tried again. */
+  function rest(until: number): Promise<unknown> {
+    const left = until - performance.now();
+    return sleep(Math.max(0, Math.min(left, (patience - left) * GROWTH)), undefined, { ref: false });
+  }
 
   /** A command whose response was lost can still be carried out. */
   async function add(id: string, data: Packed, until: number): Promise<void> {
@@ -36,27 +39,39 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
     for (;;) {
       const queue = letters();
       try {
-        if (queue) return void (await put(queue, id, data));
+        if (queue) return void (await queue.add("letter", data, { jobId: id }));
       } catch (cause) {
-        const error = toError(cause);
+        const error = explain(cause);
         if (!(error instanceof Trouble)) throw error;
         failure = unknown(error.message);
       }
       if (performance.now() > until) throw failure;
-      await sleep(patience / TRIES, undefined, { ref: false });
+      await rest(until);
     }
   }
 
+  /** Undefined if there is none in time. */
+  async function receive(id: string, until: number): Promise<Answer | undefined> {
+    while (performance.now() < until) {
+      try {
+        const queue = letters();
+        const answer = queue && (await readAnswer(queue, id));
+        if (answer) return answer;
+      } catch {
+        // The member reports why the queue cannot be used.
+      }
+      await rest(until);
+    }
+    return undefined;
+  }
+
   /** Whoever is first in the letter's log has it: the machine that leads, or this one, which then takes it back. */
-  async function takeBack(id: string, data: Packed, until: number): Promise<Answer> {
-    // The answer came in time.
-    if (!waiting.has(id)) return { count: 0 };
+  async function takeBack(id: string): Promise<Answer> {
     try {
       const queue = letters() as Queue;
-      // Also if the server gets the letter only now.
-      await put(queue, id, data);
+      // A letter that was answered a minute ago is missing.
       const isFirst = (await appendLine(queue, id, { back: true })) === 1;
-      if (isFirst && performance.now() - until < LATE) throw ineffective(SILENCE);
+      if (isFirst) throw ineffective(SILENCE);
       const answer = await readAnswer(queue, id);
       if (answer) return answer;
     } catch (cause) {
@@ -65,36 +80,14 @@ export function createPost({ letters, toError, patience, added }: PostOptions) {
     throw unknown(SILENCE);
   }
 
-  return {
-    isWaiting: () => waiting.size > 0,
-
-    /** Reads the answers to the letters that wait for one. */
-    async read(queue: Queue): Promise<void> {
-      for (const [id, received] of waiting) {
-        const answer = await readAnswer(queue, id);
-        if (answer) received(answer);
-      }
-    },
-
-    /** Resolves with the number in the answer. Rejects with its error, or if there is none in time. */
-    async send(node: string, request: Request): Promise<number> {
-      const id = newId(node, request);
-      const until = performance.now() + patience;
-      const received = new Promise<Answer>((resolve) => waiting.set(id, resolve));
-      try {
-        const data = await inOrder(async () => {
-          const packed = await pack(request);
-          await add(id, packed, until);
-          return packed;
-        });
-        added();
-        const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false });
-        return countIn(await Promise.race([received, late.then(() => takeBack(id, data, until))]));
-      } finally {
-        waiting.delete(id);
-      }
-    },
+  /** Resolves with the number in the answer. Rejects with its error, or if there is none in time. */
+  return async function send(node: string, command: Command): Promise<number> {
+    const id = newId(node, command);
+    const until = performance.now() + patience;
+    await inOrder(async () => add(id, await pack(command), until));
+    added();
+    return countIn((await receive(id, until)) ?? (await takeBack(id)));
   };
 }
 
-export type Post = ReturnType<typeof createPost>;
+export type Send = ReturnType<typeof createPost>;

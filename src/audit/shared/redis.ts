@@ -1,7 +1,9 @@
 import type { BackendFactory } from "bullmq";
 import { SeoError } from "../../errors.js";
-import { BETWEEN, DEFAULT_PREFIX, type Driver, load, PATIENCE, type Place } from "./driver.js";
+import { DEFAULT_PREFIX, type Driver, load, PATIENCE, type Place } from "./driver.js";
 
+/** Milliseconds after which it connects again. */
+const BETWEEN = 1000;
 const OLDEST = "6.2";
 /** Any other policy removes jobs. */
 const SAFE = "noeviction";

@@ -1,10 +1,8 @@
 import { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Job as BullJob, Queue as BullQueue, Worker as BullWorker, IQueueBackend } from "bullmq";
-import { SeoError } from "../../errors.js";
-import { parseUrl } from "../../url.js";
-import { BETWEEN, type Driver, GOODBYE, type Place } from "./driver.js";
-import { fromServer, isHopeless } from "./faults.js";
+import { GOODBYE, type Place } from "./driver.js";
+import { fromServer } from "./faults.js";
 import { openPostgres } from "./postgres.js";
 import { openRedis } from "./redis.js";
 
@@ -36,29 +34,13 @@ export interface Server {
 /** An integer of PostgreSQL. */
 const MOST_STALLS = 2 ** 31 - 1;
 
-function readUrl(text: string): URL {
-  const url = parseUrl(text.trim());
-  if (url && /^(rediss?|postgres(ql)?):$/.test(url.protocol) && url.hostname !== "") return url;
-  const sentence = "The queue's URL must begin with redis://, rediss:// or postgres://, and name a host.";
-  throw new SeoError("SEO_CONFIG", sentence);
-}
-
-/**
- * Connects to the server. Tries again for `patience` ms. Rejects with SEO_CONFIG if the URL, the password, the rights or a
- * package is at fault, or with SEO_NETWORK.
- */
-export async function connect(place: Place, patience = 0): Promise<Server> {
-  const url = readUrl(place.url);
+/** Connects to the server. Rejects with SEO_CONFIG if the password, the rights or a package is at fault, or with SEO_NETWORK. */
+export async function connect(place: Place): Promise<Server> {
+  const url = new URL(place.url);
   const openDriver = url.protocol.startsWith("redis") ? openRedis : openPostgres;
-  const until = performance.now() + patience;
-  const open = (): Promise<Driver> =>
-    openDriver(url, place).catch(async (cause) => {
-      const error = fromServer(cause, url);
-      if (isHopeless(error) || performance.now() + BETWEEN > until) throw error;
-      await sleep(BETWEEN);
-      return open();
-    });
-  const { version, warning, factory, close, destroy } = await open();
+  const { version, warning, factory, close, destroy } = await openDriver(url, place).catch((cause) => {
+    throw fromServer(cause, url);
+  });
   const bullmq = await import("bullmq");
   const parts: { close(): Promise<unknown> }[] = [];
   function keep<Part extends Queue | Worker>(part: Part): Part {

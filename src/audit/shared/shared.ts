@@ -3,7 +3,7 @@ import { clock as realClock } from "../clock.js";
 import type { Journals } from "../failures.js";
 import { Host, type SharedOptions } from "./host.js";
 import { journalsOf } from "./journals.js";
-import type { Request } from "./letter.js";
+import type { Command } from "./letter.js";
 import type { QueueSettings } from "./link.js";
 import { Member } from "./member.js";
 import { connect, type Lease, type Place } from "./server.js";
@@ -30,7 +30,7 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
       members.set(service, member);
       const host = new Host({ ...options, clock }, member.handOver);
       member.join(host);
-      const send = (request: Request) => member.post.send(node, request);
+      const send = (command: Command) => member.send(node, command);
       return {
         add: ({ batch: name, settings, rows }) => send({ do: "list", name, settings, rows }),
         pause: (name) => send({ do: "pause", name }),

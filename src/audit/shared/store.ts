@@ -2,17 +2,17 @@ import { type Code, cancelled, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
 import { Batch, type List, type Store } from "../batch.js";
 import type { Entry } from "../entries.js";
-import { createReading } from "../state.js";
-import { taken } from "../trouble.js";
-import { appendAlone, type Journal as JobJournal, type Line, openJournal, readLines } from "./journal.js";
-import type { Given, Known } from "./known.js";
+import { State } from "../state.js";
+import { deposed } from "../trouble.js";
+import { appendAlone, type JobLog, type Line, openLog, readLines } from "./journal.js";
+import { done, type Given, type Known, type Opened } from "./known.js";
 import { type Answer, FORMAT, idsIn, type JobEntry, obey, type Packed, prefixOf, readJob } from "./letter.js";
 import type { Queue } from "./server.js";
 
 /** The machine that leads, as the store needs it. */
 export interface Lead {
-  /** An error as the engine wants it. */
-  toError(cause: unknown): SeoError;
+  /** Gets an exception, which may end the work. Returns the error as the engine wants it. */
+  fail(cause: unknown): SeoError;
   /** The store takes over nothing more: its node was closed, or the machine does not lead any more. */
   isOver(): boolean;
   /** Why a job that was there is missing. */
@@ -32,15 +32,11 @@ const CONTROLS: readonly string[] = ["list", "pause", "resume", "retry", "reset"
 
 /** The batches of one node, for the machine that leads. */
 export class QueueStore implements Store {
-  /** Milliseconds. */
-  readonly between = 2000;
   readonly #queue: Queue;
   readonly #node: string;
   readonly #lead: Lead;
   /** The jobs that were read, but for batches that are kept. */
   readonly #jobs = new Map<string, Known>();
-  /** Batches that are kept, although there is a new one of their name. */
-  readonly #replaced = new Set<string>();
   /** The letter that is handled. */
   #current: Given | undefined;
 
@@ -51,35 +47,42 @@ export class QueueStore implements Store {
   }
 
   get batches(): Batch[] {
-    return [...this.#jobs.values()].flatMap(({ opened }) => opened?.batch ?? []);
+    return [...this.#jobs.values()].flatMap((job) => (job.is === "batch" ? job.batch : []));
   }
 
   get broken() {
-    return [...this.#jobs.values()].flatMap(({ broken }) => broken ?? []);
+    return [...this.#jobs.values()].flatMap((job) => (job.is === "broken" ? job : []));
   }
 
   async #safely<Value>(work: () => Promise<Value>): Promise<Value> {
     try {
       return await work();
     } catch (cause) {
-      throw this.#lead.toError(cause);
+      throw this.#lead.fail(cause);
     }
   }
 
   #idsIn(state: "wait" | "prioritized", name?: string): Promise<string[]> {
-    return this.#safely(() => idsIn(this.#queue, this.#node, state, name));
+    return idsIn(this.#queue, this.#node, state, name);
   }
 
-  #finish(id: string): void {
-    this.#jobs.set(id, { done: performance.now() });
+  /** The batches that are kept for msg.retry. */
+  async #kept(name?: string): Promise<string[]> {
+    const ids = await this.#idsIn("prioritized", name);
+    return ids.filter((id) => this.#jobs.get(id)?.is !== "replaced");
+  }
+
+  #openedAs(id: string): Opened | undefined {
+    const job = this.#jobs.get(id);
+    return job?.is === "batch" ? job : undefined;
   }
 
   #setPriority(id: string, priority: number) {
     return this.#safely(() => this.#queue.getBackend().changePriority(id, priority));
   }
 
-  #work(id: string, journal: JobJournal<JobEntry>, reading = createReading(), letters = new Set<string>()): Batch {
-    const save = (...entries: JobEntry[]) => this.#safely(() => journal.append(...entries));
+  #work(id: string, log: JobLog<JobEntry>, state = new State(), letters = new Set<string>()): Opened {
+    const save = (...entries: JobEntry[]) => this.#safely(() => log.append(...entries));
     const append = async (entry: Entry) => {
       const letter = CONTROLS.includes(entry.type) ? this.#current?.id : undefined;
       await save({ ...entry, letter });
@@ -92,52 +95,57 @@ export class QueueStore implements Store {
     };
     const remove = async () => {
       await save({ type: "removed" });
-      this.#finish(id);
+      this.#jobs.set(id, done());
     };
-    const batch = new Batch({ append, isHandled, check: save, close: journal.close, keep, remove }, reading);
-    this.#jobs.set(id, { opened: { batch, letters } });
-    return batch;
+    const batch = new Batch({ append, isHandled, check: save, close: log.close, keep, remove }, state);
+    return { is: "batch", batch, letters };
   }
 
   #check(): void {
     if (this.#lead.isOver()) throw cancelled;
   }
 
-  /** Takes a job over, unless nothing is left to do, and works on it if it is a batch. */
-  async #take(id: string, reopens = false): Promise<void> {
+  /** Takes a job over, unless nothing is left to do. Undefined if it is gone, or kept. */
+  async #take(id: string, reopens = false): Promise<Known | undefined> {
     const [found, before] = await Promise.all([this.#queue.getJob(id), readLines<JobEntry>(this.#queue, id)]);
     const data = found?.data as Packed | undefined;
-    if (!data) return;
-    const fail = (code: Code, why: string): void => {
-      const error = new SeoError(code, `The batch ${data.name} ${why}`);
-      this.#jobs.set(id, { broken: { name: JSON.parse(data.name), error } });
-    };
-    if (data.format !== FORMAT)
-      return fail("SEO_CONFIG", "is of another version of this package: update it on all machines.");
-    const read = (lines: readonly Line<JobEntry>[]) => {
+    if (!data) return undefined;
+    function broken(code: Code, why: string): Known {
+      const { name } = data as Packed;
+      return { is: "broken", name: JSON.parse(name), error: new SeoError(code, `The batch ${name} ${why}`) };
+    }
+    function read(lines: readonly Line<JobEntry>[]) {
       try {
-        return readJob(lines);
+        const job = readJob(lines);
+        return job.isDone ? done() : job;
       } catch (cause) {
         const why = (cause as Error).message;
-        fail("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
+        return broken("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
       }
-    };
+    }
+    if (data.format !== FORMAT)
+      return broken("SEO_CONFIG", "is of another version of this package: update it on all machines.");
     const earlier = read(before);
-    if (!earlier) return;
     // A job that is done needs no fence: only the lead that has answered its letter can void that line, to answer again.
-    if (earlier.isDone) return this.#finish(id);
+    if ("is" in earlier) return earlier;
     this.#check();
-    const opened = await openJournal<JobEntry>(this.#queue, id, this.#lead.gone, before);
-    if (!opened) return;
-    const { journal, lines } = opened;
+    const opened = await openLog<JobEntry>(this.#queue, id, this.#lead.gone, before);
+    if (!opened) return undefined;
+    const { log, lines } = opened;
     // Unless another machine has come in between, nothing has changed since.
     const job = lines.length === before.length + 1 ? earlier : read(lines);
-    if (!job) return;
-    if (job.isDone) this.#finish(id);
-    else if (!job.isBatch)
-      this.#jobs.set(id, { given: { id, letter: JSON.parse(data.text), journal, again: lines.length > 1 } });
-    else if (!job.isKept || reopens) this.#work(id, journal, job.reading, job.letters);
-    else await this.#setPriority(id, KEPT);
+    if ("is" in job) return job;
+    if (!job.isBatch) return { is: "letter", id, letter: JSON.parse(data.text), log, again: lines.length > 1 };
+    if (!job.isKept || reopens) return this.#work(id, log, job.state, job.letters);
+    await this.#setPriority(id, KEPT);
+    return undefined;
+  }
+
+  /** Takes a job over that was not read, or is kept. */
+  async #open(id: string, reopens?: boolean): Promise<Known | undefined> {
+    const job = await this.#take(id, reopens);
+    if (job) this.#jobs.set(id, job);
+    return job;
   }
 
   /** A batch that is kept is not reopened any more. */
@@ -145,23 +153,15 @@ export class QueueStore implements Store {
     this.#check();
     await appendAlone(this.#queue, id, { type: "removed" });
     await this.#setPriority(id, OPEN);
-    this.#finish(id);
-  }
-
-  async #discardReplaced(): Promise<void> {
-    for (const id of this.#replaced) {
-      await this.#discard(id);
-      this.#replaced.delete(id);
-    }
+    this.#jobs.set(id, done());
   }
 
   /** Whether a list was added to another batch, by a machine that could not say so. */
   async #isJoined({ id, again }: Given, name: string): Promise<boolean> {
     if (!again) return false;
-    const read = (job: string) => this.#safely(() => readLines<JobEntry>(this.#queue, job));
     for (const other of [...(await this.#idsIn("wait", name)), ...(await this.#idsIn("prioritized", name))]) {
       // A line of an open batch may still become void.
-      const letters = this.#jobs.get(other)?.opened?.letters ?? readJob(await read(other)).letters;
+      const letters = this.#openedAs(other)?.letters ?? readJob(await readLines<JobEntry>(this.#queue, other)).letters;
       if (other !== id && letters.has(id)) return true;
     }
     return false;
@@ -175,123 +175,114 @@ export class QueueStore implements Store {
     return again && "count" in answer ? { count: Math.max(1, answer.count) } : answer;
   }
 
-  /** Takes over what is open. */
+  /** Takes over what is open, the oldest first. */
   load(): Promise<void> {
     return this.#safely(async () => {
       const ids = await this.#idsIn("wait");
       for (let first = 0; first < ids.length; first += GROUP) {
-        const all = await Promise.allSettled(ids.slice(first, first + GROUP).map((id) => this.#take(id)));
+        const jobs = ids.slice(first, first + GROUP).map((id) => [id, this.#take(id)] as const);
         // Not before all have ended, because what goes on would fence the next load.
-        for (const one of all) if (one.status === "rejected") throw one.reason;
+        await Promise.allSettled(jobs.map(([, taking]) => taking));
+        for (const [id, taking] of jobs) {
+          const job = await taking;
+          if (job) this.#jobs.set(id, job);
+        }
       }
-      // The oldest first, whichever was read first.
-      const jobs = new Map(this.#jobs);
-      this.#jobs.clear();
-      for (const id of ids) if (jobs.has(id)) this.#jobs.set(id, jobs.get(id) as Known);
       // The machine that led before has made a batch, and died.
       const named = this.batches.flatMap(({ state }) => (state.dropped ? [] : prefixOf(this.#node, state.name)));
-      for (const id of await this.#idsIn("prioritized"))
-        if (named.some((prefix) => id.startsWith(prefix))) this.#replaced.add(id);
+      for (const id of await this.#kept())
+        if (named.some((prefix) => id.startsWith(prefix))) this.#jobs.set(id, { is: "replaced" });
     });
   }
 
-  /** Handles a job that is a letter, unless that was done. Rejects with a Trouble if it is to be handled again. */
-  handle(id: string, audit: Audit): Promise<void> {
-    return this.#safely(async () => {
-      await this.#discardReplaced();
-      const isNew = !this.#jobs.has(id);
-      if (isNew) await this.#take(id);
-      const { given, opened } = this.#jobs.get(id) ?? {};
-      // After this machine had read all batches, one that led before has made it, or opened it again.
-      if (isNew && opened) throw taken;
-      if (!given) return;
-      this.#current = { ...given, again: true };
-      this.#jobs.set(id, { given: this.#current });
-      try {
-        const answer = await this.#obey(given, audit);
-        if (!this.#jobs.get(id)?.given) return;
-        await given.journal.append({ type: "answer", answer });
-        this.#finish(id);
-      } finally {
-        this.#current = undefined;
-      }
-    });
+  /** Handles a job that is a letter, unless that was done. Rejects with a Trouble, or as the server, if it is to be handled again. */
+  async handle(id: string, audit: Audit): Promise<void> {
+    const known = this.#jobs.get(id);
+    const job = known ?? (await this.#open(id));
+    // After this machine had read all batches, one that led before has made it, or opened it again.
+    if (!known && job?.is === "batch") throw deposed;
+    if (job?.is !== "letter") return;
+    this.#current = job;
+    try {
+      const answer = await this.#obey(job, audit);
+      if (this.#jobs.get(id) !== job) return;
+      await job.log.append({ type: "answer", answer });
+      this.#jobs.set(id, done());
+    } finally {
+      job.again = true;
+      this.#current = undefined;
+    }
   }
 
   /** Removes jobs that were done a minute ago, and batches that were replaced. */
-  clean(): Promise<void> {
-    return this.#safely(async () => {
-      await this.#discardReplaced();
-      for (const [id, { done = Number.POSITIVE_INFINITY }] of this.#jobs) {
-        if (performance.now() - done < MINUTE) continue;
+  async clean(): Promise<void> {
+    for (const [id, job] of this.#jobs) {
+      if (job.is === "replaced") await this.#discard(id);
+      else if (job.is === "done" && performance.now() - job.since > MINUTE) {
         await this.#queue.remove(id);
         this.#jobs.delete(id);
       }
-    });
+    }
   }
 
   /** The letter's job becomes the batch. */
   create(name: string, list: List): Promise<Batch> {
     return this.#safely(async () => {
-      const given = this.#current as Given;
-      const { id, journal } = given;
-      const kept = await this.#idsIn("prioritized", name);
-      const batch = this.#work(id, journal);
-      try {
-        await batch.write({ type: "batch", name });
-        await batch.add(list);
-      } catch (cause) {
-        this.#jobs.set(id, { given });
-        throw cause;
-      }
-      // Not now, because the batch could not be begun if that failed.
-      for (const old of kept) this.#replaced.add(old);
-      return batch;
+      const { id, log } = this.#current as Given;
+      const kept = await this.#kept(name);
+      const job = this.#work(id, log);
+      await job.batch.write({ type: "batch", name });
+      await job.batch.add(list);
+      this.#jobs.set(id, job);
+      // Not discarded now, because the batch could not be begun if that failed.
+      for (const old of kept) this.#jobs.set(old, { is: "replaced" });
+      return job.batch;
     });
   }
 
   async *reopen(name?: string): AsyncGenerator<Batch> {
     // The priority of a job can have changed although there was no response.
     const isReopened = (id: string) =>
-      id.startsWith(prefixOf(this.#node, name)) && this.#jobs.get(id)?.opened?.batch.state.finished;
+      id.startsWith(prefixOf(this.#node, name)) && this.#openedAs(id)?.batch.state.finished;
     const reopened = [...this.#jobs.keys()].filter(isReopened);
-    for (const id of new Set([...reopened, ...(await this.#idsIn("prioritized", name))])) {
-      if (!this.#jobs.get(id)?.opened) await this.#safely(() => this.#take(id, true));
-      const { broken, opened } = this.#jobs.get(id) ?? {};
-      if (broken) throw broken.error;
+    for (const id of new Set([...reopened, ...(await this.#safely(() => this.#kept(name)))])) {
+      const job = this.#openedAs(id) ?? (await this.#safely(() => this.#open(id, true)));
+      if (job?.is === "broken") throw job.error;
+      if (job?.is !== "batch") continue;
+      const { batch, letters } = job;
       // The machine that has handled the letter before has finished the batch, too.
-      if (opened?.batch.state.finished && opened.letters.has(this.#current?.id ?? "")) this.#jobs.delete(id);
-      else if (opened) {
+      if (batch.state.finished && letters.has(this.#current?.id ?? "")) this.#jobs.delete(id);
+      else {
         await this.#setPriority(id, OPEN);
-        yield opened.batch;
+        yield batch;
       }
     }
   }
 
   forget(name?: string): Promise<number> {
     return this.#safely(async () => {
-      const isMeant = ({ broken }: Known) => broken && (name === undefined || broken.name === name);
+      const isMeant = (job: Known) => job.is === "broken" && (name === undefined || job.name === name);
       const damaged = [...this.#jobs].filter(([, job]) => isMeant(job));
       for (const [id] of damaged) {
         await this.#queue.remove(id);
         this.#jobs.delete(id);
       }
-      const kept = await this.#idsIn("prioritized", name);
+      const kept = await this.#kept(name);
       for (const id of kept) await this.#discard(id);
       return damaged.length + kept.length;
     });
   }
 
   probe(): Promise<void> {
-    return this.#safely(this.#lead.probe);
+    return this.#lead.probe();
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.batches.map((batch) => batch.close()));
+    await Promise.all(this.batches.map((batch) => batch.journal.close()));
   }
 }
 
-/** Opens the jobs of one node. Rejects as `toError` says. */
+/** Opens the jobs of one node. Rejects as `fail` returns. */
 export async function openStore(queue: Queue, node: string, lead: Lead): Promise<QueueStore> {
   const store = new QueueStore(queue, node, lead);
   await store.load();

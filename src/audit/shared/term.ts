@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { SeoError } from "../../errors.js";
 import { createSequence } from "../../turns.js";
-import { taken } from "../trouble.js";
+import { deposed } from "../trouble.js";
 import { lostData } from "./faults.js";
 import type { Host } from "./host.js";
 import { isMissing, newName } from "./journal.js";
@@ -13,7 +13,7 @@ import { openStore } from "./store.js";
 interface Machine {
   hosts: ReadonlySet<Host>;
   options: { lease: Lease };
-  toError(cause: unknown): SeoError;
+  fail(cause: unknown): SeoError;
   handOver(): void;
   isAway(): boolean;
   others: Set<string>;
@@ -33,12 +33,12 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
   let published = "";
   let ended: Promise<unknown> | undefined;
   const inOrder = createSequence();
-  const timer = setInterval(() => void inOrder(renew).catch(toError), lockDuration / 3);
+  const timer = setInterval(() => void inOrder(renew).catch(fail), lockDuration / 3);
 
-  /** An exception, as an engine wants it. If another machine leads, the term ends. */
-  function toError(cause: unknown): SeoError {
-    const error = machine.toError(cause);
-    if (error === taken) void end();
+  /** Ends the term if another machine leads. Returns the exception as an engine wants it. */
+  function fail(cause: unknown): SeoError {
+    const error = machine.fail(cause);
+    if (error === deposed) void end();
     return error;
   }
 
@@ -62,7 +62,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
   async function renew(): Promise<void> {
     if (ended) return;
     const isOurs = (await link.renew()) || ended || (await link.take());
-    if (!(await isLed()) && !isOurs) throw taken;
+    if (!(await isLed()) && !isOurs) throw deposed;
   }
 
   const progress = () =>
@@ -75,7 +75,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
   async function publish(padding?: string): Promise<void> {
     const job = await link.lead();
     // Another machine may have come after: what it says must stay.
-    if (ended || (published !== "" && job.data.holder !== holder)) throw taken;
+    if (ended || (published !== "" && job.data.holder !== holder)) throw deposed;
     const now = news();
     await job.updateData({ ...now, padding }).catch((cause) => {
       throw isMissing(cause) ? lostData : cause;
@@ -87,9 +87,9 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     if (ended) return;
     host.begin((isOver) =>
       openStore(link.letters, host.options.node, {
-        toError,
+        fail,
         isOver,
-        gone: async () => ((await isLed()) ? lostData : taken),
+        gone: async () => ((await isLed()) ? lostData : deposed),
         // PostgreSQL would compress a text that repeats.
         probe: () => publish(randomBytes(PADDING / 2).toString("hex")),
       }),
@@ -118,7 +118,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     begin,
     end,
     isOver: () => ended !== undefined,
-    work: () => work().catch((cause) => Promise.reject(toError(cause))),
+    work: () => work().catch((cause) => Promise.reject(fail(cause))),
   };
 }
 

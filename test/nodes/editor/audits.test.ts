@@ -9,9 +9,13 @@ import { startWorkbench, type Workbench } from "../../support/workbench.js";
 declare const RED: {
   sidebar: { show(id: string): void };
   user: { hasPermission(right: string): boolean };
-  events: { emit(name: string, value: object): void };
-  nodes: { node(id: string): { highlighted?: boolean } | null };
+  nodes: {
+    node(id: string): { highlighted?: boolean } | null;
+    removeNodeSet(id: string): object;
+    addNodeSet(set: object): void;
+  };
 };
+declare const $: { (body: HTMLElement): { append(html: string): void }; get(url: string): Promise<string> };
 declare const axe: { run(context: unknown): Promise<AxeResults> };
 
 const place = (id: string, type: string, more: object) => ({ id, type, z: "tab", x: 300, y: 100, wires: [], ...more });
@@ -77,7 +81,7 @@ describe("The tab of audits", () => {
     assert.match(await textOf(find(".seo-spoken")), /^Weekly: pages · <b>spring<\/b> · paused · \d+ of 62/);
     const bar = find("[role=progressbar]");
     assert.match(String(await bar.getAttribute("aria-valuetext")), /^\d+ of 62$/);
-    await press("Failed rows (2)");
+    await find("summary").click();
     await find("li").nth(1).waitFor();
     assert.match(await textOf(find("li").first()), /^no urlThe URL must be the address of a web page/);
     await bench.editor.page.evaluate(() => {
@@ -97,6 +101,8 @@ describe("The tab of audits", () => {
     assert.equal(await page.evaluate(() => RED.nodes.node("inst")?.highlighted), true);
     await press("Resume");
     await shows(/a minute/);
+    assert.equal(await find("li").count(), 2);
+    assert.equal(await find("button:visible").filter({ hasText: "Retry" }).count(), 0);
   });
 
   it("fits into the narrowest sidebar, and is used by keyboard", async () => {
@@ -123,7 +129,7 @@ describe("The tab of audits", () => {
     await reset(false);
     await shows("paused");
     await reset(true);
-    await shows(/finished · \d+ dropped/);
+    await shows(/ · \d+ dropped/);
     assert.match(String(questions[0]), /^Waiting pages that are dropped: \d+\./);
     assert.equal(questions[1], questions[0]);
   });
@@ -151,22 +157,28 @@ describe("The tab of audits", () => {
     assert.equal(await status("seo-report-audit/control", "reader", {}), 401);
   });
 
-  it("is opened by the edit dialog, and removed with the package", async () => {
+  it("is opened by the edit dialog, removed with the package, and shown again when that is installed again", async () => {
     const { editor } = bench;
-    await editor.page.evaluate(() => RED.sidebar.show("info"));
+    const { page } = editor;
+    await page.evaluate(() => RED.sidebar.show("info"));
     await find("section").waitFor({ state: "hidden" });
     const id = await editor.drag("seo-report-audit", 300, 300);
     const dialog = await editor.edit(id);
     await dialog.tray.getByRole("button", { name: "Show in sidebar" }).click();
     await find("section").waitFor();
     await dialog.cancel();
-    await editor.page.evaluate(() =>
-      RED.events.emit("registry:node-set-removed", { id: "@seo-reports/node-red/seo-reports" }),
-    );
+    const set = await page.evaluate(() => RED.nodes.removeNodeSet("@seo-reports/node-red/seo-reports"));
     await find("section").waitFor({ state: "detached" });
     const before = polls;
-    await editor.page.waitForTimeout(1500);
+    await page.waitForTimeout(1500);
     assert.equal(polls, before);
+    await page.evaluate(async (one) => {
+      RED.nodes.addNodeSet(one);
+      $(document.body).append(await $.get("nodes/@seo-reports/node-red/seo-reports"));
+      RED.sidebar.show("seo-audits");
+    }, set);
+    await find("section").waitFor();
+    assert.equal(await page.locator(".seo-audits").count(), 1);
     assert.deepEqual(editor.complaints, []);
   });
 });

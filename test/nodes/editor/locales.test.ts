@@ -168,6 +168,8 @@ describe("The translations", () => {
           const text = translated[key];
           return text !== undefined && isWrong(text, original, key) ? [{ place: places[key], text, original }] : [];
         });
+      const shown = ({ place, text, original }: ReturnType<typeof list>[number]) =>
+        `${place}: ${text}\n  English: ${original}`;
 
       it("has the keys of the English catalog, and a text for each", () => {
         const beside = (one: Texts, other: Texts) => Object.keys(one).filter((key) => !(key in other));
@@ -178,24 +180,20 @@ describe("The translations", () => {
           ],
           "Run npm run texts, then this test again.",
         );
-        none(list((text) => !text || text !== text.trim()).map(({ place }) => `${place}: blank, or a space at an end`));
+        none(list((text) => !text || text !== text.trim()).map(shown), "A text is blank, or has a space at an end.");
       });
 
       it("keeps placeholders, code and names", () => {
         const kept = (text: string) => [placeholders, code, names].map((of) => of(text).join(" ")).join("\n");
-        none(
-          list((text, original) => kept(text) !== kept(original)).map(
-            ({ place, text, original }) => `${place}: ${text}\n  English: ${original}`,
-          ),
-          "Keep __placeholders__, text in backticks, names and numbers as they are in English.",
-        );
+        const remedy = "Keep __placeholders__, text in backticks, names and numbers as they are in English.";
+        none(list((text, original) => kept(text) !== kept(original)).map(shown), remedy);
       });
 
       it("has no text left in English", () => {
         const allowed = [...(same.all ?? []), ...(same[language] ?? [])];
         const used = list((text, original, key) => text === original && text === marked[key]);
         none(
-          used.filter(({ text }) => !allowed.includes(text)).map(({ place, text }) => `${place}: ${text}`),
+          used.filter(({ text }) => !allowed.includes(text)).map(shown),
           "Translate them. If a word is the same in both languages, add it to `same` in test/nodes/editor/locales.test.ts.",
         );
         none(
@@ -205,12 +203,7 @@ describe("The translations", () => {
       });
 
       it("has statuses that fit under a node and contain no key separators", () => {
-        none(
-          list((text, original, key) => isStatus(key) && text !== original && !fits(text)).map(
-            ({ place, text }) => `${place}: ${text}`,
-          ),
-          RULE,
-        );
+        none(list((text, original, key) => isStatus(key) && text !== original && !fits(text)).map(shown), RULE);
       });
 
       it("is built, with help that begins in the language", () => {

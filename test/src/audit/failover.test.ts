@@ -9,9 +9,8 @@ import pg from "pg";
 import type { Requests } from "../../../src/audit/requests.js";
 import { connect } from "../../../src/audit/shared/server.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
-import { LEASE } from "../../support/fleet.js";
 import { type Relay, startRelay } from "../../support/relay.js";
-import { type Engine, engines, PASSWORD, type Server, startServer } from "../../support/servers.js";
+import { type Engine, engines, LEASE, PASSWORD, type Server, startServer } from "../../support/servers.js";
 import {
   type Bench,
   type BenchOptions,

@@ -8,10 +8,10 @@ import { type Audit, type AuditOptions, createAudit } from "../../../src/audit/a
 import type { Clock } from "../../../src/audit/clock.js";
 import type { Settings } from "../../../src/audit/entries.js";
 import { openFiles } from "../../../src/audit/files.js";
+import type { Result } from "../../../src/audit/options.js";
 import type { Progress } from "../../../src/audit/progress.js";
-import type { Answer, PageOfReports, Requests, SendOptions } from "../../../src/audit/requests.js";
+import type { PageOfReports, Requests, SendOptions, SendResult } from "../../../src/audit/requests.js";
 import { readRows } from "../../../src/audit/rows.js";
-import type { Result } from "../../../src/audit/run.js";
 import type { Shared, SharedOptions } from "../../../src/audit/shared/shared.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 
@@ -99,7 +99,11 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   let looking = 0;
   let listed = 0;
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, fake.latency));
-  const answer = (report: Report | undefined, more = {}): Answer => ({ body: { data: report }, attempts: 1, ...more });
+  const answer = (report: Report | undefined, more = {}): SendResult => ({
+    body: { data: report },
+    attempts: 1,
+    ...more,
+  });
 
   function carryOut(type: string, input: Record<string, string>): Report {
     const date = new Date().toISOString();
@@ -121,7 +125,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     type: string,
     input: Record<string, string>,
     options: SendOptions = {},
-  ): Promise<Answer> {
+  ): Promise<SendResult> {
     const { intent, generatedAt = intent?.generatedAt, task = {}, sending } = options;
     /** Looks for a lost response. */
     async function look(): Promise<void> {

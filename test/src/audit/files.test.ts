@@ -21,7 +21,7 @@ import type { Ended, Entry } from "../../../src/audit/entries.js";
 import { openFiles as open, removeFiles } from "../../../src/audit/files.js";
 import { openFile } from "../../../src/audit/journal.js";
 import { readRows } from "../../../src/audit/rows.js";
-import { createReading, total } from "../../../src/audit/state.js";
+import { apply, State, total } from "../../../src/audit/state.js";
 import type { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
@@ -57,7 +57,8 @@ const entries: Entry[] = [
 const linesOf = (some: readonly Entry[]) => some.map((entry) => `${JSON.stringify(entry)}\n`).join("");
 
 function stateOf(text: string) {
-  const { state, take } = createReading();
+  const state = new State();
+  const take = (entry: Entry) => apply(state, entry);
   for (const line of text.split("\n").slice(0, -1)) take(JSON.parse(line));
   return { ...state, draft: [] };
 }
@@ -177,7 +178,7 @@ describe("the files of an audit", () => {
         assert.deepEqual(withoutDraft(batch), stateOf(read(name)));
         assert.equal(total(batch.state), total(state) > 3 ? 5 : 4);
       }
-      await store?.remove();
+      await store?.close(true);
       store = undefined;
     }
   });
@@ -457,7 +458,7 @@ describe("the files of an audit", () => {
     assert.deepEqual(readdirSync(folder), []);
     const second = await openFiles(folder, "node", never);
     rmSync(own, { recursive: true });
-    await second.remove();
+    await second.close(true);
   });
 
   it("end with an error that allows for a folder that was removed", async () => {
@@ -503,7 +504,7 @@ describe("the files of an audit", () => {
       reopen: async () => {
         for await (const reopened of store?.reopen() ?? []) batch = reopened;
       },
-      remove: async () => batch?.remove(),
+      remove: async () => batch?.journal.remove(),
     };
     for (const [name, step] of Object.entries(steps)) assert.deepEqual(await unsyncedBy(step), [], name);
     assert.equal(statSync(folder).mode & 0o777, 0o700);

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { hash } from "../../../sandbox/pages.js";
 import { startAccount } from "../../support/account.js";
-import { startFleet } from "../../support/fleet.js";
+import { createFleet } from "../../support/fleet.js";
 import { createFolder, key, type Report, urls } from "./fake.js";
 
 const VICTIM = fileURLToPath(new URL("victim.js", import.meta.url));
@@ -110,7 +110,7 @@ describe("an audit whose process is killed", function () {
       latency: () => Math.random() * 60,
     });
     const { reports } = account;
-    const fleet = await startFleet("", { folder, service: account.url, apiKey: "key", reconcile: "3" });
+    const fleet = createFleet({ folder, service: account.url });
     const finished = () => fleet.finals() > 0;
     try {
       let child = fleet.spawn(urls(MANY));

@@ -1,5 +1,5 @@
 import { createShared } from "../../../src/audit/shared/shared.js";
-import { LEASE } from "../../support/fleet.js";
+import { LEASE } from "../../support/servers.js";
 import { createBench, createFake, inQueue, urls } from "./fake.js";
 
 /** A process of its own that audits pages, and closes its audit when its input ends. Then nothing is left to keep it alive. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { outcomes } from "../../../src/audit/entries.js";
+import { type Entry, outcomes } from "../../../src/audit/entries.js";
 import { Reporter } from "../../../src/audit/progress.js";
-import { createReading, rowsOf, stageOf } from "../../../src/audit/state.js";
+import { apply, rowsOf, State, stageOf } from "../../../src/audit/state.js";
 
 const REMEMBERED = 200;
 
@@ -17,7 +17,8 @@ describe("the progress of a batch", () => {
         fc.record({ drops: fc.boolean(), pauses: fc.boolean(), isStuck: fc.boolean() }),
         fc.constantFrom(0, 1, 41_001),
         (rows, times, { drops, pauses, isStuck }, wait) => {
-          const { state, take } = createReading();
+          const state = new State();
+          const take = (entry: Entry) => apply(state, entry);
           take({ type: "batch", name: "a" });
           take({ type: "rows", from: 0, rows: rows.map(({ key }) => ({ input: `${key}.example` })) });
           take({ type: "list", settings: { existing: "create" }, rows: rows.length, pages: [] });
@@ -45,13 +46,12 @@ describe("the progress of a batch", () => {
           let time = 1000;
           const ends = [time];
           const reason = pauses && { reason: "message", message: "Because." };
+          const clock = { now: () => time, later: () => () => {} };
           const reporter = new Reporter({
-            state,
-            clock: { now: () => time, later: () => () => {} },
-            paused: () => reason || undefined,
+            batch: { state },
+            paused: reason || undefined,
             jobs: new Set([...lost.map((page) => ({ page, isLost: true })), ...(isStuck ? [] : [{ page: 0 }])]),
-            wait: () => wait,
-            send() {},
+            engine: { options: { clock, progress() {} }, requests: { waitingFor: () => wait } },
           });
           for (const ms of times) {
             time += ms;
@@ -66,7 +66,7 @@ describe("the progress of a batch", () => {
             done: rows.length - left,
             ...counts,
             waiting: drops ? 0 : left,
-            reconciling: drops ? 0 : reconciling,
+            ...{ invalid: 0, reconciling: drops ? 0 : reconciling },
             dropped: drops ? left : 0,
             paused: pauses && "Because.",
             ...(reason && { reason: "message" }),

@@ -15,8 +15,7 @@ import { checkClock } from "../../../src/audit/shared/postgres.js";
 import { createShared, testQueue } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { listen, tlsFile } from "../../support/faulty.js";
-import { LEASE } from "../../support/fleet.js";
-import { type Engine, engines, PASSWORD, type Server, startServer } from "../../support/servers.js";
+import { type Engine, engines, LEASE, PASSWORD, type Server, startServer } from "../../support/servers.js";
 import { createBench, createFake, inQueue, urls } from "./fake.js";
 
 const LEAVER = fileURLToPath(new URL("leaver.js", import.meta.url));
@@ -59,11 +58,6 @@ describe("The queue that several machines share", () => {
     assert.match(await said({ url: serverOf("Redis").url }), /^Redis \d+\.\d+/);
     assert.match(await said({ url: ` ${serverOf("PostgreSQL").url} ` }), /^PostgreSQL \d+\.\d+/);
   });
-
-  for (const url of ["", "localhost", "http://localhost", "redis://", "postgres:x"])
-    it(`rejects the URL ${JSON.stringify(url)}`, async () => {
-      assert.match(await said({ url }), /^SEO_CONFIG: The queue's URL must begin with redis:\/\//);
-    });
 
   it("says why the server cannot be reached", async () => {
     for (const scheme of ["redis", "rediss", "postgres"]) {
@@ -267,6 +261,7 @@ describe("The queue that several machines share", () => {
       await serverOf(engine).stop("SIGKILL");
       const { add, audit, errors } = open(1500);
       await assert.rejects(add(urls(3)), { code: "SEO_NETWORK" });
+      while (errors.length === 0) await sleep(10);
       assert.equal(errors.length, 1);
       await audit.close();
       const later = open();

@@ -3,13 +3,13 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { openFiles } from "../../../src/audit/files.js";
+import type { Progress } from "../../../src/audit/progress.js";
 import { requestsOf } from "../../../src/audit/requests.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import { createClient } from "../../../src/client.js";
 import { SeoError } from "../../../src/errors.js";
 import { startAccount } from "../../support/account.js";
-import { LEASE } from "../../support/fleet.js";
-import { engines, type Server, startServer } from "../../support/servers.js";
+import { engines, LEASE, type Server, startServer } from "../../support/servers.js";
 import {
   type Bench,
   type BenchOptions,
@@ -96,8 +96,11 @@ function contract(name: string, open: () => Promise<Kept>): void {
         indexes.sort((a, b) => a - b),
         [...pages.keys()],
       );
-      const [{ total, done, created, failed } = { total: 0, done: 0, created: 0, failed: 0 }] = finals();
-      assert.deepEqual([total, done, created, failed], [33, 33, 32, 1]);
+      const { perMinute: _, ...end } = finals()[0] as Progress;
+      const counts = { total: 33, done: 33, created: 32, regenerated: 0, fresh: 0, failed: 1, uncertain: 0 };
+      const left = { invalid: 1, waiting: 0, reconciling: 0, dropped: 0, secondsLeft: 0 };
+      assert.deepEqual(end, { batch: "default", ...counts, ...left, paused: false, finished: true });
+      assert.equal(finals().length, kept.machines);
       assert.ok(!JSON.stringify(results()).includes("secret"));
     });
 
@@ -341,49 +344,5 @@ for (const engine of [undefined, ...engines])
       await one.audit.resume();
       await one.finished();
       await one.audit.close();
-    });
-
-    it("keeps a batch whose pages failed until it is retried", async () => {
-      let fails = true;
-      const service = createFake({
-        latency: 100,
-        fate(page) {
-          const number = Number(page.split("/").at(-1));
-          const code = number % 4 === 1 ? "SEO_REJECTED" : "SEO_NOT_FOUND";
-          return fails && number % 2 === 1 ? new SeoError(code, "No.", { attempts: 1 }) : "answered";
-        },
-      });
-      const { keep } = await open();
-      const machines = [1, 2].map(() => createBench("", service, { ...keep(), share: 1 }));
-      const [first, last] = machines as [Bench, Bench];
-      await first.add(urls(24));
-      await Promise.all(machines.map((one) => one.finished()));
-      await sleep(1000);
-      fails = false;
-      for (const one of machines) Object.assign(one.results, { length: 0 });
-      for (const one of machines) Object.assign(one.progress, { length: 0 });
-      assert.equal(await last.audit.retry("default"), 1);
-      const ends = await Promise.all(machines.map((one) => one.finished()));
-      for (const { created, failed } of ends) assert.deepEqual([created, failed], [24, 0]);
-      assert.equal(first.results.length + last.results.length, 12);
-      await Promise.all(machines.map(({ audit }) => audit.close()));
-    });
-
-    it("treats a list that was reset and sent once more as a new one", async () => {
-      const bad = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
-      const service = createFake({ latency: 150, fate: (page) => (page.endsWith("/2") ? bad : "answered") });
-      const { keep } = await open();
-      const machines = [1, 2].map(() => createBench("", service, { ...keep(), share: 1 }));
-      const [first, last] = machines as [Bench, Bench];
-      for (let round = 0; round < 3; round++) {
-        await first.add(urls(8));
-        await Promise.all(machines.map((one) => one.finished()));
-        for (const { progress } of machines) progress.length = 0;
-        assert.equal(await first.audit.reset("default"), 1);
-      }
-      await sleep(500);
-      assert.equal(first.results.length + last.results.length, 24);
-      for (const { errors } of machines) assert.deepEqual(errors, []);
-      await Promise.all(machines.map(({ audit }) => audit.close()));
     });
   });

@@ -1,6 +1,6 @@
 import { type Code, SeoError, ended as sentenceOf } from "../errors.js";
-import type { Clock } from "./clock.js";
 import type { Ended } from "./entries.js";
+import type { Options } from "./options.js";
 
 /** After so many failures in a row, a batch is paused; a probe is sent so many milliseconds later. */
 const IN_A_ROW = 5;
@@ -10,25 +10,27 @@ const ACCOUNT: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_RATE_LIMITED", "SEO
 
 export const isAccounts = ({ code }: { code: string }): boolean => ACCOUNT.includes(code);
 
-export interface PauseOptions {
-  /** The batch's name. */
-  name: string;
-  clock: Clock;
-  /** Gets each pause once. */
-  failed(error: SeoError, batch: string): void;
-  /** Gets each failure that has the batch wait. */
-  stopped?: ((error: SeoError) => void) | undefined;
-  /** A pause has begun or ended. */
+/** The work on a batch, as it is needed here. */
+interface Run {
+  batch: { state: { name: string } };
+  engine: { options: Pick<Options, "clock" | "failed" | "stopped">; fill(): void };
   changed(): void;
-  /** A probe can be sent. */
-  due(): void;
 }
 
-/** Whether a batch waits until its account can go on, by four rules (docs/decisions/audit.md). Nothing of this outlives the process. */
-export class Pause {
+/**
+ * Whether a batch waits until its account can go on (docs/audits.md). The rules:
+ *
+ * 1. A failure of the account has its page wait again, once. Any other failure is the page's result.
+ * 2. Five failures in a row stop the batch, except those of pages that failed before, and of requests that began before a success.
+ * 3. Then one request at a time is the probe: after 15 minutes, at msg.resume, or at the same list. A success ends the pause.
+ * 4. If only pages are left that have failed before, it goes on.
+ *
+ * Nothing of this outlives the process.
+ */
+export class Breaker {
   /** Why the batch waits. */
   error: SeoError | undefined;
-  readonly #options: PauseOptions;
+  readonly #run: Run;
   /** Pages that have failed before. */
   readonly #failedBefore: Set<number>;
   /** Requests are numbered as they begin: the last one, the last one that has succeeded, and those after it that have failed. */
@@ -43,13 +45,13 @@ export class Pause {
   #byPlan = false;
   #cancel = () => {};
 
-  constructor(failedBefore: readonly number[], options: PauseOptions) {
+  constructor(failedBefore: readonly number[], run: Run) {
     this.#failedBefore = new Set(failedBefore);
-    this.#options = options;
+    this.#run = run;
   }
 
   /** Whether another request can begin; while it is paused, that is the probe, one at a time. */
-  isOpen(): boolean {
+  allows(): boolean {
     return !this.error || (this.#isDue && this.#probe === undefined);
   }
 
@@ -103,13 +105,13 @@ export class Pause {
 
   /** Has the batch wait. */
   stop(cause: SeoError, { inARow = false, byPlan = false } = {}): void {
-    const { name, failed, changed } = this.#options;
+    const { batch, engine } = this.#run;
     const isNew = !this.error;
     this.error = this.#errorOf(cause, inARow);
     this.#byPlan = byPlan;
-    if (isNew) failed(this.error, name);
+    if (isNew) engine.options.failed(this.error, batch.state.name);
     this.#wait(this.error);
-    changed();
+    this.#run.changed();
   }
 
   #errorOf(cause: SeoError, inARow: boolean): SeoError {
@@ -117,14 +119,14 @@ export class Pause {
     if (!inARow && cause.code === "SEO_INPUT") return cause;
     const { code, message, ...details } = cause.toJSON() as { code: Code; message: string };
     const why = inARow ? `: ${IN_A_ROW} pages in a row failed` : "";
-    const sentence = `The batch ${JSON.stringify(this.#options.name)} is paused${why}.`;
+    const sentence = `The batch ${JSON.stringify(this.#run.batch.state.name)} is paused${why}.`;
     const when = "It continues within 15 minutes of the repair, or at msg.resume.";
     return new SeoError(code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
 
   /** Until the next probe. */
   #wait(error: SeoError): void {
-    const { clock, stopped } = this.#options;
+    const { clock, stopped } = this.#run.engine.options;
     stopped?.(error);
     this.#probe = undefined;
     this.#cancel();
@@ -133,7 +135,7 @@ export class Pause {
 
   setDue(): void {
     this.#isDue = this.error !== undefined;
-    this.#options.due();
+    this.#run.engine.fill();
   }
 
   end(): void {
@@ -144,7 +146,7 @@ export class Pause {
     this.#isDue = false;
     this.#probe = undefined;
     this.#cancel();
-    this.#options.changed();
+    this.#run.changed();
   }
 
   close(): void {

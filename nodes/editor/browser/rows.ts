@@ -1,0 +1,52 @@
+import type { Any } from "./state.js";
+import { type Place, put, type Tools } from "./tools.js";
+
+/** The rows of a batch that have failed: a list that can be opened, and copied as CSV. `say` shows a text for a moment. */
+export function createRows(
+  { RED, text, build, button, figure }: Tools,
+  place: Place,
+  request: Tools["send"],
+  say: (words: string) => void,
+) {
+  const title = build("summary");
+  const list = build("ul");
+  const rest = build("div");
+  const element = build("details", "", title, button(text("sidebar.copy"), copy), list, rest);
+  /** How many have failed, and how many had when the list was read. */
+  let count = 0;
+  let shown = 0;
+
+  async function read(): Promise<void> {
+    if (!element.prop("open") || shown === count) return;
+    shown = count;
+    const rows: Any[] = (await request("rows", place)) ?? [];
+    const lines = rows.map(({ url, message, candidates }) => {
+      const reports = candidates.length > 0 ? text("sidebar.candidates", { reports: candidates.join(", ") }) : "";
+      return build("li", "", build("b", "", url), build("div", "", message), build("div", "", reports));
+    });
+    list.empty().append(lines);
+    put(rest, count > rows.length ? text("sidebar.more", { count: figure(count - rows.length) }) : "");
+  }
+
+  async function copy(): Promise<void> {
+    const csv = await request("rows", { ...place, csv: 1 }, { dataType: "text" });
+    if (csv === undefined) return;
+    say(text(`sidebar.${RED.clipboard.copyText(csv) ? "copied" : "uncopied"}`, { count: figure(count) }));
+  }
+
+  element.on("toggle", () => {
+    shown = 0;
+    void read();
+  });
+
+  return {
+    element,
+    /** `now`: how many rows have failed. An open list is read again if that has changed. */
+    show(now: number): void {
+      count = now;
+      put(title, text("sidebar.rows", { count: figure(count) }));
+      element.prop("hidden", count === 0);
+      void read();
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { cancelled, SeoError } from "../errors.js";
+import { deferred } from "../turns.js";
+import type { Store } from "./batch.js";
+import type { Options } from "./options.js";
+import { Trouble } from "./trouble.js";
+
+const MINUTE = 60_000;
+/** Milliseconds until a server is tried again. */
+const SOON = 1000;
+
+/** The engine, as it is needed here. */
+interface Engine {
+  begin(store: Store): void;
+  /** Nothing can go on, or everything can. */
+  changed(): void;
+  end(): Promise<void>;
+}
+
+/** Opens the place where the journals are kept. As long as they cannot be opened or written, nothing goes on, and it tries again. */
+export class Access {
+  /** The store, as long as it is open. */
+  store: Store | undefined;
+  /** Why nothing can go on. */
+  error: SeoError | undefined;
+  closed = false;
+  readonly #options: Options;
+  readonly #engine: Engine;
+  /** The code of the error that was reported, until something is saved. */
+  #reported: string | undefined;
+  /** The end of the error, or of the store. */
+  #free = deferred();
+  #cancel = () => {};
+  /** The last attempt to open the store. */
+  #opening: Promise<void>;
+
+  constructor(options: Options, engine: Engine) {
+    this.#options = options;
+    this.#engine = engine;
+    this.#opening = this.#open();
+  }
+
+  async #open(): Promise<void> {
+    let gone: SeoError | undefined;
+    try {
+      const store = await this.#options.open((error) => {
+        if (gone) return;
+        gone = error;
+        if (this.store) this.#lose(error);
+      });
+      if (this.closed || gone) {
+        await store.close();
+        throw gone ?? cancelled;
+      }
+      this.store = store;
+      this.error = undefined;
+      this.#reported = undefined;
+      this.#engine.begin(store);
+    } catch (cause) {
+      this.stop(cause);
+    }
+  }
+
+  #lose(error: SeoError): void {
+    this.#leave().catch(() => {});
+    this.stop(error);
+  }
+
+  /** The store. Rejects while it cannot be opened. */
+  async ready(): Promise<Store> {
+    await this.#opening;
+    if (!this.store) throw this.error ?? cancelled;
+    return this.store;
+  }
+
+  /** Nothing can go on. While the store is open, its first error stands. */
+  stop(cause: unknown): void {
+    if (this.closed || (this.store && this.error)) return;
+    const error = cause instanceof SeoError ? cause : new SeoError("SEO_INPUT", String(cause));
+    this.error = error;
+    this.#free = deferred();
+    this.#retryLater(error);
+    if (this.#reported !== error.code) this.#options.failed(error);
+    this.#reported = error.code;
+    this.#engine.changed();
+  }
+
+  #retryLater(error: SeoError): void {
+    if (this.closed) return;
+    const isServer = error instanceof Trouble && error.kind === "server";
+    this.#cancel();
+    this.#cancel = this.#options.clock.later(isServer ? SOON : MINUTE, () => {
+      if (this.store) void this.probe();
+      else this.#opening = this.#open();
+    });
+  }
+
+  /** Goes on if something can be saved. */
+  async probe(): Promise<void> {
+    const { store, error } = this;
+    if (!store || !error) return;
+    const isFree = await store.probe().then(
+      () => true,
+      () => false,
+    );
+    if (this.store !== store || this.error !== error) return;
+    if (!isFree) return this.#retryLater(error);
+    this.#cancel();
+    this.error = undefined;
+    this.#engine.changed();
+    this.#free.resolve();
+  }
+
+  /** Saves something, or rejects as `work` does. */
+  async try<Value>(work: () => Promise<Value>): Promise<Value> {
+    const value = await work();
+    this.#reported = undefined;
+    return value;
+  }
+
+  /** Saves something, and tries again until it is saved. Rejects with SEO_CANCELLED once the store is closed. */
+  async keep<Value>(work: () => Promise<Value>): Promise<Value> {
+    const { store } = this;
+    const isOpen = () => store !== undefined && this.store === store;
+    for (;;) {
+      try {
+        return await this.try(work);
+      } catch (cause) {
+        if (!(cause instanceof Trouble)) throw cause;
+        if (isOpen()) {
+          this.stop(cause);
+          await this.#free.promise;
+        }
+        if (!isOpen()) throw cancelled;
+      }
+    }
+  }
+
+  /** Ends the work at once, then closes the store. `saved` resolves when messages save nothing more. */
+  async #leave(saved?: Promise<unknown>): Promise<void> {
+    const { store } = this;
+    this.store = undefined;
+    this.#free.resolve();
+    if (!store) return;
+    await this.#engine.end();
+    await saved;
+    await store.close();
+  }
+
+  /** Ends everything, but for a store that is being opened: that ends by itself. */
+  close(saved: Promise<unknown>): Promise<void> {
+    this.closed = true;
+    this.#cancel();
+    return this.#leave(saved);
+  }
+}
