@@ -1,11 +1,14 @@
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { linkPackage, nodeRed } from "../nodered.js";
+import type { Address, Options, Seen } from "./service.js";
 
 const main = createRequire(import.meta.url).resolve(nodeRed().name);
 /** Loads a module of Node-RED. */
@@ -28,25 +31,31 @@ interface NodeRed {
   events: { once(event: string, listener: () => void): void };
 }
 
-interface FlowNode {
-  id?: string;
+export interface FlowNode {
+  id: string;
+  type: string;
   wires?: unknown;
   credentials?: object;
+  [property: string]: unknown;
 }
 
-/** Starts Node-RED in this process with its editor, the driver node and a flow, and the package if it is `linked`. */
+/**
+ * Starts Node-RED in this process with its editor, the driver node and a flow, and the package if it is `linked`. Returns its
+ * user directory, which is removed when the process ends.
+ */
 export async function boot(
-  userDir: string,
   flow: FlowNode[],
-  { linked = true, nodesExcludes = [] as string[], contextStorage = {} as object } = {},
-): Promise<void> {
+  { linked = true, ...settings }: { linked?: boolean; [setting: string]: unknown } = {},
+): Promise<string> {
+  const userDir = mkdtempSync(join(tmpdir(), "seo-bench-"));
+  process.on("exit", () => rmSync(userDir, { recursive: true, force: true }));
   // A node without a position would be taken for a config node.
   const nodes = flow.map(({ credentials: _, ...node }) => (node.wires ? { x: 0, y: 0, z: "flow", ...node } : node));
   const credentials = Object.fromEntries(flow.map(({ id, credentials = {} }) => [id, credentials]));
   const driver = fileURLToPath(new URL("driver.js", import.meta.url));
   const files = {
     "nodes/driver.js": `module.exports = require(${JSON.stringify(driver)}).default;`,
-    "nodes/driver.html": ["bench-driver", "bench-floor", "bench-pass"]
+    "nodes/driver.html": ["bench-driver", "bench-floor"]
       .map((type) => `<script type="text/html" data-template-name="${type}"></script>`)
       .join("\n"),
     "flows.json": JSON.stringify([{ id: "flow", type: "tab", label: "bench" }, ...nodes]),
@@ -68,8 +77,7 @@ export async function boot(
     httpAdminRoot: "/",
     httpNodeRoot: "/",
     credentialSecret: false,
-    nodesExcludes,
-    ...(Object.keys(contextStorage).length > 0 && { contextStorage }),
+    ...settings,
     telemetry: { enabled: false },
     logging: { console: { level: "error" } },
   });
@@ -78,6 +86,7 @@ export async function boot(
   const started = new Promise<void>((resolve) => app.events.once("flows:started", resolve));
   await app.start();
   await started;
+  return userDir;
 }
 
 /** Stops the flows and the context stores of Node-RED, and starts them again from their files, as a restart does. */
@@ -86,4 +95,19 @@ export async function restart(): Promise<void> {
   const nodes = nodeRedRequire("@node-red/runtime/lib/nodes") as Record<string, (all?: boolean) => Promise<void>>;
   await stop();
   for (const step of ["loadContextsPlugin", "loadFlows", "startFlows"]) await nodes[step]?.(true);
+}
+
+/** Starts service.ts. */
+export async function startService(options: Options) {
+  const child = fork(new URL("service.js", import.meta.url), { execArgv: [] });
+  const response = async <T>() => ((await once(child, "message")) as [T])[0];
+  child.send(options);
+  return {
+    ...(await response<Address>()),
+    seen(): Promise<Seen> {
+      child.send("seen");
+      return response();
+    },
+    stop: () => child.disconnect(),
+  };
 }

@@ -1,13 +1,11 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Group, type Machine, type Round, startGroup } from "../../../test/support/machines.js";
-import { type Engine, type Server, startServer } from "../../../test/support/servers.js";
-import { nodeRed, root } from "../../nodered.js";
-import { figure, fillIn, table } from "../markdown.js";
-import type { Seen } from "./service.js";
+import { type Group, type Machine, startGroup } from "../../../test/support/machines.js";
+import { type Engine, startServer } from "../../../test/support/servers.js";
+import { root } from "../../nodered.js";
+import { figure, fillIn, table, versions } from "../markdown.js";
+import { startService } from "../runtime.js";
 
 /**
  * `npm run bench:scaling` has one instance work on a batch in files, in Redis and in PostgreSQL, ends the lead of two instances,
@@ -31,32 +29,17 @@ const log = (row: Row): Row => {
   return row;
 };
 
-async function startService(options: { latency?: number }) {
-  const child = fork(new URL("service.js", import.meta.url), { execArgv: [] });
-  child.send(options);
-  const [address] = (await once(child, "message")) as [{ url: string; apiKey: string }];
-  return {
-    ...address,
-    async seen(): Promise<Seen> {
-      child.send("seen");
-      return ((await once(child, "message")) as [Seen])[0];
-    },
-    stop: () => child.disconnect(),
-  };
-}
-
 type Service = Awaited<ReturnType<typeof startService>>;
-type Options = Parameters<typeof startService>[0];
+type Load = { pages: number; latency: number; settings?: Record<string, string> };
 
 /** Deploys to `machines` instances, for a new service. */
 async function withService<T>(
   group: Group,
   machines: number,
-  { pages, settings = {} }: { pages: number; settings?: Round["settings"] },
-  options: Options,
+  { pages, latency, settings = {} }: Load,
   work: (service: Service) => Promise<T>,
 ): Promise<T> {
-  const service = await startService(options);
+  const service = await startService({ latency });
   const urls = Array.from({ length: pages }, (_, index) => `https://example.com/${index}`);
   await group.deploy({ service, pages: urls, settings }, machines);
   try {
@@ -66,18 +49,13 @@ async function withService<T>(
   }
 }
 
-/** Seconds from the list to the final progress. */
-async function timed(group: Group, pages: number): Promise<number> {
-  const start = performance.now();
-  await group.machines[0]?.red().inject("start");
-  await group.finished(pages, PATIENCE);
-  return (performance.now() - start) / SECOND;
-}
-
 /** Pages per second of one machine if only that limits them. */
 function busy(group: Group, engine: Engine | "files", { pages, latency } = BUSY): Promise<Row> {
-  return withService(group, 1, { pages }, { latency }, async () => {
-    const rate = pages / (await timed(group, pages));
+  return withService(group, 1, { pages, latency }, async () => {
+    const start = performance.now();
+    await group.machines[0]?.red().inject("start");
+    await group.finished(pages, PATIENCE);
+    const rate = (pages * SECOND) / (performance.now() - start);
     // An audit uses one request less than the service's concurrency, which is 4.
     return [engine, (3 * SECOND) / latency, rate];
   });
@@ -99,7 +77,7 @@ function takenOver(group: Group, engine: Engine): Promise<Row[]> {
   const { pages, latency, times } = ENDED;
   // A request that was noted, but not sent, is sent again after this.
   const settings = { reconcile: "20" };
-  return withService(group, MACHINES, { pages, settings }, { latency }, async (service) => {
+  return withService(group, MACHINES, { pages, latency, settings }, async (service) => {
     await group.machines[0]?.red().inject("start");
     const rows: Row[] = [];
     for (const [name, end] of ends) {
@@ -115,7 +93,8 @@ function takenOver(group: Group, engine: Engine): Promise<Row[]> {
         seconds.push(((requests.find((time) => time > ended) ?? Number.NaN) - began) / SECOND);
         await lead.start();
       }
-      const { duplicates } = await service.seen();
+      const { effects } = await service.seen();
+      const duplicates = Object.values(effects).filter((often) => often > 1).length;
       if (duplicates > 0) throw new Error(`${engine}, ${name}: ${duplicates} duplicates`);
       rows.push(log([`${engine}, ${name}`, Math.min(...seconds), Math.max(...seconds)]));
     }
@@ -123,14 +102,13 @@ function takenOver(group: Group, engine: Engine): Promise<Row[]> {
   });
 }
 
-const groups: Group[] = [];
-const servers: Server[] = [];
+const stops: (() => Promise<void>)[] = [];
 async function start(engine?: Engine): Promise<Group> {
   const server = engine && (await startServer(engine));
   if (engine && !server) throw new Error(`${engine} is not installed.`);
-  if (server) servers.push(server);
+  if (server) stops.push(server.close);
   const group = await startGroup(engine ? MACHINES : 1, server);
-  groups.push(group);
+  stops.unshift(group.stop);
   // Loads the modules that the first message loads.
   await busy(group, engine ?? "files", { pages: 8, latency: 10 });
   log([`started ${engine ?? "files"}`]);
@@ -159,11 +137,10 @@ try {
     ],
   ];
   const date = new Date().toISOString().slice(0, 10);
-  const machine = `${date}, Node-RED ${nodeRed().version}, Node ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model}.`;
+  const machine = `${date}, ${versions()}, ${cpus().length} x ${cpus()[0]?.model}.`;
   const text = [machine, ...tables.map(([sentence, head, rows]) => `${sentence}\n\n${table(head, rows)}`)].join("\n\n");
   console.log(text);
   if (!quick) fillIn(join(root, "docs/scaling.md"), text);
 } finally {
-  await Promise.all(groups.map((group) => group.stop()));
-  await Promise.all(servers.map((server) => server.close()));
+  for (const stop of stops) await stop();
 }

@@ -1,16 +1,13 @@
-import { fork } from "node:child_process";
 import { type EventEmitter, once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../../src/audit/options.js";
 import type { Progress } from "../../../src/audit/progress.js";
-import { nodeRed } from "../../nodered.js";
-import { driver, drivers, type Message, receivers } from "../driver.js";
-import { table } from "../markdown.js";
-import { boot, memory, nodeRedRequire } from "../runtime.js";
-import type { Effects } from "./faults.js";
+import { driver, drivers, receivers } from "../driver.js";
+import { conclude } from "../markdown.js";
+import { boot, type FlowNode, memory, nodeRedRequire, startService } from "../runtime.js";
+import type { Seen } from "../service.js";
 
 /**
  * `npm run soak -- long [minutes]`: audits, stores and report changes through a deploy every 3 s and all faults of the sandbox.
@@ -29,23 +26,21 @@ const MOST_AFTER = 40;
 const GROWTH = 1.2;
 const minutes = Number(process.argv[3] ?? 20);
 
-type FlowNode = { id: string; [property: string]: unknown };
 const { flows: runtime } = nodeRedRequire("@node-red/runtime") as {
   flows: {
     getFlows(options: object): Promise<{ flows: FlowNode[] }>;
     setFlows(options: { flows: { flows: FlowNode[] }; deploymentType: "full" | "nodes" }): Promise<unknown>;
   };
 };
-const { events } = nodeRedRequire("@node-red/util") as { events: EventEmitter };
+const { events: runtimeEvents } = nodeRedRequire("@node-red/util") as { events: EventEmitter };
 
-const userDir = mkdtempSync(join(tmpdir(), "seo-soak-"));
-const service = fork(new URL("faults.js", import.meta.url), { execArgv: [] });
-const [baseUrl] = (await once(service, "message")) as [string];
+const service = await startService({ fail: 8 });
+const { url: baseUrl, apiKey } = service;
 // Reconcile takes a third of the time between deploys. If it took longer, lost responses would never be found.
-const settings = { concurrency: 8, timeout: 2, reconcile: 1, credentials: { apiKey: "sandbox-key" } };
+const settings = { concurrency: 8, timeout: 2, reconcile: 1, credentials: { apiKey } };
 const audit = { existing: "existing", existingType: "msg", wires: [["results"], ["progress"]] };
 const changes = { project: "audit.example.com", projectType: "str", changes: "all", limit: "0" };
-await boot(userDir, [
+const userDir = await boot([
   { id: "service", type: "seo-service", baseUrl, ...settings },
   { id: "store", type: "seo-report-store", service: "service", output: "data", wires: [["stored"]] },
   { id: "changes", type: "seo-report-changes", service: "service", ...changes, wires: [["changed"]] },
@@ -53,25 +48,24 @@ await boot(userDir, [
   { id: "catch", type: "catch", scope: null, wires: [["caught"]] },
   ...["store", "changes", "audit"].map((id) => driver(`to-${id}`, id)),
   ...["stored", "changed", "results", "progress", "caught"].map((id) => driver(id)),
-] as Parameters<typeof boot>[1]);
-const send = (to: string, msg: object) => drivers.get(`to-${to}`)?.(msg as Message);
+]);
+const send = (to: string, msg: object) => drivers.get(`to-${to}`)?.({ ...msg });
 
 // The back-off is a fiftieth.
 const random = Math.random;
 Math.random = () => random() / 50;
 
+type Counts = Seen["effects"];
+const add = (counts: Counts, name: string, by = 1) => {
+  counts[name] = (counts[name] ?? 0) + by;
+};
 /** What happened, by name. */
-const counts: Record<string, number> = {};
-const add = (name: string) => {
-  counts[name] = (counts[name] ?? 0) + 1;
-};
+const events: Counts = {};
 /** By page, how many requests were reported to have taken effect, and how many more can have. */
-const certain: Effects = {};
-const possible: Effects = {};
-const count = (effects: Effects, url: string, by = 1) => {
-  const page = url.slice("https://".length);
-  effects[page] = (effects[page] ?? 0) + by;
-};
+const [certain, possible]: [Counts, Counts] = [{}, {}];
+const count = (effects: Counts, url: string, by?: number) => add(effects, url.slice("https://".length), by);
+/** Messages with the response to another. */
+let mixedUp = 0;
 const isEffect = (outcome: string) => ["created", "regenerated"].includes(outcome);
 /** By batch and row, the results without and with `repeated`. The end of the batch counts as a row after the last one. */
 const rows = new Map<string, { first: Uint8Array; all: Uint8Array }>();
@@ -87,7 +81,7 @@ const started = new Set<string>();
 
 receivers.set("results", ({ seo }) => {
   const { batch, index, input, outcome, repeated } = seo as Result;
-  add(`page ${outcome}${repeated ? ", repeated" : ""}`);
+  add(events, `page ${outcome}${repeated ? ", repeated" : ""}`);
   if (!received(batch, index, repeated)) return;
   if (isEffect(outcome)) count(certain, String(input));
   if (outcome === "uncertain") count(possible, String(input));
@@ -95,18 +89,19 @@ receivers.set("results", ({ seo }) => {
 receivers.set("progress", ({ payload }) => {
   const { batch, finished, repeated, paused } = payload as Progress;
   started.add(batch);
-  if (paused) add("progress of a pause");
+  if (paused) add(events, "progress of a pause");
   if (finished) received(batch, PAGES, repeated);
 });
-receivers.set("changed", ({ seo }) => add(`change: ${(seo as { change: string }).change}`));
-receivers.set("stored", ({ url }) => {
-  add("store created");
+receivers.set("changed", ({ seo }) => add(events, `change: ${(seo as { change: string }).change}`));
+receivers.set("stored", ({ url, payload }) => {
+  add(events, "store created");
+  if (`https://${(payload as { url: string }).url}` !== url) mixedUp++;
   count(certain, String(url));
   count(possible, String(url), -1);
 });
 receivers.set("caught", ({ url, seo }) => {
   const { operation, error } = seo as { operation: string; error: { code: string; uncertain: boolean } };
-  add(`${operation} ${error.code}${error.uncertain ? ", uncertain" : ""}`);
+  add(events, `${operation} ${error.code}${error.uncertain ? ", uncertain" : ""}`);
   if (operation === "seo-report-store" && !error.uncertain) count(possible, String(url), -1);
 });
 
@@ -116,7 +111,7 @@ async function deploy(deploymentType: "full" | "nodes"): Promise<void> {
   const name = String(++deploys);
   const changed = ["audit", "service", "store", "changes"][Math.floor(deploys / 2) % 4];
   const { flows } = await runtime.getFlows({});
-  const restarted = once(events, "flows:started");
+  const restarted = once(runtimeEvents, "flows:started");
   const next = flows.map((node) => (deploymentType === "nodes" && node.id === changed ? { ...node, name } : node));
   await runtime.setFlows({ flows: { flows: next }, deploymentType });
   await restarted;
@@ -163,7 +158,7 @@ async function sample(): Promise<Sample> {
     "heap MB": (await memory()).heapUsed / MB,
     "open files": readdirSync("/proc/self/fd").length,
     "listeners of process": listeners(process),
-    "listeners of RED.events": listeners(events),
+    "listeners of RED.events": listeners(runtimeEvents),
     "files of batches": readdirSync(join(userDir, "seo-reports")).length,
   };
   for (const name of process.getActiveResourcesInfo()) held[name] = (held[name] ?? 0) + 1;
@@ -181,30 +176,24 @@ for (let tenth = 0; tenth < TENTHS; tenth++) {
   samples.push(await sample());
   console.error(`${rows.size} batches, ${deploys} deploys: ${JSON.stringify(samples.at(-1))}`);
 }
-service.send("tell");
-const [effects] = (await once(service, "message")) as [Effects];
-service.disconnect();
-rmSync(userDir, { recursive: true });
-
-const problems = {
-  "batches without all results or an end": open(),
-  "results and ends reported twice": [...rows.values()].flatMap(({ first }) => [...first]).filter((n) => n > 1).length,
-  "pages with more or fewer effects than reported": Object.entries(effects).filter(([page, often]) => {
-    const least = certain[page] ?? 0;
-    return often < least || often > least + (possible[page] ?? 0);
-  }).length,
-};
+const { effects } = await service.seen();
 const [first = {}, last = {}] = [samples[0], samples.at(-1)];
-const grown = Object.keys(last).filter(
-  (name) => (last[name] as number) > (first[name] ?? 0) * (name === "heap MB" ? GROWTH : 1),
-);
+const hasGrown = (name: string) => (last[name] ?? 0) > (first[name] ?? 0) * (name === "heap MB" ? GROWTH : 1);
 const held = [...new Set(samples.flatMap(Object.keys))].map((name) => [
   `${name}, after each tenth`,
   samples.map((one) => Number((one[name] ?? 0).toFixed(1))).join(" "),
 ]);
-const all = Object.entries({ batches: rows.size, deploys, ...problems, ...counts });
-console.log(`Node-RED ${nodeRed().version}, Node ${process.versions.node}\n`);
-console.log(table(["", ""], [...all.map(([name, value]) => [name, String(value)]), ...held]));
-const sound = Object.values(problems).every((count) => count === 0) && grown.length === 0;
-if (!sound) console.error(`\nThe soak test failed. ${grown.length > 0 ? `Grown: ${grown.join(", ")}` : ""}`);
-process.exit(sound ? 0 : 1);
+conclude(
+  { batches: rows.size, deploys, ...events, ...Object.fromEntries(held) },
+  {
+    "batches without all results or an end": open(),
+    "results and ends reported twice": [...rows.values()].flatMap(({ first }) => [...first]).filter((n) => n > 1)
+      .length,
+    "pages with more or fewer effects than reported": Object.entries(effects).filter(([page, often]) => {
+      const least = certain[page] ?? 0;
+      return often < least || often > least + (possible[page] ?? 0);
+    }).length,
+    "stores with the response to another": mixedUp,
+    "figures that grew": Object.keys(last).filter(hasGrown).length,
+  },
+);

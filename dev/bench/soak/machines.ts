@@ -2,8 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox } from "../../../sandbox/server.js";
 import { type Group, startGroup } from "../../../test/support/machines.js";
 import { type Engine, engines, type Server, startServer } from "../../../test/support/servers.js";
-import { nodeRed } from "../../nodered.js";
-import { figure, table } from "../markdown.js";
+import { figure, table, versions } from "../markdown.js";
 
 /**
  * `npm run soak -- machines [runs]`: so many audits by three instances on each engine. Instances are killed, stopped and deployed
@@ -29,7 +28,6 @@ const kill: Fault = async ({ machines }, index) => {
   await sleep(random(4 * SECOND));
   await machines[index]?.start();
 };
-/** Killing is as frequent as all others together. */
 const faults: Record<string, Fault> = {
   kill,
   "kill at once again": async (...at) => {
@@ -62,35 +60,15 @@ const faults: Record<string, Fault> = {
   },
 };
 
-/** Finds the instance that leads: that which sent most results since the last call. Undefined if there was none. */
-function watchLead({ machines }: Group): () => number | undefined {
-  let before = machines.map(() => 0);
-  return () => {
-    const counts = machines.map((machine) => machine.results().length);
-    const sent = counts.map((count, index) => count - (before[index] ?? 0));
-    before = counts;
-    const most = Math.max(...sent);
-    return most > 0 ? sent.indexOf(most) : undefined;
-  };
-}
-
+/** The counts of a run, and its problems, which have to be 0. */
 interface Outcome {
-  seconds: number;
-  faults: string[];
-  missing: number;
-  /** Pages that were requested more than once. */
-  twice: number;
-  /** Pages of which it is not known whether they were requested. */
-  uncertain: number;
-  /** Results of a page beyond the first that do not say so. */
-  repeated: number;
-  ends: number;
-  /** One that is not the first does not say so. */
-  endsTwice: boolean;
+  counts: Record<string, number>;
+  problems: Record<string, number>;
 }
 
 /** Each page of a run that regenerates has a report before. */
-async function runOnce(group: Group, server: Server, existing: "create" | "regenerate"): Promise<Outcome> {
+async function runOnce(engine: Engine, run: number, group: Group, server: Server): Promise<Outcome> {
+  const existing = run % 2 ? "create" : "regenerate";
   const sandbox = await startSandbox({ reports: 0, latency: LATENCY });
   const pages = Array.from({ length: PAGES }, (_, index) => `https://example.com/${index}`);
   if (existing === "regenerate") for (const url of pages) sandbox.reports.store({ url });
@@ -98,51 +76,50 @@ async function runOnce(group: Group, server: Server, existing: "create" | "regen
   const done: string[] = [];
   try {
     await group.deploy({ service: sandbox, pages, existing, settings: { reconcile: RECONCILE } });
-    const lead = watchLead(group);
     await group.machines[random(MACHINES)]?.red().inject("start");
     // A list that was not saved yet is lost with its machine.
     await group.until(() => group.machines.some((machine) => machine.progress().length > 0), PATIENCE);
     let hasEnded = false;
-    const end = group.finished(PAGES, PATIENCE).finally(() => {
-      hasEnded = true;
-    });
-    end.catch(() => {});
+    const end = group
+      .finished(PAGES, PATIENCE)
+      .catch((error) => console.error(String(error)))
+      .finally(() => {
+        hasEnded = true;
+      });
     const most = 1 + random(MOST_FAULTS);
     await sleep(SECOND);
     while (!hasEnded && done.length < most) {
       await sleep(random(3 * SECOND));
       const [name, fault] = Object.entries(faults)[random(Object.keys(faults).length)] ?? ["kill", kill];
-      const index = random(2) === 0 ? random(MACHINES) : (lead() ?? random(MACHINES));
+      const other = random(MACHINES);
+      const index = random(2) === 0 ? other : await group.leader(2 * SECOND).catch(() => other);
       done.push(name);
       await fault(group, index, server);
     }
-    await end.catch((error) => console.error(String(error)));
+    await end;
     // What comes late comes now.
     await sleep(2 * SECOND);
-    const effects = sandbox.reports
-      .list({})
-      .flatMap(({ url, generation }) => Array<string>(generation + (existing === "create" ? 1 : 0)).fill(url));
-    const results = group.results();
-    const ends = group.machines.flatMap((machine) => machine.progress()).filter(({ finished }) => finished);
-    const counts = new Map<number, number>();
-    for (const { index, repeated } of results) counts.set(index, (counts.get(index) ?? 0) + (repeated ? 0 : 1));
-    return {
-      seconds: (performance.now() - began) / SECOND,
-      faults: done,
-      missing: PAGES - counts.size,
-      twice: effects.length - new Set(effects).size,
-      uncertain: new Set(results.flatMap(({ outcome, index }) => (outcome === "uncertain" ? [index] : []))).size,
-      repeated: [...counts.values()].filter((count) => count > 1).length,
-      ends: ends.length,
-      endsTwice: ends.filter((end) => !end.repeated).length > 1,
-    };
   } finally {
     await sandbox.close();
   }
+  const effects = sandbox.reports
+    .list({})
+    .flatMap(({ url, generation }) => Array<string>(generation + (existing === "create" ? 1 : 0)).fill(url));
+  const results = group.results();
+  const first = results.flatMap(({ index, repeated }) => (repeated ? [] : [index]));
+  const ends = group.machines.flatMap((machine) => machine.progress()).filter(({ finished }) => finished);
+  const problems = {
+    Missing: PAGES - new Set(results.map(({ index }) => index)).size,
+    "Requested twice": effects.length - new Set(effects).size,
+    Uncertain: new Set(results.flatMap(({ outcome, index }) => (outcome === "uncertain" ? [index] : []))).size,
+    "Reported twice": first.length - new Set(first).size,
+    "Without an end": Number(ends.length === 0),
+    "End reported twice": Number(ends.filter((end) => !end.repeated).length > 1),
+  };
+  const seconds = figure((performance.now() - began) / SECOND);
+  console.log(`${engine} ${run}, ${existing}, ${seconds} s: ${done.join(", ")}: ${JSON.stringify(problems)}`);
+  return { counts: { Runs: 1, Faults: done.length, Pages: PAGES }, problems };
 }
-
-const isSound = ({ missing, twice, uncertain, repeated, ends, endsTwice }: Outcome) =>
-  missing + twice + uncertain + repeated === 0 && ends > 0 && !endsTwice;
 
 async function runAll(engine: Engine): Promise<Outcome[]> {
   const server = await startServer(engine);
@@ -150,36 +127,22 @@ async function runAll(engine: Engine): Promise<Outcome[]> {
   const group = await startGroup(MACHINES, server);
   const outcomes: Outcome[] = [];
   try {
-    for (let run = 1; run <= runs; run++) {
-      const existing = run % 2 ? "create" : "regenerate";
-      const outcome = await runOnce(group, server, existing);
-      outcomes.push(outcome);
-      const { seconds, faults, ...rest } = outcome;
-      const verdict = isSound(outcome) ? "sound" : `NOT SOUND ${JSON.stringify(rest)}`;
-      console.log(`${engine} ${run}, ${existing}: ${verdict}, ${figure(seconds)} s: ${faults.join(", ")}`);
-    }
+    while (outcomes.length < runs) outcomes.push(await runOnce(engine, outcomes.length + 1, group, server));
+    return outcomes;
   } finally {
     await group.stop();
     await server.close();
   }
-  return outcomes;
 }
 
 const all = await Promise.all(engines.map(runAll));
-const sum = (outcomes: Outcome[], of: (outcome: Outcome) => number) =>
-  String(outcomes.reduce((total, one) => total + of(one), 0));
-const columns: [head: string, of: (outcome: Outcome) => number][] = [
-  ["Runs", () => 1],
-  ["Faults", ({ faults }) => faults.length],
-  ["Pages", () => PAGES],
-  ["Missing", ({ missing }) => missing],
-  ["Requested twice", ({ twice }) => twice],
-  ["Uncertain", ({ uncertain }) => uncertain],
-  ["Reported twice", ({ repeated }) => repeated],
-  ["Without an end", ({ ends }) => Number(ends === 0)],
-  ["End reported twice", ({ endsTwice }) => Number(endsTwice)],
-];
-const rows = all.map((outcomes, index) => [String(engines[index]), ...columns.map(([, of]) => sum(outcomes, of))]);
-console.log(`\nNode-RED ${nodeRed().version}, Node ${process.versions.node}\n`);
-console.log(table(["", ...columns.map(([head]) => head)], rows));
+const columns = all.map((outcomes) => {
+  const sums: Record<string, number> = {};
+  for (const { counts, problems } of outcomes)
+    for (const [name, count] of Object.entries({ ...counts, ...problems })) sums[name] = (sums[name] ?? 0) + count;
+  return sums;
+});
+const rows = columns.map((sums, index) => [String(engines[index]), ...Object.values(sums).map(String)]);
+console.log(`\n${versions()}\n\n${table(["", ...Object.keys(columns[0] ?? {})], rows)}`);
+const isSound = ({ problems }: Outcome) => Object.values(problems).every((count) => count === 0);
 process.exit(all.flat().every(isSound) ? 0 : 1);

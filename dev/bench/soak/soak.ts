@@ -1,3 +1,5 @@
-/** `npm run soak [-- messages [reconcile]]`, or `npm run soak -- audit [pages]`, `machines [runs]`, `long [minutes]` or `week [weeks]`. */
-const [what = "messages"] = process.argv.slice(2);
-await import(["audit", "machines", "long", "week"].includes(what) ? `./${what}.js` : "./messages.js");
+/** `npm run soak -- messages [count [reconcile]]`, `audit [pages]`, `machines [runs]`, `long [minutes]` or `week [weeks]`. */
+const [what = ""] = process.argv.slice(2);
+if (!["messages", "audit", "machines", "long", "week"].includes(what))
+  throw new Error("Usage: npm run soak -- messages|audit|machines|long|week [count]");
+await import(`./${what}.js`);

@@ -1,16 +1,16 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { nodeRed, root } from "../../nodered.js";
 import { fillIn } from "../markdown.js";
 import { chart } from "./chart.js";
-import { measureCauses, measureLoading, measurePages, measureQueue, measureRequests } from "./measurements.js";
+import { measureLoading, measurePages, measureQueue, measureRequests } from "./measurements.js";
 import { gains, type Run, report, verdicts } from "./report.js";
 import { startNginx, startNode } from "./servers.js";
 
 /**
- * `npm run bench` prints all figures, and writes the result to docs/performance.md, beside those of other versions of Node; it takes five minutes.
- * `npm run bench -- --quick` takes one, is less exact, and only prints them. The running Node selects the Node-RED.
+ * `npm run bench` prints the result, and writes it to docs/performance.md, beside those of other versions of Node; it takes five minutes.
+ * `npm run bench -- --quick` takes one, is less exact, and only prints it. The running Node selects the Node-RED.
  */
 const quick = process.argv.includes("--quick");
 const rounds = quick ? 1 : 3;
@@ -28,8 +28,7 @@ async function run(): Promise<Run> {
       machine: `${cpus().length} x ${cpus()[0]?.model}`,
       server: server.name,
       date: new Date().toISOString().slice(0, 10),
-      requests: await measureRequests(server, requests),
-      causes: await measureCauses(server.origin),
+      requests: await measureRequests(server.origin, requests),
       queued: await measureQueue(service.origin),
       loading: await measureLoading(loads),
       pages: await measurePages(service.origin, rounds),
@@ -44,14 +43,14 @@ async function run(): Promise<Run> {
 /** Numbers with eight digits, more than the document shows, and each measurement on a line. */
 const compact = (runs: Record<string, Run>) =>
   JSON.stringify(runs, (_, value) => (typeof value === "number" ? Number(value.toPrecision(8)) : value))
-    .replaceAll(/(?<=[[,])\{|"(requests|causes|loading|pages)":/g, "\n  $&")
+    .replaceAll(/(?<=[[,])\{|"(requests|loading|pages)":/g, "\n  $&")
     .replaceAll(/"\d+":\{/g, "\n$&");
 
 /** Keeps the run beside those of other versions of Node, and writes all into the document. */
 function publish(result: Run): void {
   const docs = join(root, "docs");
   const file = join(root, "dev/bench/speed/runs.json");
-  const known = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Record<string, Run>) : {};
+  const known = JSON.parse(readFileSync(file, "utf8")) as Record<string, Run>;
   const [major = ""] = result.node.split(".");
   const all = { ...known, [major]: result };
   const runs = Object.values(all);

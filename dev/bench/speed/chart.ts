@@ -1,4 +1,4 @@
-import { contenders, PASS } from "./contenders.js";
+import { contenders } from "./contenders.js";
 import { find, type Run } from "./report.js";
 
 const IN_FLIGHT = 32;
@@ -7,8 +7,7 @@ const LABEL = 180;
 const BAR = 14;
 const GAP = 12;
 const HEAD = 34;
-/** Without the node that requests nothing, whose rate would leave no length to the other bars. */
-const NAMES = Object.keys(contenders).filter((name) => name !== PASS);
+const NAMES = Object.keys(contenders);
 
 /** One color per run, dark enough for a white page and light enough for a black one. */
 const COLORS = ["#2b8a5f", "#5b7fd6", "#b7791f"];
@@ -23,10 +22,7 @@ const box = (x: number, y: number, width: number, height: number, run: number) =
   `<rect x="${x}" y="${y}" width="${width.toFixed(1)}" height="${height}" fill="${COLORS[run]}" />`;
 
 function panel(title: string, figure: "rate" | "cpu", runs: Run[], top: number): string[] {
-  const rows = NAMES.map((name) => ({
-    name,
-    values: runs.map((run) => find(run, name, IN_FLIGHT)[figure]),
-  }));
+  const rows = NAMES.map((name) => ({ name, values: runs.map((run) => find(run, name, IN_FLIGHT)[figure]) }));
   const scale = (WIDTH - LABEL - 70) / Math.max(...rows.flatMap(({ values }) => values));
   const bars = rows.flatMap(({ name, values }, row) => {
     const y = top + HEAD + row * (BAR * runs.length + GAP);
@@ -35,11 +31,7 @@ function panel(title: string, figure: "rate" | "cpu", runs: Run[], top: number):
       text(LABEL - 10, y + (BAR * runs.length) / 2 + 4, name, `text-anchor="end"${weight}`),
       ...values.flatMap((value, run) => [
         box(LABEL, y + run * BAR, value * scale, BAR - 2, run),
-        text(
-          LABEL + value * scale + 6,
-          y + run * BAR + BAR - 4,
-          value.toLocaleString("en-US", { maximumFractionDigits: 0 }),
-        ),
+        text(LABEL + value * scale + 6, y + run * BAR + BAR - 4, Math.round(value).toLocaleString("en-US")),
       ]),
     ];
   });

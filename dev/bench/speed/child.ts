@@ -1,14 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { Session } from "node:inspector/promises";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { linkPackage } from "../../nodered.js";
 import { drivers } from "../driver.js";
-import { boot, memory, nodeRedRequire } from "../runtime.js";
+import { boot, type FlowNode, memory, nodeRedRequire } from "../runtime.js";
 import { contenders } from "./contenders.js";
 import { measure, type Span } from "./measure.js";
-import { PAGES, path, query } from "./page.js";
+import { PAGES, path, query } from "./service.js";
 
 /** Runs in the measured process, which instance.ts starts; does one task at a time. */
 
@@ -21,17 +19,10 @@ async function settledHeap(): Promise<number> {
   }
 }
 
-/** Reads records and returns the time, their number, and the peak of the heap above its start. */
-async function watched(read: () => Promise<number>) {
-  const { heapUsed } = await memory();
-  let peak = heapUsed;
-  const watch = setInterval(() => {
-    peak = Math.max(peak, process.memoryUsage().heapUsed);
-  }, 10);
+async function timed(work: () => Promise<unknown>): Promise<{ ms: number }> {
   const began = performance.now();
-  const records = await read();
-  clearInterval(watch);
-  return { ms: performance.now() - began, records, heap: peak - heapUsed };
+  await work();
+  return { ms: performance.now() - began };
 }
 
 const PACKAGE = "@seo-reports/node-red";
@@ -53,45 +44,20 @@ function installEmpty(userDir: string): void {
 const libraries = {
   "the package": add,
   [EMPTY]: add,
-  async "with the first message"() {
-    await import("../../../src/client.js");
-    await import("../../../src/schema.js");
-  },
-  async "the package, with the first message"() {
-    await add();
-    await libraries["with the first message"]();
-  },
   async "undici and zod"() {
     await import("undici");
     await import("zod");
-  },
-  async "http request's libraries"() {
-    const nodes = createRequire(nodeRedRequire.resolve("@node-red/nodes"));
-    for (const name of ["got", "tough-cookie", "hpagent", "form-data", "mustache", "cookie", "hash-sum"])
-      await import(nodes.resolve(name));
   },
 };
 export type Library = keyof typeof libraries;
 
 const tasks = {
-  boot: ({ userDir, flow }: { userDir: string; flow: object[] }) => boot(userDir, flow),
+  boot: ({ flow }: { flow: FlowNode[] }) => boot(flow),
 
   async measure({ name, origin, inFlight, span }: { name: string; origin: string; inFlight: number; span: Span }) {
     const contender = contenders[name];
     if (!contender) throw new Error(`There is no contender ${name}.`);
     return measure(await contender.prepare(origin, inFlight), inFlight, span);
-  },
-
-  /** Measures with a profile by the inspector. */
-  async profile(input: { name: string; origin: string; inFlight: number; span: Span }) {
-    const session = new Session();
-    session.connect();
-    await session.post("Profiler.enable");
-    await session.post("Profiler.setSamplingInterval", { interval: 200 });
-    await session.post("Profiler.start");
-    const figures = await tasks.measure(input);
-    const { profile } = await session.post("Profiler.stop");
-    return { figures, profile };
   },
 
   /** The heap per waiting message, besides the message itself, in bytes. */
@@ -109,53 +75,39 @@ const tasks = {
     return (after - before) / messages.length;
   },
 
-  /** Loads a library into a Node-RED without it; returns milliseconds, and bytes of the heap and of the process. */
-  async load({ userDir, name }: { userDir: string; name: Library }) {
-    await boot(userDir, [], { linked: false, nodesExcludes: ["21-httprequest.js"] });
+  /** Loads a library into a Node-RED without it. */
+  async load({ name }: { name: Library }) {
+    const userDir = await boot([], { linked: false, nodesExcludes: ["21-httprequest.js"] });
     if (name === EMPTY) installEmpty(userDir);
     else linkPackage(userDir);
-    const before = await memory();
-    const began = performance.now();
-    await libraries[name]();
-    const ms = performance.now() - began;
-    const after = await memory();
-    return { ms, heap: after.heapUsed - before.heapUsed, rss: after.rss - before.rss };
+    await memory();
+    return timed(libraries[name]);
   },
 
   /** Reads a list to its end. */
-  pages: ({ id }: { id: string }) =>
-    watched(
-      () =>
-        new Promise<number>((resolve) => {
-          let records = 0;
-          drivers.get(id)?.({
-            received({ payload, parts }) {
-              records += Array.isArray(payload) ? payload.length : 1;
-              const { index, count } = (parts ?? { index: 0, count: 1 }) as { index: number; count?: number };
-              if (index + 1 === count) resolve(records);
-            },
-          });
-        }),
-    ),
+  async pages({ id }: { id: string }) {
+    await memory();
+    return timed(() => new Promise((received) => drivers.get(id)?.({ received })));
+  },
 
   /** Reads the same pages with undici alone, which parses and drops them. */
-  barePages: ({ origin, connections }: { origin: string; connections: number }) =>
-    watched(async () => {
+  async barePages({ origin, connections }: { origin: string; connections: number }) {
+    await memory();
+    return timed(async () => {
       const { Pool } = await import("undici");
       const { origin: service, pathname } = new URL(origin);
       const pool = new Pool(service, { connections });
       let page = 0;
-      let records = 0;
       const read = async () => {
         while (page < PAGES) {
           const { body } = await pool.request({ method: "GET", path: `${pathname}${path}?page=${++page}` });
-          records += ((await body.json()) as { data: unknown[] }).data.length;
+          await body.json();
         }
       };
       await Promise.all(Array.from({ length: connections }, read));
       await pool.close();
-      return records;
-    }),
+    });
+  },
 };
 export type Tasks = typeof tasks;
 

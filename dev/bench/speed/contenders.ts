@@ -1,6 +1,7 @@
 import { driver, drivers } from "../driver.js";
+import type { FlowNode } from "../runtime.js";
 import type { Send } from "./measure.js";
-import { headers, key, path, query } from "./page.js";
+import { headers, key, path, query } from "./service.js";
 
 /** Messages in flight. */
 export const loads = [1, 32, 256];
@@ -9,12 +10,11 @@ export const OURS = "seo-report-list";
 export const RECONCILE = "with reconcile";
 export const CORE = "http request, keep-alive";
 export const FLOOR = "floor";
-export const PASS = "send and done";
 export const BARE = "undici.request";
 
 /** One way to request a page, measured in a Node-RED of its own. */
 export interface Contender {
-  flow(origin: string): object[];
+  flow(origin: string): FlowNode[];
   /** Prepares the function that sends one request. */
   prepare(origin: string, inFlight: number): Promise<Send>;
 }
@@ -86,26 +86,14 @@ export const contenders: Record<string, Contender> = {
   [RECONCILE]: ours({ reconcile: 300 }),
   [FLOOR]: {
     flow: (origin) => [
-      ...loads.flatMap((connections) => [
-        {
-          id: `floor-${connections}`,
-          type: "bench-floor",
-          url: href(origin),
-          headers,
-          connections,
-          wires: [[`driver-${connections}`]],
-        },
-        driver(`driver-${connections}`, `floor-${connections}`),
-      ]),
+      ...loads.flatMap((connections) => {
+        const [id, target] = [`floor-${connections}`, `driver-${connections}`];
+        const node = { id, type: "bench-floor", url: href(origin), headers, connections, wires: [[target]] };
+        return [node, driver(target, id)];
+      }),
       caught("driver-1"),
     ],
     prepare: async (_origin, inFlight) => through(`driver-${inFlight}`),
-  },
-  [PASS]: {
-    flow: () => [{ id: "pass", type: "bench-pass", wires: [["driver"]] }, driver("driver", "pass")],
-    // The driver's message is returned as it is, so it has to be a page.
-    prepare: async () => (received) =>
-      drivers.get("driver")?.({ payload: { data: [] }, received: ({ payload }) => received(payload) }),
   },
   [CORE]: core(true),
   "http request": core(false),

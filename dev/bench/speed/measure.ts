@@ -6,8 +6,7 @@ export interface Figures {
   rate: number;
   /** Processor time of the whole process per request, in microseconds. */
   cpu: number;
-  /** Latency in milliseconds. */
-  median: number;
+  /** The 99th percentile of the latency in milliseconds. */
   p99: number;
 }
 
@@ -22,30 +21,7 @@ export interface Span {
 const quantile = (sorted: ArrayLike<number>, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
-type Numbers<T> = { [name in keyof T]: number };
-
-const namesOf = <T extends object>(record: T | undefined) => Object.keys(record ?? {}) as (keyof T)[];
-
-/** The medians of an odd number of equal records, property by property. */
-export function medians<T extends Numbers<T>>(records: T[]): T {
-  const median = (name: keyof T) => quantile(Float64Array.from(records, (record) => record[name]).sort(), 0.5);
-  return Object.fromEntries(namesOf(records[0]).map((name) => [name, median(name)])) as T;
-}
-
-/** The medians of records relative to others that were measured in the same rounds: a machine is not equally fast all the time. */
-export const relativeTo = <T extends Numbers<T>>(others: T[], records: T[]): T =>
-  medians(
-    records.map((record, round) => {
-      const other = others[round] ?? record;
-      return Object.fromEntries(namesOf(record).map((name) => [name, record[name] / other[name]])) as T;
-    }),
-  );
-
-/** How far apart the middle half of the values lies, relative to their median. */
-export function spread(values: number[]): number {
-  const sorted = Float64Array.from(values).sort();
-  return (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / quantile(sorted, 0.5);
-}
+export const median = (values: number[]) => quantile(Float64Array.from(values).sort(), 0.5);
 
 /** Keeps `inFlight` requests in flight and measures them. */
 export function measure(send: Send, inFlight: number, { warm, ms, requests }: Span): Promise<Figures> {
@@ -69,7 +45,6 @@ export function measure(send: Send, inFlight: number, { warm, ms, requests }: Sp
         figures = {
           rate: sorted.length / ((now - began) / 1000),
           cpu: (user + system) / sorted.length,
-          median: quantile(sorted, 0.5),
           p99: quantile(sorted, 0.99),
         };
       }

@@ -1,7 +1,8 @@
 import { figure, table } from "../markdown.js";
-import { BARE, CORE, contenders, FLOOR, loads, OURS, PASS, RECONCILE } from "./contenders.js";
-import { CONCURRENCY, type Loading, type Measured, QUEUED, type Reading, type Row } from "./measurements.js";
-import type { Times } from "./owners.js";
+import type { Library } from "./child.js";
+import { BARE, CORE, FLOOR, loads, OURS, RECONCILE } from "./contenders.js";
+import type { Figures } from "./measure.js";
+import type { Row, Times } from "./measurements.js";
 
 /** The result of one run. */
 export interface Run {
@@ -11,18 +12,14 @@ export interface Run {
   server: string;
   date: string;
   requests: Row[];
-  /** By contender: microseconds of a request by cause. */
-  causes: Record<string, Times>;
   /** Bytes per waiting message. */
   queued: number;
-  loading: Loading[];
-  pages: Reading[];
+  loading: Times<Library>;
+  pages: Times;
 }
 
 /** A target of the project, with the least or the most that is allowed. */
 type Target = { name: string; value: number; least?: number; most?: number };
-
-const MIB = 2 ** 20;
 
 export function find({ requests }: Run, contender: string, inFlight: number): Row {
   const row = requests.find((one) => one.contender === contender && one.inFlight === inFlight);
@@ -31,17 +28,15 @@ export function find({ requests }: Run, contender: string, inFlight: number): Ro
 }
 
 /** The figures of a contender as multiples of another's, in the same rounds. */
-function compare(run: Run, contender: string, other: string, inFlight = 32): Measured {
+function compare(run: Run, contender: string, other: string, inFlight = 32): Figures {
   const relative = find(run, contender, inFlight).relative[other];
   if (!relative) throw new Error(`${contender} was not compared with ${other}.`);
   return relative;
 }
 
-const readingOf = ({ pages }: Run, name: string) => pages.find((one) => one.name === name)?.ms ?? Number.NaN;
-
 /** The targets, with 32 messages in flight unless they say otherwise. */
 function targets(run: Run): Target[] {
-  const loading = (name: Loading["name"]) => run.loading.find((one) => one.name === name)?.ms ?? Number.NaN;
+  const { loading, pages } = run;
   return [
     { name: "processor time, relative to the floor", value: compare(run, OURS, FLOOR).cpu, most: 1.25 },
     { name: "requests/s, relative to the floor", value: compare(run, OURS, FLOOR).rate, least: 0.8 },
@@ -58,12 +53,12 @@ function targets(run: Run): Target[] {
     { name: "heap per waiting message, in KiB", value: run.queued / 1024, most: 0.5 },
     {
       name: "load time, relative to undici and zod",
-      value: (loading("the package") - loading("an empty package")) / loading("undici and zod"),
+      value: (loading["the package"] - loading["an empty package"]) / loading["undici and zod"],
       most: 0.2,
     },
     {
       name: `time for 1,000 pages, relative to ${BARE}`,
-      value: readingOf(run, "all") / readingOf(run, BARE),
+      value: (pages.all ?? Number.NaN) / (pages[BARE] ?? Number.NaN),
       most: 1.03,
     },
   ];
@@ -86,39 +81,6 @@ export const verdicts = (runs: Run[]): string =>
     ]),
   );
 
-const percent = (share: number) => `${Math.round(share * 100)}%`;
-
-const requests = (run: Run, inFlight: number) =>
-  table(
-    [
-      `${inFlight} in flight`,
-      "requests/s",
-      "CPU µs/request",
-      "spread",
-      "x floor",
-      "x core",
-      "median ms",
-      "p99 ms",
-      "server busy",
-    ],
-    Object.keys(contenders).map((name) => {
-      const { rate, cpu, spread, median, p99, server } = find(run, name, inFlight);
-      const times = (other: string) => compare(run, name, other, inFlight).cpu;
-      return [name, rate, cpu, percent(spread), times(FLOOR), times(CORE), median, p99, percent(server)];
-    }),
-  );
-
-/** What a request costs beyond the floor, in Markdown. */
-function causes({ causes }: Run): string {
-  const { [OURS]: ours = {}, [FLOOR]: floor = {} } = causes;
-  const sum = (times: Times) => Object.values(times).reduce((total, time) => total + time, 0);
-  const rows = Object.entries(ours).map(([name, time]) => [name, time, floor[name] ?? 0, time - (floor[name] ?? 0)]);
-  return table(
-    ["CPU µs/request, profiled", OURS, FLOOR, "beyond"],
-    [...rows, ["total", sum(ours), sum(floor), sum(ours) - sum(floor)]],
-  );
-}
-
 /** What users gain, in four lines of Markdown: a list with the figures of each run. */
 export function gains(runs: Run[]): string {
   const each = (value: (run: Run) => string) =>
@@ -127,7 +89,7 @@ export function gains(runs: Run[]): string {
   return [
     `- **Throughput**, 32 requests in flight, compared with \`http request\`: ${each((run) => `${figure(times(run, "rate"))} times`)}.`,
     `- **Processor time** per request: \`http request\` needs ${each((run) => figure(1 / times(run, "cpu")))} times as much.`,
-    `- **Long lists**: 1,000 pages of 20 ms take ${each((run) => `${figure(readingOf(run, "all") / 1000)} s`)}.`,
+    `- **Long lists**: 1,000 pages of 20 ms take ${each((run) => `${figure((run.pages.all ?? Number.NaN) / 1000)} s`)}.`,
     `- **Memory**: each waiting message needs ${each((run) => `${Math.round(run.queued)} bytes`)}.`,
   ].join("\n");
 }
@@ -136,18 +98,7 @@ export function gains(runs: Run[]): string {
 export const report = (run: Run): string =>
   [
     `### Node-RED ${run.nodeRed}, Node ${run.node}`,
-    `${run.date}, ${run.machine}, against ${run.server}. "core" is \`http request\` with keep-alive. The driver and Node-RED
-alone, "${PASS}", are part of all figures but the last two.`,
-    ...loads.map((inFlight) => requests(run, inFlight)),
-    causes(run),
-    table(
-      ["loading", "ms", "heap MiB", "process MiB"],
-      run.loading.map(({ name, ms, heap, rss }) => [name, ms, heap / MIB, rss / MIB]),
-    ),
-    table(
-      [`1,000 pages of 20 ms, ${CONCURRENCY} in flight`, "s", "records", "peak heap MiB"],
-      run.pages.map(({ name, ms, records, heap }) => [name, ms / 1000, records.toLocaleString("en-US"), heap / MIB]),
-    ),
-    `Heap per message with ${QUEUED.toLocaleString("en-US")} waiting, besides the message itself: ${Math.round(run.queued)} bytes.`,
+    `${run.date}, ${run.machine}, against ${run.server}.`,
+    gains([run]),
     verdicts([run]),
   ].join("\n\n");

@@ -1,18 +1,16 @@
 import { fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { freePort } from "../../nodered.js";
-import { page, path } from "./page.js";
+import { page, path } from "./service.js";
 
 /** A server in its own process. */
 export interface Server {
   name: string;
   origin: string;
-  /** Milliseconds of processor time so far; NaN where the system does not say. */
-  used(): number;
   stop(): void;
 }
 
@@ -21,26 +19,12 @@ export function pin(pid: number | undefined, processor: 0 | 1): void {
   if (cpus().length > 1) spawnSync("taskset", ["-a", "-p", "-c", String(processor), String(pid)]);
 }
 
-const TICK = 10;
-/** Of a process and its children, in milliseconds. */
-function usedBy(pid: number | undefined): number {
-  const { stdout } = spawnSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });
-  const pids = [String(pid), ...(stdout ?? "").split("\n").filter(Boolean)];
-  try {
-    const ticks = pids.flatMap((one) => readFileSync(`/proc/${one}/stat`, "utf8").split(" ").slice(13, 15).map(Number));
-    return TICK * ticks.reduce((sum, some) => sum + some, 0);
-  } catch {
-    return Number.NaN;
-  }
-}
-
 /** Starts service.ts. */
 export async function startNode(): Promise<Server> {
   const child = fork(new URL("service.js", import.meta.url));
   pin(child.pid, 1);
   const [port] = (await once(child, "message")) as [number];
-  const stop = () => child.connected && child.disconnect();
-  return { name: "Node's http", origin: `http://127.0.0.1:${port}`, used: () => usedBy(child.pid), stop };
+  return { name: "Node's http", origin: `http://127.0.0.1:${port}`, stop: () => child.connected && child.disconnect() };
 }
 
 const config = (port: number) => `
@@ -62,5 +46,5 @@ export async function startNginx(folder: string): Promise<Server | undefined> {
     if (child.exitCode !== null) throw new Error("nginx did not start.");
     await setTimeout(20);
   }
-  return { name: "nginx", origin, used: () => usedBy(child.pid), stop: () => child.kill() };
+  return { name: "nginx", origin, stop: () => child.kill() };
 }
