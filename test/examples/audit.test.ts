@@ -9,7 +9,7 @@ const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" :
 /** Whether the chat has responded, or cannot be reached. */
 const posted: typeof batchEnded = ({ shown }) => shown.some(({ name }) => name === "response");
 
-describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, quiet, red, unavailable }) => {
+describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, red, unavailable }) => {
   /** Runs the audit, with a chat that returns `status`. */
   async function audit(url: string, status = 200) {
     const chat = await standIn(() => ({ status, body: "from the chat" }));
@@ -46,7 +46,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     lines.sort((a, b) => b.drop - a.drop);
     const first = `SEO audit of ${PROJECT}, ${TODAY}: ${pages.length} of ${pages.length} reports regenerated, 2 got worse, ${pages.length - 2} better, 0 failed.`;
     assert.deepEqual(texts, [[first, ...lines.map(({ text }) => text)].join("\n")]);
-    quiet();
   });
 
   it("names the pages that lost DROP points, the worst first, and those that failed", async () => {
@@ -65,7 +64,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
       "• https://c.example dropped from decent (79) to decent (74)",
     ]);
     assert.match(lines[3] ?? "", /^• https:\/\/gone\.example failed: .*404/);
-    quiet();
   });
 
   it("compares only the newer of two reports of a page", async () => {
@@ -77,7 +75,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     newer.score = 0;
     const { texts } = await audit(url);
     assert.ok(texts[0]?.endsWith(" 0 got worse, 1 better, 0 failed."), texts[0]);
-    quiet();
   });
 
   it("posts nothing of an earlier run", async () => {
@@ -95,7 +92,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     await press("Mondays", posted);
     const lines = chat.asked.map(({ body }) => (JSON.parse(body) as { text: string }).text.split("\n").length);
     assert.deepEqual(lines, [3, 2]);
-    quiet();
   });
 
   it("lets no report mention or mark up", async () => {
@@ -112,7 +108,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const { outputs, texts } = await audit((await up({ reports: 0 })).url);
     const text = `The weekly SEO audit failed: The list of pages is empty: msg.payload has no URL.`;
     assert.deepEqual([outputs.response, texts], [["200: from the chat"], [text]]);
-    quiet();
   });
 
   it("shows what the chat rejects, or that it cannot be reached", async () => {
@@ -121,7 +116,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     await deploy(url, { env: { SLACK_WEBHOOK_URL: "http://127.0.0.1:1" } });
     const { response: [text] = [] } = await press("Mondays", posted);
     assert.match(String(text), /^post: .*ECONNREFUSED/);
-    quiet();
   });
 
   it("shows the message if no chat is set", async () => {
@@ -131,7 +125,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const { text } = message[0] as { text: string };
     assert.ok(text.startsWith(`SEO audit of ${PROJECT}, ${TODAY}: `), text);
     assert.deepEqual(rest, {});
-    quiet();
   });
 
   it("posts once after a redeploy, with the results from before it", async () => {
@@ -157,7 +150,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const worse = pages.filter(({ score }) => score < 100).length;
     assert.ok(first.includes(`: ${pages.length} of ${pages.length} reports regenerated, ${worse} got worse, `), first);
     assert.deepEqual([lines.length, more], [worse, []]);
-    quiet();
   });
 
   it("posts that the audit is paused if the service stops working in the middle", async () => {
@@ -173,7 +165,6 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, qui
     const { texts } = await audit(url);
     assert.equal(texts.length, 1);
     assert.match(texts[0] ?? "", /^The weekly SEO audit failed: .*paused.*No longer allowed/);
-    quiet();
   });
 
   unavailable(async (url, { says }) => {

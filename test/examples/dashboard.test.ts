@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { describeExample, type Outputs } from "../support/examples.js";
 
 const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 const iso = (time: number) => `${new Date(time).toISOString().slice(0, -1)}000Z`;
 
-describeExample("09 - Dashboard", ({ up, deploy, press, quiet, unavailable }) => {
+describeExample("09 - Dashboard", ({ up, deploy, press, file, quiet, unavailable }) => {
+  afterEach(() => rmSync(file("seo-history.jsonl"), { force: true }));
+
   /** How the charts are drawn, which they receive first. */
-  const only = ({ results, "score of each page": scores, ...rest }: Outputs) => ({
+  const only = ({ results, scores, ...rest }: Outputs) => ({
     results: results?.slice(1),
-    "score of each page": scores?.slice(1),
+    scores: scores?.slice(1),
     ...rest,
   });
 
@@ -39,16 +42,18 @@ describeExample("09 - Dashboard", ({ up, deploy, press, quiet, unavailable }) =>
       };
     };
     const lines = async () => {
-      const { "score of each page": scores, ...rest } = only(await press("every 5 minutes"));
+      const { scores, ...rest } = only(await press("every 5 minutes"));
       assert.deepEqual(rest, listed());
-      return (scores?.[0] ?? []) as { page: string }[];
+      return (scores?.at(-1) ?? []) as { page: string }[];
     };
     const before = await lines();
     assert.deepEqual(before.slice(0, 2), points);
     assert.equal(new Set(before.map(({ page }) => page)).size, 6);
-    // The service keeps only the last score of a report.
+    // The service keeps only the last score of a report. A restart does not clear the file, but the state of "changes".
     const [newest = assert.fail()] = reports.list({ sort_by: "generated_at" });
     Object.assign(newest, { score: 12, generated_at: newest.generated_at + 1000 });
+    await deploy("http://127.0.0.1:1", { only: () => false });
+    await deploy(url);
     assert.deepEqual((await lines()).slice(0, 3), [
       ...points,
       { page: newest.url, date: iso(newest.generated_at), score: 12 },
@@ -60,7 +65,7 @@ describeExample("09 - Dashboard", ({ up, deploy, press, quiet, unavailable }) =>
     await deploy((await up({ reports: 0 })).url);
     const results = ["good", "decent", "bad"].map((result) => ({ result, pages: 0 }));
     const outputs = only(await press("every 5 minutes"));
-    assert.deepEqual(outputs, { results: [results], "score of each page": [[]], "newest pages": [[]] });
+    assert.deepEqual(outputs, { results: [results], scores: [[]], "newest pages": [[]] });
     quiet();
   });
 
@@ -105,14 +110,14 @@ describeExample("09 - Dashboard", ({ up, deploy, press, quiet, unavailable }) =>
     assert.deepEqual(last, { payload: 0, label: "Paused: 0 of 3 pages", color: "warning" });
     assert.match(String(rest["why it is paused"]?.at(-1)), /ECONNREFUSED/);
     const [text] = rest["on the page"] ?? [];
-    assert.match(String(text), /^Audit: .*ECONNREFUSED/);
+    assert.match(String(text), /^audit pages: .*ECONNREFUSED/);
     quiet();
   });
 
   unavailable(async (url, { says }) => {
     await deploy(url);
     const { "on the page": [text] = [], ...rest } = await press("every 5 minutes");
-    assert.match(String(text), new RegExp(`^The reports cannot be listed: .*${says.source}`));
-    assert.deepEqual(only(rest), { results: [], "score of each page": [] });
+    assert.match(String(text), new RegExp(`^(newest reports|changes): .*${says.source}`));
+    assert.deepEqual(only(rest), { results: [], scores: [[]] });
   });
 });

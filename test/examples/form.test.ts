@@ -4,7 +4,7 @@ import type { FlowNode } from "../support/red.js";
 
 const HOSTILE = '<script>alert("1")</script>';
 
-describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavailable }) => {
+describeExample("15 - Audit my page", ({ up, standIn, deploy, red, unavailable }) => {
   /** Lets every submission pass, unless a test is about the limit. */
   const unlimited = (node: FlowNode) => {
     if (node.type === "delay") Object.assign(node, { nbRateUnits: "1", rate: "1000000" });
@@ -33,7 +33,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
     const { status, page, problem, score } = await read(await fetch(`${red().url}/seo-audit`));
     assert.deepEqual([status, problem, score], [200, undefined, undefined]);
     assert.match(page, /<form method="post" action="seo-audit">/);
-    quiet();
   });
 
   it("shows the score and the failed checks", async () => {
@@ -53,7 +52,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
         .map(([name, { importance }]) => `${name.replaceAll("_", " ")} (${importance})`),
     );
     assert.ok(failed.length > 0);
-    quiet();
   });
 
   async function recordOf(url: string, id: number) {
@@ -74,7 +72,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
       assert.deepEqual([result.status, result.score, result.failed], [200, score, []]);
       assert.match(result.page, /No check failed/);
     }
-    quiet();
   });
 
   it("shows what a report or a visitor writes as text only", async () => {
@@ -108,7 +105,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
       assert.match(problem ?? "", /url/i, JSON.stringify(fields));
     }
     assert.deepEqual(reports.list({}), []);
-    quiet();
   });
 
   it("shows why the service rejects a page, and no details of a rejected account", async () => {
@@ -122,7 +118,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
       const { status, problem } = await submit(["url", "https://example.com/"]);
       assert.deepEqual([status, problem], expected);
     }
-    quiet();
   });
 
   it("shows an address in its own letters", async () => {
@@ -138,7 +133,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
       const heading = /<h2>(.*)<\/h2>/.exec(page)?.[1]?.replaceAll("&#x2F;", "/").replaceAll("&#x3D;", "=");
       assert.deepEqual([heading, score], [shown, "0"]);
     }
-    quiet();
   });
 
   it("lets no other field of the form through", async () => {
@@ -162,7 +156,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
       [scores[0]],
     );
     assert.equal(reports.list({}).length, 1);
-    quiet();
   });
 
   it("accepts one page in six seconds, and gives the others a page too", async () => {
@@ -174,7 +167,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
     for (const { problem, retry } of rejected)
       assert.deepEqual([problem, retry], ["Another page was submitted a moment ago. Try again in a few seconds.", "6"]);
     assert.equal(reports.list({}).length, 1);
-    quiet();
   });
 
   it("returns 504 if the analysis takes too long", async () => {
@@ -182,7 +174,6 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, quiet, unavai
     const { status, problem } = await submit(["url", "https://example.com/"]);
     assert.deepEqual([status, problem], [504, "The page cannot be audited now. Try again later."]);
     assert.match(String((await red().outputs()).details), /did not respond within 1 s/);
-    quiet();
   });
 
   unavailable(async (url, { code, says }) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { scoreOf } from "../../sandbox/pages.js";
 import { describeExample, json } from "../support/examples.js";
 
-describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavailable }) => {
+describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, unavailable }) => {
   const page = { url: "https://example.com/" };
 
   async function post(body: object): Promise<[status: number, answer: Record<string, unknown>, retry: string | null]> {
@@ -24,19 +24,6 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
       assert.deepEqual(await post(page), [status, verdict, null]);
       assert.deepEqual(await red().outputs(), { verdict: [verdict] });
     }
-    quiet();
-  });
-
-  it("shows the verdict of a try", async () => {
-    const { url, reports } = await up({ reports: 0 });
-    await deploy(url, { tab: { MINIMUM: 0, CHECKS: "" } });
-    await red().inject("try it");
-    const { verdict } = await red().outputs();
-    const [report] = reports.list({});
-    assert.deepEqual(verdict, [
-      { passed: true, score: report?.score, minimum: 0, failed: [], report: 1, url: "example.com" },
-    ]);
-    quiet();
   });
 
   it("regenerates the report that the page has, instead of creating a second one", async () => {
@@ -48,7 +35,6 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
       reports.list({}).map(({ generation }) => generation),
       [1],
     );
-    quiet();
   });
 
   it("returns 422 for a report without a score", async () => {
@@ -82,7 +68,6 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
       assert.deepEqual(await post(page), [passed ? 200 : 422, verdict, null]);
       await red().outputs();
     }
-    quiet();
   });
 
   it("passes a report without a score if only checks count", async () => {
@@ -108,14 +93,12 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, red, quiet, unavaila
       assert.deepEqual([status, answer.code], [400, code]);
     }
     await red().outputs();
-    quiet();
   });
 
   it("returns 504 if the service is too slow", async () => {
     await deploy((await up({ reports: 0, latency: 2000 })).url, { service: { timeout: "1" } });
     const [status, { passed, code }] = await post(page);
     assert.deepEqual([status, passed, code], [504, false, "SEO_TIMEOUT"]);
-    quiet();
   });
 
   unavailable(async (url, { code, says }) => {

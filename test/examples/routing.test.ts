@@ -3,7 +3,7 @@ import { describeExample, json, tooMany } from "../support/examples.js";
 
 const codes = (errors: unknown) => (errors as { code: string }[]).map(({ code }) => code);
 
-describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quiet }) => {
+describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red }) => {
   async function start(url: string, tab = {}) {
     await deploy(url, { tab: { RETRIES: 2, ...tab } });
     return press("store a page");
@@ -15,7 +15,6 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quie
     assert.deepEqual([(stored as { data: { id: number } }).data.id, rest], [1, {}]);
     const outputs = await press("store a bad URL");
     assert.deepEqual(codes(outputs["rejected: see its fields"]), ["SEO_REJECTED"]);
-    quiet();
   });
 
   const kinds: [status: number, headers: Record<string, string>, body: string, code: string, output: string][] = [
@@ -38,7 +37,6 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quie
       const outputs = await start(service.url);
       assert.deepEqual([Object.keys(outputs), codes(outputs[output])], [[output], [code]]);
       assert.equal(service.asked.length, output === "gave up" ? 3 : 1);
-      quiet();
     });
   }
 
@@ -48,13 +46,11 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quie
       asked++ === 0 ? { ...tooMany(), headers: { "retry-after": "0" } } : json(201, { data: { id: 1 } }),
     );
     assert.deepEqual(await start(service.url), { stored: [{ data: { id: 1 } }] });
-    quiet();
   });
 
   it("retries while the service is down, and gives up", async () => {
     const outputs = await start("http://127.0.0.1:1", { WAIT: 0 });
     assert.deepEqual([Object.keys(outputs), codes(outputs["gave up"])], [["gave up"], ["SEO_NETWORK"]]);
-    quiet();
   });
 
   it("gives up at once if the service returned a wait of 30 days, for which no timer can be set", async () => {
@@ -63,13 +59,11 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red, quie
     const outputs = await start(service.url);
     assert.deepEqual([Object.keys(outputs), codes(outputs["gave up"])], [["gave up"], ["SEO_RATE_LIMITED"]]);
     assert.equal(service.asked.length, 1);
-    quiet();
   });
 
   it("waits for the time that the service returned", async () => {
     await deploy((await standIn(tooMany)).url);
     await red().inject("store a page");
     await red().outputs(({ open }) => open.wait === 1, { except: ["wait"] });
-    quiet();
   });
 });

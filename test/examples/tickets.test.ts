@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { linkPackage, startNodeRed } from "../../dev/nodered.js";
-import { type Asked, describeExample, drive, json } from "../support/examples.js";
+import { type Asked, describeExample, json, only } from "../support/examples.js";
 import type { FlowNode } from "../support/red.js";
-import { installStandIns } from "../support/standins.js";
 
 const TITLE = "SEO: test failed on example.com";
 const JQL = /^project = "SEO" AND labels = "(seo-test-[\da-f]{12})" AND statusCategory != Done$/;
@@ -22,7 +17,7 @@ const tabOf = (url: string, tracker = "github") => ({
   RETRY: 0,
 });
 
-describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, quiet, unavailable }) => {
+describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) => {
   /** A tracker like GitHub. `fault` replaces the response to a request, before or after it took effect. */
   async function startTracker() {
     const tickets: { title: string; body: string; labels: string[]; open: boolean }[] = [];
@@ -84,7 +79,6 @@ describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, qui
       errors: [{ too_short: { min: 10 } }],
     });
     assert.deepEqual(await press("every day"), {});
-    quiet();
   });
 
   it("creates no second ticket for the same check, even if its state is lost", async () => {
@@ -100,7 +94,6 @@ describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, qui
       await red().deploy([], { env: {} });
     }
     assert.equal(tracker.tickets.length, 1);
-    quiet();
   });
 
   it("creates a new ticket if the earlier one is closed", async () => {
@@ -145,14 +138,11 @@ describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, qui
     const before = tracker.asked.length;
     await press("send");
     assert.equal(tracker.asked.length, before);
-    quiet();
   });
 
   it("keeps a ticket if the tracker is down, and while there is none", async () => {
     await start("http://127.0.0.1:1", tabOf("http://127.0.0.1:1"));
-    const { error: [error] = [], ...rest } = await testTicket();
-    assert.match(String(error), /^find: .*ECONNREFUSED/);
-    assert.deepEqual(rest, {});
+    only(await testTicket(), "error", /^find: .*ECONNREFUSED/);
     const tracker = await startTracker();
     for (const [url, output] of [
       ["", {}],
@@ -161,7 +151,6 @@ describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, qui
       await start("http://127.0.0.1:1", tabOf(url));
       assert.deepEqual(await press("send"), output);
     }
-    quiet();
   });
 
   it("waits between two attempts", async () => {
@@ -170,7 +159,6 @@ describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, qui
     tracker.fault = () => json(500, {});
     await testTicket();
     assert.deepEqual([await press("send"), tracker.asked.length], [{}, 1]);
-    quiet();
   });
 
   it("sends other tickets while a rejected one waits", async () => {
@@ -210,7 +198,6 @@ describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, qui
     assert.equal(JQL.exec(new URL(asked[0]?.path ?? "", url).searchParams.get("jql") ?? "")?.[1], labels?.join());
     assert.match(description, /^\{noformat}\n.*"check": "test".*\n\{noformat}$/s);
     assert.equal(asked.length, 3);
-    quiet();
   });
 
   it("contains no markup and no mention, whatever a report contains", async () => {
@@ -245,52 +232,8 @@ describeExample("18 - Tickets", ({ example, up, standIn, deploy, press, red, qui
     assert.match(String(error), /^GitHub or Jira: .*Set TRACKER/);
   });
 
-  it("sends waiting tickets after a restart, if the context is on disk", async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), "seo-tickets-")));
-    linkPackage(folder);
-    installStandIns(folder);
-    const more = { contextStorage: { default: { module: "localfilesystem" } } };
-    const tracker = await startTracker();
-    tracker.fault = () => json(500, {});
-    const deployment = { env: { TICKETS_AUTHORIZATION: AUTHORIZATION }, tab: tabOf(tracker.url), change };
-    try {
-      for (const button of ["test ticket", "send"]) {
-        const nodeRed = await startNodeRed(folder, { more });
-        const instance = drive(nodeRed);
-        try {
-          await instance.deploy(example, deployment);
-          await instance.inject(button);
-          await instance.outputs();
-        } finally {
-          await nodeRed.stop();
-        }
-        tracker.fault = undefined;
-      }
-      assert.deepEqual(
-        tracker.tickets.map(({ title }) => title),
-        [TITLE],
-      );
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
-
-  it("works with the sandbox", async () => {
-    const { url, reports } = await up();
-    const tracker = await startTracker();
-    await start(url, { ...tabOf(tracker.url), PROJECT: "" });
-    await press("every day");
-    const { ticket = [] } = await press("every day");
-    assert.ok(ticket.length > 0 && ticket.length < reports.list({}).length * 12);
-    for (const _ of ticket) await press("send");
-    assert.deepEqual(tracker.tickets.map(({ title }) => title).sort(), [...new Set(ticket)].sort());
-    quiet();
-  });
-
   unavailable(async (url, { says }) => {
     await start(url, tabOf(url));
-    const { error: [error] = [], ...rest } = await press("every day");
-    assert.match(String(error), new RegExp(`^list reports: .*${says.source}`));
-    assert.deepEqual(rest, {});
+    only(await press("every day"), "error", new RegExp(`^list reports: .*${says.source}`));
   });
 });

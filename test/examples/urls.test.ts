@@ -3,12 +3,12 @@ import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "n
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import type { Report } from "../../sandbox/reports.js";
-import { batchEnded, describeExample, holdAfter, type Outputs } from "../support/examples.js";
+import { batchEnded, describeExample, type Outputs } from "../support/examples.js";
 
 const HEADER = "date,index,url,id,score,outcome,error";
 const TODAY = new Date().toISOString().slice(0, 10);
 
-describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quiet, red, example, unavailable }) => {
+describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, example, unavailable }) => {
   const tab = () => ({ URLS_CSV: file("urls.csv"), RESULTS_CSV: file("results.csv") });
 
   async function start(url: string, csv: string): Promise<Outputs> {
@@ -45,7 +45,6 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     assert.match(third, /^[\d-]+,2,"say ""no""\n;'=1, twice",,,failed,".+"$/);
     assert.equal(fourth, row(3, "https://example.com/b", of("example.com/b"), "created"));
     assert.deepEqual(more, []);
-    quiet();
   });
 
   it("keeps the other columns, with a header for each list that has others", async () => {
@@ -62,7 +61,6 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     assert.equal(header, `${HEADER},"owner","team"`);
     assert.deepEqual(lines.slice(0, 2).sort(), [`…,"'=1","web"`, '…,"Kim",""']);
     assert.deepEqual(lines.slice(2), [HEADER, "…"]);
-    quiet();
   });
 
   const excel: [what: string, csv: Buffer][] = [
@@ -92,7 +90,6 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
       assert.match(written(), /^[^\n]+,"Kunde"\r\n/);
       assert.match(written(), /,"Müller"\r\n/);
       assert.match(written(), /,"x;\r\ny"\r\n/);
-      quiet();
     });
 
   it("creates a sample where there is no file, and no other file", async () => {
@@ -102,7 +99,6 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     await deploy(url, { tab: { URLS_CSV: "urls.csv", RESULTS_CSV: "results.csv" } });
     await press("start", batchEnded);
     assert.deepEqual([reports.list({}).length, results().length], [3, 3]);
-    quiet();
   });
 
   it("creates a report for every row of the sample", async () => {
@@ -114,44 +110,6 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     const rows = readFileSync(file("urls.csv"), "utf8").trim().split("\n").length - 1;
     assert.equal(reports.list({}).length, rows);
     assert.equal(results().filter((one) => /,\d+,\d+,created,""$/.test(one)).length, rows);
-    quiet();
-  });
-
-  it("creates no second report of a page: returns it for a day, then regenerates it", async () => {
-    const { url, reports } = await up({ reports: 0, now: Date.now });
-    const csv = "url\nhttps://example.com/a\nhttps://example.com/b\n";
-    await start(url, csv);
-    const b = reports.list({}).find((report) => report.url === "example.com/b") as Report;
-    b.generated_at -= 2 * 24 * 3600 * 1000;
-    await start(url, csv);
-    assert.deepEqual(
-      results().map((one) => one.split(",")[5]),
-      ["fresh", "regenerated"],
-    );
-    assert.equal(reports.list({}).length, 2);
-    quiet();
-  });
-
-  it("continues after a restart: no page is requested twice, and no row is missing", async () => {
-    const { release, latency } = holdAfter(6);
-    const { url, requests } = await up({ reports: 0, latency });
-    const pages = Array.from({ length: 12 }, (_, index) => `https://example.com/${index}`);
-    writeFileSync(file("urls.csv"), `url\n${pages.join("\n")}\n`);
-    rmSync(file("results.csv"), { force: true });
-    // A request that the restart cuts off before it reaches the service is sent again only after this. Seconds.
-    const service = { reconcile: "30" };
-    await deploy(url, { tab: tab(), service });
-    await press("start", () => written().split("\r\n").length > 3);
-    assert.ok(written().split("\r\n").length < pages.length, "The batch has ended before the restart.");
-    await deploy(url, { tab: tab(), service });
-    release();
-    await red().outputs(batchEnded);
-    assert.deepEqual(
-      results().map((one) => one.split(",")[2]),
-      pages.map((page) => `"${page}"`),
-    );
-    assert.equal(requests.filter(({ method }) => method === "POST").length, pages.length);
-    quiet();
   });
 
   it("writes a repeated result unless the file has the same row, also in a day's second round", async () => {
@@ -171,22 +129,6 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
       await press("start", ({ received }) => received === 2);
     }
     assert.deepEqual(results(), [row, `${TODAY},0,"https://example.com/a",,,failed,""`]);
-    quiet();
-  });
-
-  it("adds to a batch that is in progress only what is new", async () => {
-    const { url, requests } = await up({ reports: 0, latency: 500 });
-    const pages = ["https://example.com/a", "https://example.com/b", "https://example.com/c"];
-    writeFileSync(file("urls.csv"), `url\n${pages.join("\n")}\n`);
-    rmSync(file("results.csv"), { force: true });
-    await deploy(url, { tab: tab() });
-    await press("start", () => requests.length > 0);
-    writeFileSync(file("urls.csv"), `url\n${[...pages, "https://example.com/d"].join("\n")}\n`);
-    const { progress = [] } = await press("start", batchEnded);
-    const { batch, total } = progress.at(-1) as Record<string, unknown>;
-    assert.deepEqual([batch, total, results().length], ["default", 4, 4]);
-    assert.equal(requests.filter(({ method }) => method === "POST").length, 4);
-    quiet();
   });
 
   it("says what is missing", async () => {
@@ -216,7 +158,6 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, quie
     }
     assert.equal(existsSync(file("results.csv")), false);
     assert.deepEqual(requests, []);
-    quiet();
   });
 
   it("shows that a row cannot be written", async () => {

@@ -8,7 +8,7 @@ import { type Deployment, readExamples, setScene } from "../support/examples.js"
 const PAGE = "https://example.com/";
 
 describe("the examples of version 1, unchanged", () => {
-  const { up, standIn, deploy, press, file, red, quiet } = setScene();
+  const { up, standIn, deploy, press, file, red } = setScene();
   const examples = readExamples("test/fixtures/v1");
   let sandbox: Sandbox;
   let broker: Broker | undefined;
@@ -114,7 +114,6 @@ describe("the examples of version 1, unchanged", () => {
     it(`runs ${title}`, async function () {
       sandbox = await up({ reports: 12, now: Date.now });
       await runs[index]?.call(this);
-      quiet();
     });
   }
 });
