@@ -16,7 +16,7 @@ interface Readable {
 }
 
 /** Finds the journals of a node: those that are kept for msg.retry, or those of the batch of a name, beginning with the newest. */
-export type Journals = (name?: string) => Promise<Readable[]>;
+export type Journals = (name?: string) => AsyncIterable<Readable>;
 
 /** How kept batches ended, by the keys of their journals; undefined if that cannot be read. */
 export type Kept = ReadonlyMap<string, Progress | undefined>;
@@ -55,7 +55,7 @@ export function toCsv(failures: readonly Failure[]): string {
 /** How the batches of kept journals ended. Those that are in `before` are not read again. */
 export async function readKept(journals: Journals, before: Kept): Promise<Kept> {
   const kept = new Map<string, Progress | undefined>();
-  for (const { key, read } of await journals()) {
+  for await (const { key, read } of journals()) {
     const state = before.has(key) ? undefined : await read();
     kept.set(key, state ? progressOf(state) : before.get(key));
   }
@@ -64,7 +64,7 @@ export async function readKept(journals: Journals, before: Kept): Promise<Kept> 
 
 /** The failed and uncertain rows of a batch, in order. */
 export async function readFailures(journals: Journals, name: string): Promise<Failure[]> {
-  for (const { read } of await journals(name)) {
+  for await (const { read } of journals(name)) {
     const state = await read();
     if (!state) continue;
     const ended = [...state.ended].filter(([, one]) => hasFailed(one));
@@ -88,17 +88,14 @@ async function readFile(path: string): Promise<State | undefined> {
 /** The journals of a node in a folder. */
 export function journalsIn(folder: string, node: string): Journals {
   const own = folderOf(folder, node);
-  return async (name) => {
+  return async function* (name) {
     const files = (await readdir(own).catch(() => [])).filter((file) => file.endsWith(".jsonl"));
-    const all = files
-      .sort((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10))
-      .map(async (file): Promise<Readable[]> => {
-        const path = join(own, file);
-        const ends = await readEnds(path);
-        const isMeant = name === undefined ? ends?.finished : ends?.name === name;
-        return isMeant ? [{ key: `${path} ${ends?.size}`, read: () => readFile(path) }] : [];
-      });
-    // A file that was removed meanwhile rejects.
-    return (await Promise.allSettled(all)).flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+    for (const file of files.sort((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10))) {
+      const path = join(own, file);
+      // A file can be removed meanwhile.
+      const ends = await readEnds(path).catch(() => undefined);
+      const isMeant = name === undefined ? ends?.finished : ends?.name === name;
+      if (isMeant) yield { key: `${path} ${ends?.size}`, read: () => readFile(path) };
+    }
   };
 }

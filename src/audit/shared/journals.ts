@@ -16,13 +16,13 @@ async function readLog(queue: Queue, id: string): Promise<State | undefined> {
 }
 
 /** The journals of a node in a queue: any machine can read the logs of its jobs. `letters` is undefined as long as it is not connected. */
-export const journalsOf =
-  (letters: () => Queue | undefined, node: string): Journals =>
-  async (name) => {
+export const journalsOf = (letters: () => Queue | undefined, node: string): Journals =>
+  async function* (name) {
     const queue = letters();
     if (!queue) throw new Error("The queue is not connected.");
     const open = name === undefined ? [] : await idsIn(queue, node, "wait", name);
-    const ids = [...open, ...(await idsIn(queue, node, "prioritized", name))];
-    const keyOf = async (id: string) => `${id} ${(await queue.getJobLogs(id, 0, 0)).count}`;
-    return Promise.all(ids.map(async (id) => ({ key: await keyOf(id), read: () => readLog(queue, id) })));
+    for (const id of [...open, ...(await idsIn(queue, node, "prioritized", name))]) {
+      const { count } = await queue.getJobLogs(id, 0, 0);
+      yield { key: `${id} ${count}`, read: () => readLog(queue, id) };
+    }
   };

@@ -530,14 +530,15 @@ describe("The messages that one machine handles for all", () => {
     await add(urls(3));
     await until(() => kept(memory).length === 1);
     let reads = 0;
-    const journals: Journals = async (name) =>
-      (await shared.journals("node", "service")(name)).map(({ key, read }) => {
+    const journals: Journals = async function* (name) {
+      for await (const { key, read } of shared.journals("node", "service")(name)) {
         const counted = () => {
           reads++;
           return read();
         };
-        return { key, read: counted };
-      });
+        yield { key, read: counted };
+      }
+    };
     let known = await readKept(journals, new Map());
     assert.equal([...known.values()][0]?.failed, 3);
     const by = { by: "dead", n: 1, entries: [{ type: "removed" }] };
