@@ -23,8 +23,8 @@ function figuresOf({ text, figure }: Tools, progress: Any): string[] {
 }
 
 /** The card of a batch, or of an error of a node: how far it is, buttons, and the rows that have failed. */
-export function createCard(tools: Tools, place: Place, reveal: () => void) {
-  const { RED, text, build, button, figure, send, look } = tools;
+export function createCard(tools: Tools, place: Place, reveal: () => void, look: () => Promise<void>) {
+  const { RED, text, build, button, figure, send } = tools;
   const marks = () => outcomes.map((outcome) => build("span", `seo-${outcome}`));
   const name = button("", reveal, "seo-name");
   const bar = build("div", "seo-bar", ...marks()).attr({ role: "progressbar", "aria-label": place.batch });

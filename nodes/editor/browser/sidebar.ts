@@ -1,24 +1,15 @@
 import { SECOND } from "../../figures.js";
 import { type Card, createCard } from "./card.js";
-import type { Any, Text } from "./state.js";
-import { put, type Tools } from "./tools.js";
+import type { Any } from "./state.js";
+import { createTools, put } from "./tools.js";
 
 export const TAB = "seo-audits";
 const READ = "seo-report-audit.read";
 
 /** @public Adds the tab “SEO audits”. It requests the cards once a second while somebody sees it. */
 export function watchAudits(RED: Any, $: Any, set: string, keys: string): void {
-  const text: Text = (key, values) => RED._(`${set}:${keys}${key}`, values);
-  const build: Tools["build"] = (tag, kind, ...parts) => {
-    const nodes = parts.map((part) => (typeof part === "string" ? document.createTextNode(part) : part));
-    return $(document.createElement(tag)).addClass(kind).append(nodes);
-  };
-  const tools: Tools = {
-    ...{ RED, text, build, look },
-    button: (label, act, kind) => build("button", kind, label).attr("type", "button").on("click", act),
-    figure: (value) => value.toLocaleString(RED.i18n.lang()),
-    send: (path, data, more) => $.ajax({ url: `seo-report-audit/${path}`, data, ...more }),
-  };
+  const tools = createTools(RED, $, `${set}:${keys}`);
+  const { text, build } = tools;
   const note = build("p");
   const list = build("div");
   const spoken = build("div", "seo-spoken").attr("role", "status");
@@ -44,7 +35,8 @@ export function watchAudits(RED: Any, $: Any, set: string, keys: string): void {
     for (const { node, alias, ...progress } of all) {
       const { batch } = progress;
       const key = JSON.stringify([node, batch]);
-      const card = cards.get(key) ?? createCard(tools, { node, batch }, () => RED.view.reveal(find(node)?.id));
+      const reveal = () => RED.view.reveal(find(node)?.id);
+      const card = cards.get(key) ?? createCard(tools, { node, batch }, reveal, look);
       if (!cards.has(key)) list.append(card.element);
       cards.set(key, card);
       gone.delete(key);
