@@ -76,10 +76,6 @@ class AuditNode implements Watched {
     else this.#status.forget(false);
   }
 
-  get alias(): string | undefined {
-    return this.#node._alias;
-  }
-
   errors = () => this.#status.errors();
 
   #receive(msg: Message, done: (error?: Error) => void): void {

@@ -11,8 +11,6 @@ export type Control = (typeof controls)[number];
 
 /** An audit node, as the sidebar sees it. */
 export interface Watched extends Pick<AuditStatus, "errors"> {
-  /** Of a node in a subflow, its ID in the subflow's template. */
-  readonly alias: string | undefined;
   control(how: Control, batch: string, from: string): Promise<void>;
   journals(): Promise<Journals>;
 }
@@ -74,7 +72,7 @@ function cardsOf([node, entry]: [string, Entry]): object[] {
   const kept = [...entry.kept.values()].flatMap((progress) => progress ?? []);
   const all = [...entry.node.errors(), ...kept, ...entry.batches.values()];
   const isKept = (name: string) => kept.some(({ batch }) => batch === name);
-  const cards = new Map(all.map((one) => [one.batch, { ...one, node, alias: entry.node.alias }]));
+  const cards = new Map(all.map((one) => [one.batch, { ...one, node }]));
   return Array.from(cards.values(), (card) => ({ ...card, kept: isKept(card.batch) }));
 }
 

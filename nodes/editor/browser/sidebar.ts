@@ -14,39 +14,34 @@ export function watchAudits(RED: Any, $: Any, set: string, keys: string): void {
   const list = build("div");
   const spoken = build("div", "seo-spoken").attr("role", "status");
   const content = build("div", "seo-audits", note, list, spoken);
-  const cards = new Map<string, Card>();
+  let cards = new Map<string, Card>();
   let isSeen = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** A node in the editor; of one in a subflow, whose ID begins with that of the instance, the instance. */
-  function find(id: string): Any {
+  /**
+   * A node in the editor. The ID of one in a subflow is that of the instance, a hyphen, and its own: then the instance, and the node.
+   * None if it was deleted in the workspace.
+   */
+  function nodesOf(id: string): Any[] {
     const parts = id.split("-");
-    return parts.map((_, at) => RED.nodes.node(parts.slice(0, parts.length - at).join("-"))).find(Boolean);
-  }
-
-  /** Blank if the node was deleted in the workspace. */
-  function labelOf(id: string, alias?: string): string {
-    const nodes = [find(id), alias && RED.nodes.node(alias)].filter(Boolean);
-    return nodes.map((node) => RED.utils.getNodeLabel(node, node.id)).join(": ");
+    const first = parts.map((_, at) => RED.nodes.node(parts.slice(0, parts.length - at).join("-"))).find(Boolean);
+    return first ? [first, ...nodesOf(id.slice(first.id.length + 1))] : [];
   }
 
   function show(all: Any[]): void {
-    const gone = new Map(cards);
-    for (const { node, alias, ...progress } of all) {
-      const { batch } = progress;
+    const before = cards;
+    cards = new Map();
+    for (const { node, batch, ...progress } of all) {
       const key = JSON.stringify([node, batch]);
-      const reveal = () => RED.view.reveal(find(node)?.id);
-      const card = cards.get(key) ?? createCard(tools, { node, batch }, reveal, look);
-      if (!cards.has(key)) list.append(card.element);
+      const reveal = () => RED.view.reveal(nodesOf(node)[0]?.id);
+      const card = before.get(key) ?? createCard(tools, { node, batch }, reveal, look);
+      if (!before.has(key)) list.append(card.element);
       cards.set(key, card);
-      gone.delete(key);
-      const news = card.show(progress, labelOf(node, alias));
+      const label = nodesOf(node).map((one) => RED.utils.getNodeLabel(one, one.id));
+      const news = card.show(progress, label.join(": "));
       if (news) spoken.text(news);
     }
-    for (const [key, { element }] of gone) {
-      element.remove();
-      cards.delete(key);
-    }
+    for (const [key, { element }] of before) if (!cards.has(key)) element.remove();
   }
 
   async function look(): Promise<void> {
