@@ -62,7 +62,7 @@ const SIDEBAR = `<style>
 .seo-audits button:disabled { opacity: 0.6; }
 .seo-audits :is(button, summary):focus-visible { outline: 2px solid; }
 .seo-audits [hidden] { display: none; }
-.seo-audits .seo-spoken { position: absolute; clip-path: inset(50%); }
+.seo-audits .seo-spoken { position: absolute; top: 0; clip-path: inset(50%); }
 </style>
 `;
 const STYLE = `<style>

@@ -116,6 +116,14 @@ describe("The tab of audits", () => {
       return [scrollWidth, clientWidth];
     });
     assert.equal(wide[0], wide[1]);
+    const around = await page.evaluate(() => {
+      const scrolling: string[] = [];
+      let one = document.querySelector(".seo-audits")?.parentElement;
+      for (; one && one !== document.body; one = one.parentElement)
+        if (one.scrollHeight > one.clientHeight) scrolling.push(one.className);
+      return scrolling;
+    });
+    assert.deepEqual(around, [], "only the tab scrolls");
     await find("button:visible").filter({ hasText: "Pause" }).press("Enter");
     await shows("paused");
     const questions: string[] = [];
