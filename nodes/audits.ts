@@ -65,7 +65,7 @@ async function read(entry: Entry): Promise<void> {
   entry.isReading = false;
 }
 
-/** The cards of a node: its errors and batches. */
+/** The cards of a node: its errors and batches. That of an error of a batch is shown only if there is no other of the batch. */
 function cardsOf([node, entry]: [string, Entry]): object[] {
   // For the next request: none waits for a disk or a server.
   if (!entry.isReading && !entry.isClosed) void read(entry);

@@ -96,11 +96,9 @@ export class AuditStatus {
     return all.length;
   }
 
-  /** The errors that no pause of a batch says. */
-  errors(): { batch: string; reason: string; message: string }[] {
-    return [...this.#errors]
-      .filter(([name]) => !this.#batches.get(name)?.paused)
-      .map(([batch, error]) => ({ batch, reason: reasonOf(error), message: error.message }));
+  /** The errors of batches and of the whole node, as a progress says why it is paused. */
+  errors(): Pick<Progress, "batch" | "reason" | "paused">[] {
+    return [...this.#errors].map(([batch, error]) => ({ batch, reason: reasonOf(error), paused: error.message }));
   }
 
   close(): void {

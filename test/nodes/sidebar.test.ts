@@ -11,7 +11,7 @@ import { helper } from "../support/red.js";
 
 const AUDIT = "seo-report-audit";
 
-type Card = Progress & { node: string; kept: boolean; message?: string };
+type Card = Progress & { node: string; kept: boolean };
 type Rows = { index: number; url: string; outcome: string; message: string; candidates: string[] }[];
 
 describe("The routes of the sidebar", () => {
@@ -163,9 +163,9 @@ describe("The routes of the sidebar", () => {
     writeFileSync(file, "");
     await run({}, { folder: file });
     await send(urls(1));
-    const [{ reason, message } = {} as Card] = await cards();
+    const [{ reason, paused } = {} as Card] = await cards();
     assert.equal(reason, "disk");
-    assert.match(String(message), /file/);
+    assert.match(String(paused), /file/);
   });
 
   it("show a batch whose journal is damaged, and reset it", async () => {

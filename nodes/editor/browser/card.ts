@@ -89,9 +89,9 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
       retry: count > invalid,
       reset: place.batch,
     };
-    const because = reason && [text(reasonKey(reason)), reason !== "message" && (paused || progress.message)];
+    const because = reason ? [text(reasonKey(reason)), reason !== "message" && paused] : [];
     put(name, label || name.text() || place.node);
-    put(why, (because || []).filter(Boolean).join(" · "));
+    put(why, because.filter(Boolean).join(" · "));
     for (const [at, how] of actions.entries()) buttons[at].prop("hidden", !RED.user.hasPermission(WRITE) || !fits[how]);
     rows.show(count);
     bar.prop("hidden", !total);
