@@ -48,9 +48,7 @@ export function closeCards(id: string, node: Watched, isGone: boolean): void {
   const entry = entries.get(id);
   if (entry?.node !== node) return;
   entry.isClosed = true;
-  const remove = () => entries.get(id) === entry && entries.delete(id);
-  if (isGone) remove();
-  else setTimeout(remove, DEPLOY).unref();
+  setTimeout(() => entries.get(id) === entry && entries.delete(id), isGone ? 0 : DEPLOY).unref();
 }
 
 /** Reads what is kept. */

@@ -1,10 +1,10 @@
+import { outcomes } from "../../../src/audit/entries.js";
 import { reasonKey, SECOND, span } from "../../figures.js";
 import { createRows } from "./rows.js";
 import type { Any } from "./state.js";
 import { type Place, put, type Tools } from "./tools.js";
 
 const WRITE = "seo-report-audit.write";
-const outcomes = ["created", "regenerated", "fresh", "failed", "uncertain"];
 const actions = ["pause", "resume", "retry", "reset"];
 
 /** How far a batch is. */
@@ -26,9 +26,11 @@ function figuresOf({ text, figure }: Tools, progress: Any): string[] {
 export function createCard(tools: Tools, place: Place, reveal: () => void, look: () => Promise<void>) {
   const { RED, text, build, button, figure, send } = tools;
   const marks = () => outcomes.map((outcome) => build("span", `seo-${outcome}`));
+  const segments = marks();
+  const counts = marks();
   const name = button("", reveal, "seo-name");
-  const bar = build("div", "seo-bar", ...marks()).attr({ role: "progressbar", "aria-label": place.batch });
-  const legend = build("div", "seo-legend", ...marks());
+  const bar = build("div", "seo-bar", ...segments).attr({ role: "progressbar", "aria-label": place.batch });
+  const legend = build("div", "seo-legend", ...counts);
   const figures = build("div");
   const why = build("div");
   const buttons = actions.map((how) => button(text(`sidebar.${how}`), () => control(how)));
@@ -70,11 +72,8 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
     for (const [at, outcome] of outcomes.entries()) {
       const count = figure(progress[outcome]);
       const entry = text(outcome === "failed" ? "status.failed" : `sidebar.${outcome}`, { count });
-      put(legend.children().eq(at), progress[outcome] > 0 ? entry : "");
-      bar
-        .children()
-        .eq(at)
-        .css("width", `${(100 * progress[outcome]) / total}%`);
+      put(counts[at], progress[outcome] > 0 ? entry : "");
+      segments[at].css("width", `${(100 * progress[outcome]) / total}%`);
     }
   }
 
