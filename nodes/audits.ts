@@ -69,9 +69,7 @@ function cardsOf([node, entry]: [string, Entry]): object[] {
   if (!entry.isReading && !entry.isClosed) void read(entry);
   const kept = [...entry.kept.values()].flatMap((progress) => progress ?? []);
   const all = [...entry.node.errors(), ...kept, ...entry.batches.values()];
-  const isKept = (name: string) => kept.some(({ batch }) => batch === name);
-  const cards = new Map(all.map((one) => [one.batch, { ...one, node }]));
-  return Array.from(cards.values(), (card) => ({ ...card, kept: isKept(card.batch) }));
+  return [...new Map(all.map((one) => [one.batch, { ...one, node }])).values()];
 }
 
 async function sendRows({ node }: Entry, { batch, csv }: Values, response: Response): Promise<void> {

@@ -11,7 +11,7 @@ import { helper } from "../support/red.js";
 
 const AUDIT = "seo-report-audit";
 
-type Card = Progress & { node: string; kept: boolean };
+type Card = Progress & { node: string };
 type Rows = { index: number; url: string; outcome: string; message: string; candidates: string[] }[];
 
 describe("The routes of the sidebar", () => {
@@ -94,9 +94,9 @@ describe("The routes of the sidebar", () => {
     const { reason } = (await card()) as Card;
     assert.equal(reason, "message");
     assert.deepEqual(await control("resume"), [200, undefined]);
-    await until(async () => (await card())?.kept);
+    await until(async () => (await card())?.finished);
     assert.deepEqual(await control("retry"), [200, undefined]);
-    await until(async () => (await card())?.kept);
+    await until(async () => (await card())?.finished);
     const [status, message = ""] = await control("pause", "other");
     assert.equal(status, 400);
     assert.match(message, /There is nothing to pause: no batch is named "other"/);
@@ -126,12 +126,12 @@ describe("The routes of the sidebar", () => {
     await run();
     const bad = Array.from({ length: 1200 }, (_, i) => ({ url: `=bad ${i}`, password: "secret" }));
     await send([...urls(2), ...bad, "=bad 0"]);
-    await until(async () => (await card())?.kept);
+    await until(async () => (await card())?.finished);
     const before = await rows();
     await flow.stop();
     flow = await startFlow(nodes());
-    const { created, failed, invalid, finished, kept } = await until(() => card());
-    assert.deepEqual([created, failed, invalid, finished, kept], [2, 1201, 1201, true, true]);
+    const { created, failed, invalid, finished } = await until(() => card());
+    assert.deepEqual([created, failed, invalid, finished], [2, 1201, 1201, true]);
     assert.deepEqual(await rows(), before);
     assert.deepEqual(
       before.map(({ index }) => index),

@@ -22,6 +22,9 @@ function figuresOf({ text, figure }: Tools, progress: Any): string[] {
   return parts.filter(Boolean) as string[];
 }
 
+/** How many rows have failed, or are uncertain, unless they were dropped with the others. */
+const failedIn = ({ failed, uncertain, dropped }: Any): number => (dropped === 0 ? failed + uncertain : 0);
+
 /** The card of a batch, or of an error of a node: how far it is, buttons, and the rows that have failed. */
 export function createCard(tools: Tools, place: Place, reveal: () => void, look: () => Promise<void>) {
   const { RED, text, build, button, figure, send } = tools;
@@ -53,9 +56,9 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
   }
 
   async function control(how: string): Promise<void> {
-    const { waiting, kept } = last;
+    const { waiting } = last;
     const question = () => text("sidebar.question", { count: figure(waiting) });
-    if (how === "reset" && (waiting > 0 || kept) && !window.confirm(question())) return;
+    if (how === "reset" && waiting + failedIn(last) > 0 && !window.confirm(question())) return;
     const pressed = buttons[actions.indexOf(how)];
     pressed.prop("disabled", true);
     const data = JSON.stringify({ ...place, do: how });
@@ -79,14 +82,14 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
 
   /** `progress`: of the batch, or why there is none. Returns what a screen reader says of it. */
   function show(progress: Any, label: string): string | undefined {
-    const { total, failed, uncertain, invalid, dropped, paused, reason, finished, kept } = progress;
+    const { total, invalid, dropped, paused, reason, finished } = progress;
     const isOpen = finished === false && dropped === 0;
-    const count = isOpen || kept ? failed + uncertain : 0;
+    const count = failedIn(progress);
     const fits: Any = {
       pause: isOpen && !paused,
       resume: isOpen && paused,
       retry: count > invalid,
-      reset: place.batch,
+      reset: place.batch && (isOpen || finished !== false),
     };
     const because = reason ? [text(reasonKey(reason)), reason !== "message" && paused] : [];
     put(name, label || name.text() || place.node);

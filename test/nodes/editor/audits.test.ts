@@ -142,6 +142,43 @@ describe("The tab of audits", () => {
     assert.equal(questions[1], questions[0]);
   });
 
+  it("shows each figure, and only what can be done with the batch", async () => {
+    const { page } = bench.editor;
+    const none = {
+      created: 0,
+      regenerated: 0,
+      fresh: 0,
+      failed: 0,
+      uncertain: 0,
+      invalid: 0,
+      reconciling: 0,
+      dropped: 0,
+    };
+    const given = { node: "inst-own", batch: "given", total: 3000, perMinute: 265, paused: false, finished: false };
+    const respond = (progress: object) =>
+      page.route("**/seo-report-audit/batches", (route) =>
+        route.fulfill({ json: [{ ...given, ...none, ...progress }] }),
+      );
+    const buttons = () => find("button:visible").allTextContents();
+    const open = { done: 2277, created: 2275, failed: 2, waiting: 723 };
+    await respond({ ...open, secondsLeft: 19, secondsToWait: 4, reconciling: 1012 });
+    await shows("2,277 of 3,000 · 265 a minute · 19 s left · waiting 4 s · 1,012 reconciling");
+    assert.deepEqual(await buttons(), ["Weekly: pages", "Pause", "Retry failed", "Reset"]);
+    await respond({ ...open, waiting: 0, reconciling: 3, dropped: 723 });
+    await shows("2,277 of 3,000 · 265 a minute · 3 reconciling · 723 dropped");
+    assert.deepEqual(await buttons(), ["Weekly: pages"]);
+    await respond({ done: 3000, created: 2998, failed: 2, waiting: 0, perMinute: 0, finished: true });
+    await shows("3,000 of 3,000 · finished");
+    assert.deepEqual(await buttons(), ["Weekly: pages", "Retry failed", "Reset"]);
+    const asked = page.waitForEvent("dialog");
+    const pressed = press("Reset");
+    const dialog = await asked;
+    assert.match(dialog.message(), /Failed pages can no longer be retried\.$/);
+    await dialog.dismiss();
+    await pressed;
+    await page.unrouteAll();
+  });
+
   it("shows only figures to a user without the right to write, and nothing without the right to read", async () => {
     const { page } = bench.editor;
     const allow = (right: string) =>
