@@ -34,16 +34,17 @@ export type Client = ReturnType<typeof createClient>;
 
 /** Throws SEO_CONFIG where an option is not usable. */
 export function createClient(options: ClientOptions) {
-  const { base, apiKey, timeout, concurrency, rate, size, retries, reconcile, tls, proxy } = readConfig(options);
+  const { baseUrl: base, apiKey, tls, proxy, ...settings } = readConfig(options);
+  const { timeout, concurrency, rate, queue: size, retries, reconcile: horizon } = settings;
   const transport = createTransport(base, apiKey, { connections: concurrency, tls, proxy });
   const queue = new Queue({ concurrency, rate, size });
   const reconciler = createReconciler(
     { request: (type, input) => send(type, input), pages },
     { now: () => performance.now(), sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
-    reconcile > 0,
+    horizon > 0,
   );
   const common = createLane();
-  const parts: ClientParts = { base, transport, queue, reconciler, timeout, retries, common, horizon: reconcile };
+  const parts: ClientParts = { base, transport, queue, reconciler, timeout, retries, common, horizon };
   const turns = createTurns();
 
   /**
@@ -102,7 +103,7 @@ export function createClient(options: ClientOptions) {
     concurrency,
 
     /** Milliseconds for which a lost response is looked for; 0 is never. */
-    horizon: reconcile,
+    horizon,
 
     /** Milliseconds that a lane has to wait because of a pause, the rate, or a failed attempt. */
     waitingFor: (lane: Lane) => Math.max(queue.blockedFor(), lane.until - performance.now()),

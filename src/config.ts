@@ -20,15 +20,9 @@ export interface ProxyOptions {
 }
 
 /** A client's options: where the service is, the API key, and the settings of the table, as text or numbers, blank for their defaults. */
-export interface ClientOptions {
+export interface ClientOptions extends Partial<Record<keyof typeof service, unknown>> {
   baseUrl: unknown;
   apiKey: unknown;
-  timeout?: unknown;
-  concurrency?: unknown;
-  rate?: unknown;
-  queue?: unknown;
-  retries?: unknown;
-  reconcile?: unknown;
   tls?: TlsOptions | undefined;
   proxy?: ProxyOptions | undefined;
 }
@@ -87,7 +81,7 @@ export function readConfig({ apiKey, tls, proxy, ...settings }: ClientOptions) {
   const texts = readSettings(service, settings, "SEO_CONFIG", (name) => name);
   const { timeout, concurrency, rate = Number.POSITIVE_INFINITY, queue, retries, reconcile = 0 } = texts;
   return {
-    base: parseBase(String(texts.baseUrl)),
+    baseUrl: parseBase(String(texts.baseUrl)),
     apiKey: key,
     tls,
     proxy,
@@ -95,9 +89,9 @@ export function readConfig({ apiKey, tls, proxy, ...settings }: ClientOptions) {
     timeout: timeout === undefined ? undefined : Number(timeout),
     concurrency: Number(concurrency),
     rate: Number(rate),
-    size: Number(queue),
+    queue: Number(queue),
     retries: Number(retries),
     /** Milliseconds; 0 is never. */
     reconcile: Number(reconcile) * 1000,
-  };
+  } satisfies Record<keyof ClientOptions, unknown>;
 }

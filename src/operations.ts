@@ -577,8 +577,8 @@ const tls: Field = {
   help: "Private certificate authorities or a client certificate. Blank: the certificate authorities included with Node.js.",
 };
 
-/** The properties of the SEO service node, without the API key, which is a credential. */
-export const service: Record<string, Field> = {
+/** The properties of the SEO service node, without the API key, which is a credential. Comments of settings document the library. */
+export const service = {
   baseUrl: {
     kind: "text",
     label: "Base URL",
@@ -587,6 +587,7 @@ export const service: Record<string, Field> = {
     example: "https://seo.example.com",
     help: "URL of the service, without /api/v1. Use ${NAME} for an environment variable.",
   },
+  /** Seconds for one attempt. */
   timeout: {
     fold: true,
     kind: "count",
@@ -596,6 +597,7 @@ export const service: Record<string, Field> = {
     example: "30",
     help: "Maximum time for one attempt, in seconds. Blank: 30, or 120 for creating or updating a report.",
   },
+  /** Requests in flight. */
   concurrency: {
     fold: true,
     kind: "count",
@@ -604,6 +606,7 @@ export const service: Record<string, Field> = {
     default: "4",
     help: "Maximum number of requests in flight.",
   },
+  /** Requests a minute. */
   rate: {
     fold: true,
     kind: "count",
@@ -621,6 +624,7 @@ export const service: Record<string, Field> = {
     default: "10000",
     help: "Maximum number of waiting messages.",
   },
+  /** Further attempts after a failed one, if resending is safe. */
   retries: {
     fold: true,
     kind: "count",
@@ -629,6 +633,7 @@ export const service: Record<string, Field> = {
     default: "3",
     help: "Maximum number of further attempts after a failed one, if resending is safe.",
   },
+  /** Seconds that the service can work on a request. If a response is lost, the outcome is looked up during this time; 0: never. */
   reconcile: {
     fold: true,
     kind: "count",
@@ -647,7 +652,7 @@ export const service: Record<string, Field> = {
     label: "Proxy",
     help: "Proxy server for all requests. Blank: the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
   },
-};
+} satisfies Record<string, Field>;
 
 /** A config node: how something is reached. */
 export interface ConfigNode extends Pick<NodeType, "title" | "help"> {

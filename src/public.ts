@@ -25,21 +25,15 @@ export type Input<O extends Operation> = { [Name in keyof Row<O>["params"]]?: Va
   [Name in NonNullable<Row<O>["main"]>]: Value;
 };
 
+type Settings = {
+  [Name in keyof typeof service]?: ((typeof service)[Name]["kind"] extends "count" ? number : string) | undefined;
+};
+
 /** The settings of an SEO service node. A setting that is missing or undefined has the value of a new node. */
-export interface ClientOptions {
+export interface ClientOptions extends Omit<Settings, "queue" | "tls" | "proxy"> {
   /** URL of the service, without /api/v1. */
   baseUrl: string;
   apiKey: string;
-  /** Seconds for one attempt. */
-  timeout?: number | undefined;
-  /** Requests in flight. */
-  concurrency?: number | undefined;
-  /** Requests a minute. */
-  rate?: number | undefined;
-  /** Further attempts after a failed one, if resending is safe. */
-  retries?: number | undefined;
-  /** Seconds that the service can work on a request. If a response is lost, the outcome is looked up during this time; 0: never. */
-  reconcile?: number | undefined;
   tls?: TlsOptions | undefined;
   proxy?: ProxyOptions | undefined;
 }
@@ -94,7 +88,7 @@ async function keepAlive<Value>(work: () => Promise<Value>): Promise<Value> {
 
 /** Opens an account of the service. Nothing is sent. Throws SEO_CONFIG if an option is invalid. */
 export function createClient(options: ClientOptions): Client {
-  const client = connect({ ...options, reconcile: options?.reconcile ?? service.reconcile?.initial });
+  const client = connect({ ...options, reconcile: options?.reconcile ?? service.reconcile.initial });
   return {
     call: (operation, input?: object) =>
       keepAlive(async () => {

@@ -40,7 +40,7 @@ export interface Requests {
 
 export const STORE = "seo-report-store";
 /** Milliseconds for which a lost response is looked for if the client's settings do not say. */
-const HORIZON = Number(service.reconcile?.initial) * 1000;
+const HORIZON = Number(service.reconcile.initial) * 1000;
 
 /**
  * The requests of a client, of which `share` are in flight at most. They belong to one lane, whose end cancels them. `changed`

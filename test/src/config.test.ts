@@ -90,12 +90,12 @@ describe("The options of a client", () => {
   const place = { baseUrl: "https://example.com", apiKey: "key" };
 
   it("have the defaults of the table if they are blank", () => {
-    const { timeout, concurrency, rate, size, retries } = readConfig({ ...place, rate: "", timeout: " " });
-    assert.deepEqual([timeout, concurrency, rate, size, retries], [undefined, 4, Number.POSITIVE_INFINITY, 10_000, 3]);
+    const { timeout, concurrency, rate, queue, retries } = readConfig({ ...place, rate: "", timeout: " " });
+    assert.deepEqual([timeout, concurrency, rate, queue, retries], [undefined, 4, Number.POSITIVE_INFINITY, 10_000, 3]);
   });
 
   it("can be text or numbers", () => {
-    const { timeout, concurrency, rate, size, retries } = readConfig({
+    const { timeout, concurrency, rate, queue, retries } = readConfig({
       ...place,
       timeout: 7,
       concurrency: "2",
@@ -103,7 +103,7 @@ describe("The options of a client", () => {
       queue: "0",
       retries: 0,
     });
-    assert.deepEqual([timeout, concurrency, rate, size, retries], [7, 2, 60, 0, 0]);
+    assert.deepEqual([timeout, concurrency, rate, queue, retries], [7, 2, 60, 0, 0]);
   });
 
   it("do not compile if one is misspelled", () => {

@@ -170,7 +170,7 @@ describe("Settings", () => {
   })) {
     for (const value of values as unknown[]) {
       it(`reject ${name} ${JSON.stringify(value)} and name the allowed range`, () => {
-        const fields =
+        const fields: Record<string, Field> =
           [service, ...Object.values(operations).map(({ options }) => options), changes.options].find(
             (all) => name in all,
           ) ?? {};
