@@ -4,6 +4,7 @@ import { dirname, join, normalize } from "node:path";
 import { documents, pages } from "../../dev/documents.js";
 import { root } from "../../dev/nodered.js";
 import { type Code, codes } from "../../src/errors.js";
+import { type Operation, operations } from "../../src/operations.js";
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 /** The anchors that GitHub makes of a page's headings. */
@@ -14,6 +15,23 @@ const anchors = (path: string) =>
       .replace(/[^\p{L}\p{N}\s_-]/gu, "")
       .replaceAll(" ", "-"),
   );
+
+/** The lines of the table with this head, without notes in parentheses. */
+const tableOf = (path: string, head: string) => {
+  const [, table = ""] = read(path).split(`\n${head}\n`);
+  return (table.split("\n\n", 1)[0] ?? "")
+    .replace(/ \(.*?\)/g, "")
+    .split("\n")
+    .slice(1);
+};
+const list = (texts: string[], separator = ", ") => texts.map((text) => `\`${text}\``).join(separator);
+
+const rows = Object.values<Operation>(operations).map(({ params, ...row }) => ({
+  ...row,
+  sent: Object.entries(params)
+    .filter(([, { place }]) => place === "query" || place === "form")
+    .map(([name, { wire = name, values = {} }]) => ({ wire, values: list(Object.keys(values)) })),
+}));
 
 /** Where the project's files are on the web. */
 const OWN =
@@ -32,6 +50,31 @@ describe("The documents", () => {
     const named = [...read("README.md").matchAll(/_([^_]+)_ \(`(SEO_\w+)`\)/g)];
     assert.ok(named.length >= 5, "Troubleshooting names statuses");
     for (const [, status = "", code] of named) assert.ok(codes[code as Code].status.startsWith(status), status);
+  });
+
+  it("list the outputs in the README", () => {
+    const outputs = rows.flatMap(({ options }) => Object.keys(options.output?.values ?? {}));
+    const named = tableOf("README.md", "| Output | Result |").map((line) => line.split("`")[1]);
+    assert.deepEqual(named.sort(), [...new Set(outputs)].sort());
+  });
+
+  it("list the requests in the interface, with the parameters as they are sent", () => {
+    const requests = rows.map(({ title, method, options, path, sent }) => {
+      const methods = Object.keys(options.method?.values ?? { [method]: "" }).map((one) => `\`${one}`);
+      return `| ${title} | ${methods.join("` or ")} ${path}\` | ${list(sent.map(({ wire }) => wire))} |`;
+    });
+    assert.deepEqual(tableOf("docs/interface.md", "| Operation | Request | Parameters |"), requests);
+  });
+
+  it("list the allowed values in the interface, by operation if they differ", () => {
+    const choices = rows.flatMap(({ title, sent }) =>
+      sent.filter(({ values }) => values).map((param) => ({ title, ...param })),
+    );
+    const lines = choices.map(({ title, wire, values }) => {
+      const differs = choices.some((other) => other.wire === wire && other.values !== values);
+      return `| \`${wire}\`${differs ? ` of _${title}_` : ""} | ${values} |`;
+    });
+    assert.deepEqual(tableOf("docs/interface.md", "| Parameter | Values |").sort(), [...new Set(lines)].sort());
   });
 
   it("are linked to from the help and the examples by files and headings that exist", () => {
