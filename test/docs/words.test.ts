@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { pages } from "../../dev/documents.js";
 import { root } from "../../dev/nodered.js";
 
-/** At most so many words, generated parts included. */
-const ALL = 17_000;
+/** At most so many words, without the generated parts: a new operation does not use them up. */
+const ALL = 14_850;
 const budgets: [files: RegExp, words: number][] = [
-  [/^README\.md$/, 2600],
+  [/^README\.md$/, 2100],
   [/^docs\/audits\.md$/, 1300],
   [/^docs\/scaling\.md$/, 800],
   [/^docs\/(lost-responses|decisions\/reconcile)\.md$/, 1300],
@@ -19,7 +19,8 @@ const CELL = 25;
 const LINE = 220;
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");
-const words = (text: string) => text.split(/\s+/).filter(Boolean).length;
+const GENERATED = /<!-- generated:\w+ -->.*?<!-- \/generated -->/gs;
+const words = (text: string) => text.replace(GENERATED, "").split(/\s+/).filter(Boolean).length;
 const count = (files: readonly string[]) => files.reduce((sum, file) => sum + words(read(file)), 0);
 
 describe("The documents are short", () => {
