@@ -13,12 +13,12 @@ const inside = (texts: Texts, key: string) => (texts[key] ?? {}) as Texts;
 const { english } = build();
 const source = read("en-US.json");
 
-/** The English texts, with their translations if the English has not changed since, else with a mark. */
+/** The English texts, with their translations if the English has not changed since, else with a mark, unless they are numbers. */
 const translate = (now: Texts, old: Texts, translated: Texts): Texts =>
   Object.fromEntries(
     Object.entries(now).map(([key, text]) => {
       if (typeof text !== "string") return [key, translate(text, inside(old, key), inside(translated, key))];
-      return [key, (text === old[key] && translated[key]) || MARK + text];
+      return [key, (text === old[key] && translated[key]) || (/^\d+$/.test(text) ? text : MARK + text)];
     }),
   );
 

@@ -20,9 +20,9 @@ function flat(texts: Texts, path = ""): Record<string, string> {
   return Object.assign({}, ...parts);
 }
 
-/** The texts that equal the English ones in a language, or in all. */
+/** The texts that equal the English ones in a language, or in all. A number always does. */
 const same: Record<string, string[]> = {
-  all: ["URL", "TLS", "PUT", "PATCH", "10", "25", "50", "100"],
+  all: ["URL", "TLS", "PUT", "PATCH"],
   de: ["Details", "Name", "Proxy"],
   "es-ES": ["No", "Proxy"],
   fr: ["Condition", "Documentation", "Pages", "Proxy", "Public", "Score", "Service"],
@@ -191,7 +191,7 @@ describe("The translations", () => {
 
       it("has no text left in English", () => {
         const allowed = [...(same.all ?? []), ...(same[language] ?? [])];
-        const used = list((text, original, key) => text === original && text === marked[key]);
+        const used = list((text, original, key) => text === original && text === marked[key] && /\D/.test(text));
         none(
           used.filter(({ text }) => !allowed.includes(text)).map(shown),
           "Translate them. If a word is the same in both languages, add it to `same` in test/nodes/editor/locales.test.ts.",
