@@ -30,11 +30,9 @@ export interface Field extends Omit<Dependent, "when" | "requiredIf"> {
   example?: string;
 }
 
-/** A parameter of an operation: a field that a message can set. */
+/** A parameter of an operation: a field that a message can set. It is sent in the path, the query of a GET or DELETE, or the form. */
 export interface Param extends Field, Pick<Dependent, "when" | "requiredIf"> {
-  /** Where it is sent. Absent: the node itself uses it. */
-  place?: "path" | "query" | "form";
-  /** The property of msg that a new node reads it from, if it is not sent. */
+  /** If it is not sent, because the node itself uses it: the property of msg that it is read from, or blank. */
   reads?: string;
   /** The service's name for it, if the node's property has another name. */
   wire?: string;
@@ -100,14 +98,12 @@ const PROJECT = "#AAAA66";
 
 const search: Param = {
   kind: "text",
-  place: "query",
   label: "Search",
   example: "pricing",
   help: "Text to search for.",
 };
 const searchBy = (values: Record<string, string>): Param => ({
   kind: "choice",
-  place: "query",
   label: "Search by",
   fold: true,
   values,
@@ -116,7 +112,6 @@ const searchBy = (values: Record<string, string>): Param => ({
 });
 const sortBy = (values: Record<string, string>): Param => ({
   kind: "choice",
-  place: "query",
   label: "Sort by",
   fold: true,
   values,
@@ -125,7 +120,6 @@ const sortBy = (values: Record<string, string>): Param => ({
 });
 const sort: Param = {
   kind: "choice",
-  place: "query",
   label: "Order",
   fold: true,
   values: { desc: "Descending", asc: "Ascending" },
@@ -134,7 +128,6 @@ const sort: Param = {
 };
 const perPage: Param = {
   kind: "choice",
-  place: "query",
   label: "Records per page",
   fold: true,
   values: { 10: "10", 25: "25", 50: "50", 100: "100" },
@@ -144,7 +137,6 @@ const perPage: Param = {
 const paging = { sort, per_page: perPage };
 const project: Param = {
   kind: "text",
-  place: "query",
   label: "Project",
   example: "example.com",
   suggest: "seo-project-list",
@@ -152,14 +144,12 @@ const project: Param = {
 };
 const result: Param = {
   kind: "choice",
-  place: "query",
   label: "Result",
   values: { good: "Good", decent: "Decent", bad: "Bad" },
   help: "Result to filter by.",
 };
 const reportId: Param = {
   kind: "segment",
-  place: "path",
   wire: "id",
   label: "Report ID",
   required: true,
@@ -169,21 +159,18 @@ const reportId: Param = {
 };
 const privacy: Param = {
   kind: "choice",
-  place: "form",
   label: "Privacy",
   values: { 0: "Public", 1: "Private", 2: "Password" },
   help: "Visibility of the report page.",
 };
 const password: Param = {
   kind: "secret",
-  place: "form",
   label: "Password",
   when: { privacy: "2" },
   help: "Password for the report page. If Privacy is Password, a new report needs one. Rejected if Privacy is Public or Private.",
 };
 const update: Param = {
   kind: "flag",
-  place: "form",
   label: "Regenerate",
   values: { 0: "No", 1: "Yes" },
   default: "0",
@@ -191,15 +178,16 @@ const update: Param = {
 };
 const url: Param = {
   kind: "url",
-  place: "form",
   label: "URL",
   required: true,
   example: "https://example.com/pricing",
   help: "URL of the web page to analyze.",
 };
 
+// Flows of version 1 lack this parameter and the next, which are then blank.
 const existing: Param = {
   kind: "choice",
+  reads: "",
   label: "Existing report",
   values: { create: "Create a new one", regenerate: "Regenerate it", return: "Return it" },
   default: "create",
@@ -208,6 +196,7 @@ const existing: Param = {
 };
 const maxAge: Param = {
   kind: "count",
+  reads: "",
   label: "Maximum age",
   unit: "d",
   min: 0,
@@ -392,17 +381,17 @@ export const operations = {
     main: "project",
     done: "deleted",
     options: single,
-    params: { project: { ...project, kind: "segment", place: "path", required: true } },
+    params: { project: { ...project, kind: "segment", required: true } },
   }),
 };
 
 /**
  * The property of msg from which a node reads a parameter that its flow does not mention: the main one from the payload, the
- * others from its property of that name. One that is not sent came with a later version: it is blank.
+ * others from its property of that name.
  */
 export function presetOf({ main, params }: NodeType, param: string): string {
-  const { place, wire = param, reads = "" } = params[param] ?? {};
-  return place === undefined ? reads : param === main ? "payload" : `payload.${wire}`;
+  const { wire = param, reads } = params[param] ?? {};
+  return reads ?? (param === main ? "payload" : `payload.${wire}`);
 }
 
 /** The row of an operation. Throws SEO_INPUT if there is none. */
@@ -491,9 +480,6 @@ export const changes: NodeType = {
   },
 };
 
-/** A parameter of an operation as another node has it, which sends it later. */
-const unsent = ({ place: _, ...param }: Param): Param => param;
-
 /** The node that works through a list of pages. */
 export const audit: NodeType = {
   title: "audit pages",
@@ -535,7 +521,7 @@ export const audit: NodeType = {
     existing: { ...existing, default: "regenerate", initial: "regenerate" },
     maxAge,
     // A password would be saved with the batch.
-    privacy: { ...unsent(privacy), values: { 0: "Public", 1: "Private" }, initial: "" },
+    privacy: { ...privacy, values: { 0: "Public", 1: "Private" }, initial: "", reads: "" },
   },
   options: {
     share: {

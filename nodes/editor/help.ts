@@ -97,7 +97,7 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
         row.values && text("help.choices", { values: Object.keys(row.values).map(value).join(", ") }),
         said && text(row.value === row.default ? "help.default" : "help.unsent", { value: said }),
         row.initial && !row.default && text("help.initial", { value: `\`${row.initial}\`` }),
-        name === form.main && form.params?.[name]?.place && text("help.main"),
+        name === form.main && form.path && text("help.main"),
         row.kind === "secret" && row.source && text("help.secret"),
       ];
       return term(

@@ -1,6 +1,6 @@
 import type { Base } from "../config.js";
 import { subjectOf } from "../input.js";
-import type { Operation, Param } from "../operations.js";
+import type { Operation } from "../operations.js";
 
 /** A request without its headers, and the input that it is made from. */
 export interface Request {
@@ -28,23 +28,24 @@ export function buildRequest(
   { method = row.method, extra = {} }: { method?: string | undefined; extra?: Record<string, string> | undefined } = {},
 ): Request {
   let path = row.path;
-  let query = "";
-  let form = "";
+  let fields = "";
   for (const name in input) {
     const value = input[name];
-    const { place, wire = name }: Partial<Param> = row.params[name] ?? {};
-    if (value === undefined || place === undefined) continue;
-    if (place === "path") path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
-    else if (place === "query") query += `&${wire}=${encodeForm(value)}`;
-    else form += `&${wire}=${encodeForm(value)}`;
+    const param = row.params[name];
+    if (value === undefined || !param || param.reads !== undefined) continue;
+    const { wire = name } = param;
+    if (path.includes(`{${wire}}`)) path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
+    else fields += `&${wire}=${encodeForm(value)}`;
   }
+  const hasForm = !["GET", "DELETE"].includes(method);
+  let query = hasForm ? "" : fields;
   for (const name in extra) query += `&${name}=${encodeForm(extra[name])}`;
   return {
     row,
     input,
     method,
     path: `${prefix}${path}${query.replace("&", "?")}`,
-    body: form ? form.slice(1) : undefined,
+    body: hasForm && fields ? fields.slice(1) : undefined,
     subject: row.path.includes("{") ? subjectOf(row, input) : undefined,
   };
 }

@@ -29,8 +29,9 @@ const list = (texts: string[], separator = ", ") => texts.map((text) => `\`${tex
 const rows = Object.values<Operation>(operations).map(({ params, ...row }) => ({
   ...row,
   sent: Object.entries(params)
-    .filter(([, { place }]) => place === "query" || place === "form")
-    .map(([name, { wire = name, values = {} }]) => ({ wire, values: list(Object.keys(values)) })),
+    .filter(([, { reads }]) => reads === undefined)
+    .map(([name, { wire = name, values = {} }]) => ({ wire, values: list(Object.keys(values)) }))
+    .filter(({ wire }) => !row.path.includes(`{${wire}}`)),
 }));
 
 /** Where the project's files are on the web. */

@@ -21,13 +21,12 @@ const added: Operation = {
   params: {
     reportId: {
       kind: "segment",
-      place: "path",
       wire: "id",
       label: "Report ID",
       required: true,
       help: "The ID of the report.",
     },
-    since: { kind: "text", place: "query", label: "Since", help: "Only audits after this date." },
+    since: { kind: "text", label: "Since", help: "Only audits after this date." },
   },
 };
 
@@ -37,18 +36,13 @@ describe("The table of operations", () => {
       const params = Object.entries(row.params).map(([name, param]) => ({ name, wire: name, ...param }));
       const wires = params.map(({ wire }) => wire);
       assert.deepEqual(wires, [...new Set(wires)], "no two parameters are sent under the same name (`wire`)");
-      const inPath = params.filter(({ place }) => place === "path");
       const segments = [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const inPath = params.filter(({ kind, required }) => kind === "segment" && required);
       assert.deepEqual(
         inPath.map(({ wire }) => wire),
         segments,
-        "each {name} in `path` is the `wire`, or else the name, of a parameter with `place: path`",
+        "each {name} in `path` is the `wire`, or else the name, of a parameter with `kind: segment`, which is required",
       );
-      for (const { name, required, kind } of inPath)
-        assert.ok(
-          required && kind === "segment",
-          `${name} is in the path, so it needs required: true, kind: "segment"`,
-        );
       const required = Object.keys(row.params).filter((name) => row.params[name]?.required);
       assert.deepEqual(
         required,
@@ -62,8 +56,6 @@ describe("The table of operations", () => {
         for (const [other, value] of Object.entries(when))
           assert.ok(Object.hasOwn(row.params[other]?.values ?? {}, value), `${name}: ${other} has no value ${value}`);
       }
-      const places = params.map(({ place }) => place);
-      assert.ok(!(places.includes("query") && places.includes("form")), "parameters go into the query or the form");
     });
   }
 

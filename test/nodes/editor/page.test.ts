@@ -32,8 +32,8 @@ const at = (path: string) => path.split(".").reduce<Any>((texts, key) => texts?.
 const helpOf = (all: string, type: string) =>
   all.match(new RegExp(`data-help-name="${type}">([^]*?)</script>`))?.[1] ?? "";
 /** The property of msg that a new node reads a parameter from, unless it has a fixed value. */
-const readFrom = (name: string, { place, reads, initial, wire = name }: Param, main?: string) =>
-  initial === undefined ? (reads ?? (place && (name === main ? "payload" : `payload.${wire}`))) : undefined;
+const readFrom = (name: string, { reads, initial, wire = name }: Param, main?: string) =>
+  initial === undefined ? (reads ?? (name === main ? "payload" : `payload.${wire}`)) : undefined;
 /** The properties of every operation node, beside its parameters and options. */
 const COMMON = ["name", "service"];
 /** Names reserved by the editor or the runtime. */
@@ -319,9 +319,9 @@ describe("The editor page", () => {
       color: "#87A980",
       main: "host",
       params: {
-        host: { kind: "text", place: "query", label: "Host", help: "Whom.", required: true },
-        near: { kind: "text", place: "query", label: "Near", help: "Where.", wire: "by", example: "</script>" },
-        sort: { kind: "choice", place: "query", label: "Order", help: "Another order.", values: { up: "Upwards" } },
+        host: { kind: "text", label: "Host", help: "Whom.", required: true },
+        near: { kind: "text", label: "Near", help: "Where.", wire: "by", example: "</script>" },
+        sort: { kind: "choice", label: "Order", help: "Another order.", values: { up: "Upwards" } },
       },
       options: {},
     };
