@@ -18,7 +18,7 @@ import { type Config, forNodeRed, noService, reportOn, setSeo, toError } from ".
 import { AuditStatus } from "./progress.js";
 import type { QueueNode } from "./queue.js";
 import type { ServiceNode } from "./service.js";
-import { createSources, type Message, reasonOf } from "./sources.js";
+import { createSources, type Message, thrownText } from "./sources.js";
 
 const TYPE = "seo-report-audit";
 const FOLDER = "seo-reports";
@@ -68,7 +68,7 @@ class AuditNode implements Watched {
     node.on("input", (msg: Message, _send, done) => this.#receive(msg, done));
     node.on("close", (_removed: boolean, done: () => void) => {
       void this.#close()
-        .catch((cause) => node.error(reasonOf(cause)))
+        .catch((cause) => node.error(thrownText(cause)))
         .then(done);
     });
     // Another machine may have begun a batch in the queue.
@@ -214,7 +214,7 @@ class AuditNode implements Watched {
       this.#node.send([{ topic, payload: record, seo: { ...seo, input } }, null]);
     } catch (cause) {
       // Node-RED clones messages, which fails if a row is nested too deeply.
-      this.#node.error(`A message could not be sent: ${reasonOf(cause)}`, { topic, seo });
+      this.#node.error(`A message could not be sent: ${thrownText(cause)}`, { topic, seo });
     }
   }
 

@@ -4,7 +4,7 @@ import type { Journals, Kept } from "../src/audit/failures.js";
 import type { Progress } from "../src/audit/progress.js";
 import { onlyJson } from "./admin.js";
 import type { AuditStatus } from "./progress.js";
-import { reasonOf } from "./sources.js";
+import { thrownText } from "./sources.js";
 
 export const controls = ["pause", "resume", "retry", "reset"] as const;
 export type Control = (typeof controls)[number];
@@ -93,7 +93,7 @@ async function answer(values: Values, response: Response, work: typeof control):
     if (!entry || entry.isClosed) throw new Error("There is no such node.");
     await work(entry, values, response.set("cache-control", "no-store"));
   } catch (cause) {
-    response.status(400).json({ message: reasonOf(cause) });
+    response.status(400).json({ message: thrownText(cause) });
   }
 }
 

@@ -6,7 +6,7 @@ import { createLane, type Lane, type QueuedMessage, type Task } from "../src/lan
 import type { NodeType, Operation } from "../src/operations.js";
 import { createSequence } from "../src/turns.js";
 import type { ServiceNode } from "./service.js";
-import { createSources, type Input, type Message, reasonOf } from "./sources.js";
+import { createSources, type Input, type Message, thrownText } from "./sources.js";
 import { Status } from "./status.js";
 
 type Send = (msg: Message) => void;
@@ -56,7 +56,7 @@ export const noService = new SeoError("SEO_CONFIG", "No SEO service is selected,
 export const toError = (cause: unknown): SeoError =>
   cause instanceof SeoError
     ? cause
-    : new SeoError("SEO_INPUT", `The message could not be processed: ${reasonOf(cause)}`);
+    : new SeoError("SEO_INPUT", `The message could not be processed: ${thrownText(cause)}`);
 
 /**
  * Reports how a message ended, by `how`. Node-RED clones the message for it, which fails if it is nested too deeply:
@@ -66,7 +66,7 @@ export function reportOn(node: Node, rest: Message, how: () => void): void {
   try {
     how();
   } catch (cause) {
-    const sentence = `Complete or Catch nodes could not get the message: ${reasonOf(cause)}`;
+    const sentence = `Complete or Catch nodes could not get the message: ${thrownText(cause)}`;
     try {
       node.error(sentence, rest);
     } catch {
@@ -236,7 +236,7 @@ class Handler {
       if (!this.#closed) pass(out);
     } catch (cause) {
       const { attempts } = Object(out.seo) as { attempts?: number };
-      const sentence = `The service responded, but the message could not be sent: ${reasonOf(cause)}`;
+      const sentence = `The service responded, but the message could not be sent: ${thrownText(cause)}`;
       throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: this.#method !== "GET" });
     }
   }

@@ -11,7 +11,7 @@ export interface Input {
 }
 
 /** The message of a thrown value, which can be anything: JSONata throws objects that are not errors. */
-export function reasonOf(cause: unknown): string {
+export function thrownText(cause: unknown): string {
   try {
     const { message } = Object(cause) as { message?: unknown };
     if (typeof message === "string") return message;
@@ -64,7 +64,7 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     const type = String(config[`${param}Type`] ?? (config[param] === undefined ? "msg" : "str"));
     from[param] = names[type]?.(value) ?? `the node's ${param}`;
     // The reason can quote the value.
-    const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "." : `: ${reasonOf(cause)}`);
+    const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "." : `: ${thrownText(cause)}`);
     const refuse = (cause: unknown) => `Could not read ${param} from ${from[param]}${reason(cause)}`;
     try {
       return { param, read: reader(RED, node, type, value), refuse };

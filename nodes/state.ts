@@ -1,6 +1,6 @@
 import type { Node, NodeAPI } from "node-red";
 import { SeoError } from "../src/errors.js";
-import { reasonOf } from "./sources.js";
+import { thrownText } from "./sources.js";
 
 const KEY = "reports";
 
@@ -32,7 +32,7 @@ export function openState<T>(RED: NodeAPI, node: Node, store: string | undefined
     }
     const value = new Promise((resolve, reject) => how((error, value) => (error ? reject(error) : resolve(value))));
     return value.catch((cause) => {
-      throw new SeoError("SEO_INPUT", `The context store could not be accessed: ${reasonOf(cause)}`);
+      throw new SeoError("SEO_INPUT", `The context store could not be accessed: ${thrownText(cause)}`);
     });
   }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { reasonOf } from "../../nodes/sources.js";
+import { thrownText } from "../../nodes/sources.js";
 import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { helper } from "../support/red.js";
@@ -197,7 +197,7 @@ describe("A parameter", () => {
   });
 });
 
-describe("The reason of an error", () => {
+describe("The text of a thrown value", () => {
   for (const [thrown, reason] of [
     [new Error("Broken."), "Broken."],
     [{ message: "Broken." }, "Broken."],
@@ -206,5 +206,5 @@ describe("The reason of an error", () => {
     [null, "object"],
     [new Proxy({}, { get: () => assert.fail("get") }), "object"],
   ] as const)
-    it(`is its message, or what was thrown: ${reason}`, () => assert.equal(reasonOf(thrown), reason));
+    it(`is its message, or what was thrown: ${reason}`, () => assert.equal(thrownText(thrown), reason));
 });
