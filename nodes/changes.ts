@@ -13,8 +13,7 @@ export function registerChanges(RED: NodeAPI): void {
     const state = openState(RED, this, String(config.store ?? "").trim() || undefined);
     const { busy, resume } = createSchedule(this, config.interval);
     const load = async () => (await import("./comparison.js")).createComparison(RED, this, state, config.service);
-    // One message at a time: two that compare with the same state would report the same change twice.
-    handleInput(RED, this, { type: TYPE, row: changes, config, load, maxActive: 1, busy });
+    handleInput(RED, this, { type: TYPE, row: changes, config, load, busy });
     void resume(async () => (Object(await state.read()) as Partial<Saved>).at);
   });
 }

@@ -127,8 +127,11 @@ export function createComparison(RED: NodeAPI, node: Node, store: State, service
   return (task) => {
     const account = JSON.stringify([service, task.client.base]).replace(/]$/, ",");
     const filters = JSON.stringify(Object.entries(task.input));
-    return task.settings.changes === CHECKS
-      ? sendChanges(context, checks, { account, of: `${account}${filters},"${CHECKS}"]` }, task)
-      : sendChanges(context, reports, { account, of: `${account}${filters}]` }, task);
+    const run = () =>
+      task.settings.changes === CHECKS
+        ? sendChanges(context, checks, { account, of: `${account}${filters},"${CHECKS}"]` }, task)
+        : sendChanges(context, reports, { account, of: `${account}${filters}]` }, task);
+    // Two runs that compare with the same state would report the same change twice. No page's key begins with a space.
+    return task.client.inTurn(` ${node.id}`, task, run);
   };
 }

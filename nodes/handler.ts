@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
-import { createLane, type Lane, type QueuedMessage, type Task } from "../src/lane.js";
+import { createLane, type QueuedMessage, type Task } from "../src/lane.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { createSequence } from "../src/turns.js";
 import type { ServiceNode } from "./service.js";
@@ -26,8 +26,6 @@ export interface HandlerOptions {
   config: Config;
   /** Called with the first message. */
   load(): Promise<Process>;
-  /** How many messages are handled at a time, if that is limited. */
-  maxActive?: number;
   /** Called with the number of messages that are not reported yet, whenever it changes. */
   busy?(count: number): void;
 }
@@ -87,13 +85,11 @@ interface Tools {
 
 /** A message that a node handles: its requests are sent for it. */
 export type MessageTask = Task &
-  Readonly<Pick<Received, "client" | "settings" | "msg" | "input" | "queued" | "elapsed" | "progress" | "send">>;
+  Readonly<Pick<Received, "client" | "settings" | "msg" | "input" | "elapsed" | "progress" | "send">>;
 
 /** A message from its reception to its report. Thousands can wait for admission, so it holds little. */
 class Received implements QueuedMessage {
   readonly since = performance.now();
-  /** Milliseconds that it waited for admission. */
-  queued = 0;
   pending = 0;
   closed = false;
   /** Set before it is admitted. */
@@ -142,7 +138,7 @@ class Received implements QueuedMessage {
  * A closed node reports nothing.
  */
 class Handler {
-  readonly lane: Lane;
+  readonly lane = createLane();
   readonly status: Status;
   readonly #RED: NodeAPI;
   readonly #node: Node;
@@ -161,7 +157,7 @@ class Handler {
   #closed = false;
 
   constructor(RED: NodeAPI, node: Node, options: HandlerOptions) {
-    const { row, config, maxActive } = options;
+    const { row, config } = options;
     this.#RED = RED;
     this.#node = node;
     this.#options = options;
@@ -169,7 +165,6 @@ class Handler {
     this.#readInput = createSources(RED, node, row, config);
     this.#method = (row as Partial<Operation>).method ?? "GET";
     this.status = new Status(RED, node);
-    this.lane = createLane({ maxActive });
   }
 
   /** Handles a message. */
@@ -216,7 +211,6 @@ class Handler {
   /** Processes an admitted message. */
   async run(message: Received): Promise<void> {
     const { msg, done, client, tools } = message;
-    message.queued = message.elapsed();
     try {
       const text = await tools.process(message);
       this.#report({ _msgid: msg._msgid, seo: msg.seo }, () => {

@@ -70,8 +70,10 @@ function request(task: MessageTask, type: string, row: Operation): Promise<Found
 
 /** The `msg.seo` of its response. */
 function describe(task: MessageTask, type: string, response: Found, shape?: Shape) {
-  const effort = { attempts: response.attempts, duration: task.elapsed(), waited: task.queued + response.waited };
-  return metadata(type, response, effort, shape);
+  const duration = task.elapsed();
+  // Also before the request: for admission, or for another message of the page.
+  const waited = response.waited + duration - response.duration;
+  return metadata(type, response, { attempts: response.attempts, duration, waited }, shape);
 }
 
 /** One request, one message. */

@@ -44,7 +44,7 @@ export async function* readAllPages(
 ): AsyncGenerator<ListPage<CallResponse> & { count: number; seo: object }> {
   const { client, settings, input } = task;
   let attempts = 0;
-  let waited = task.queued;
+  let waited = task.elapsed();
   let count = 0;
   let last = 0;
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);

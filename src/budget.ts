@@ -20,9 +20,6 @@ export function createBudget({ concurrency, rate }: { concurrency: number; rate:
     /** Milliseconds until a request may start: 0 is now, and Infinity until one of those in flight has ended. */
     wait: () => (running < width ? blockedFor() : Number.POSITIVE_INFINITY),
 
-    /** How many more can be in flight. */
-    free: () => width - running,
-
     /** Milliseconds for which a pause or the rate lets nothing start, however few are in flight. */
     blockedFor,
 

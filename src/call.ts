@@ -136,7 +136,7 @@ export class Call {
     const turn = ticket.turn();
     if (turn) await queue.wait(this.#task, () => turn, this.#uncertain);
     const newest = ticket.newest();
-    if (newest) await queue.prepare(this.#task, newest, this.#uncertain);
+    if (newest) await queue.wait(this.#task, () => newest, this.#uncertain);
   }
 
   /** Sends one request, with a slot. */

@@ -79,14 +79,13 @@ export function createClient(options: ClientOptions) {
     inTurn: <Value>(name: string, task: Task = createTask(common), work: () => Promise<Value>): Promise<Value> =>
       turns.run(name, work, (earlier) => queue.wait(task, () => earlier)),
 
-    /** Has a message wait for admission: it is started, and `end` must follow, or refused. */
+    /** Has a message wait for admission: it is started, and `end` must follow, or it is refused. */
     admit: (message: QueuedMessage): void => queue.admit(message),
 
     /** Ends a message that was started, and cancels its requests that nobody waits for any more. */
     end(message: Task): void {
       if (message.pending > 0) cancel(message);
       message.closed = true;
-      queue.end(message);
     },
 
     /** The page or the record that an input is about, as a log can show it. */

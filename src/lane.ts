@@ -8,9 +8,6 @@ export interface Lane {
   waiting: number;
   /** Requests whose response was lost, and whose outcome is being found out. */
   reconciling: number;
-  /** Messages that were admitted and have not ended, and how many of them there can be. */
-  active: number;
-  readonly maxActive: number;
   /** How many requests can be in flight. */
   readonly maxRunning: number;
   /** Until when a failed attempt keeps a request waiting, in the clock of `performance.now()`. */
@@ -37,7 +34,7 @@ export interface Task {
 
 /** A message or a request that waits at a gate of the queue. */
 interface Queued {
-  /** Called when it passes. After a message, `end` must follow; after a request, `release`. */
+  /** Called when it passes. After a request, `release` must follow. */
   start(): void;
   /** Called when it cannot pass any more. */
   refuse(error: SeoError): void;
@@ -74,16 +71,17 @@ function createFifo<T>() {
   };
 }
 
-export function createLane({
-  maxActive = Number.POSITIVE_INFINITY,
-  maxRunning = Number.POSITIVE_INFINITY,
-}: {
-  maxActive?: number | undefined;
-  maxRunning?: number;
-} = {}): Lane {
-  const limits = { maxActive, maxRunning };
-  const figures = { running: 0, waiting: 0, reconciling: 0, active: 0, until: 0, closed: false };
-  return { ...limits, ...figures, changed() {}, messages: createFifo(), requests: createFifo() };
-}
+/** `maxRunning`: how many requests can be in flight. */
+export const createLane = (maxRunning = Number.POSITIVE_INFINITY): Lane => ({
+  running: 0,
+  waiting: 0,
+  reconciling: 0,
+  maxRunning,
+  until: 0,
+  closed: false,
+  changed() {},
+  messages: createFifo(),
+  requests: createFifo(),
+});
 
 export const createTask = (lane: Lane): Task => ({ lane, pending: 0, closed: false });

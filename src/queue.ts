@@ -4,13 +4,6 @@ import { cancelled, SeoError } from "./errors.js";
 import type { Lane, QueuedMessage, Task } from "./lane.js";
 import { Waits } from "./waits.js";
 
-/** Decides whether something in a lane can go on, and lets the next one go on. */
-interface Gate {
-  isOpen(lane: Lane): boolean;
-  /** Takes out the next one; the caller starts it. */
-  pass(lane: Lane): { start(): void } | undefined;
-}
-
 export interface Limits {
   /** Requests in flight. */
   concurrency: number;
@@ -32,31 +25,8 @@ export class Queue {
   readonly #waits = new Waits();
   /** How much waits at the gates. */
   #waiting = 0;
-  /** Messages whose next request will need a slot, and that wait for something else before. */
-  #preparing = 0;
   #closed = false;
   #timer: NodeJS.Timeout | undefined;
-
-  readonly #admission: Gate = {
-    isOpen: ({ messages, active, maxActive }) =>
-      !messages.isEmpty() && active < maxActive && this.#preparing < this.#budget.free(),
-    pass(lane) {
-      lane.active++;
-      return lane.messages.shift();
-    },
-  };
-
-  readonly #slots: Gate = {
-    isOpen: ({ requests, running, maxRunning }) => !requests.isEmpty() && running < maxRunning,
-    pass: (lane) => {
-      this.#take(lane);
-      return lane.requests.shift();
-    },
-  };
-
-  /** The open gate of a lane, if there is one. */
-  readonly #gateOf = (lane: Lane): Gate | undefined =>
-    this.#slots.isOpen(lane) ? this.#slots : this.#admission.isOpen(lane) ? this.#admission : undefined;
 
   constructor(limits: Limits) {
     this.#limits = limits;
@@ -74,7 +44,7 @@ export class Queue {
     const waiting = this.#waiting + this.#waits.size;
     // A message that waits for something other than a slot keeps none from others, but its memory.
     const isCrowded = this.#waits.size >= Math.max(size, concurrency);
-    const mustWait = isCrowded || !lane.messages.isEmpty() || lane.active >= lane.maxActive || this.#budget.wait() > 0;
+    const mustWait = isCrowded || !lane.messages.isEmpty() || this.#budget.wait() > 0;
     if (mustWait && waiting >= size) {
       const sentence = `The queue is full: ${waiting} messages are waiting (limit ${size}).`;
       message.refuse(new SeoError("SEO_QUEUE_FULL", sentence));
@@ -82,12 +52,6 @@ export class Queue {
     }
     lane.messages.push(message);
     this.#enter(lane);
-  }
-
-  /** Ends an admitted message, so that another one of its lane can begin. */
-  end({ lane }: Task): void {
-    lane.active--;
-    this.#pump();
   }
 
   /** Gate 2. Waits for a slot to send a request, if none is free; `release` must follow. Throws as `cancel` says. */
@@ -128,16 +92,6 @@ export class Queue {
     return this.wait(task, work, true).finally(() => {
       task.lane.reconciling--;
       task.isLost = false;
-    });
-  }
-
-  /** Waits for something that is needed for a slot to be of use: each that does holds back a new message. */
-  async prepare(task: Task, work: Promise<void>, kept: boolean): Promise<void> {
-    this.#preparing++;
-    await this.wait(task, () => work, kept).finally(() => {
-      this.#preparing--;
-      // After those that waited have acquired their slots.
-      setImmediate(() => this.#pump());
     });
   }
 
@@ -212,14 +166,16 @@ export class Queue {
 
   /** Serves lanes in turn for as long as a request can start. */
   #pump(): void {
-    for (let lane = this.#lanes.find(this.#gateOf); lane; lane = this.#lanes.find(this.#gateOf)) {
+    for (let lane = this.#lanes.find(canGoOn); lane; lane = this.#lanes.find(canGoOn)) {
       const wait = this.#budget.wait();
       if (wait > 0) {
         if (wait < Number.POSITIVE_INFINITY) this.#wakeIn(wait);
         return;
       }
       this.#lanes.splice(this.#lanes.indexOf(lane), 1);
-      const next = this.#gateOf(lane)?.pass(lane);
+      const request = hasRequest(lane) ? lane.requests.shift() : undefined;
+      if (request) this.#take(lane);
+      const next = request ?? lane.messages.shift();
       if (!isIdle(lane)) this.#lanes.push(lane);
       this.#count(lane, -1);
       next?.start();
@@ -233,6 +189,10 @@ export class Queue {
     }, Math.ceil(ms));
   }
 }
+
+/** A request of a lane can have a slot. */
+const hasRequest = ({ requests, running, maxRunning }: Lane) => !requests.isEmpty() && running < maxRunning;
+const canGoOn = (lane: Lane) => hasRequest(lane) || !lane.messages.isEmpty();
 
 /** Nothing of a lane waits at a gate. */
 const isIdle = ({ messages, requests }: Lane) => messages.isEmpty() && requests.isEmpty();

@@ -47,7 +47,7 @@ const HORIZON = Number(service.reconcile.initial) * 1000;
  * is called when a response is lost or found.
  */
 export function requestsOf(client: Client, share: number, changed: () => void): Requests {
-  const lane = createLane({ maxRunning: share });
+  const lane = createLane(share);
   lane.changed = changed;
   const horizon = client.horizon || HORIZON;
   return {

@@ -412,16 +412,16 @@ describe("The changes node", () => {
     const hold = deferred();
     lists.options.wait = () => hold.promise;
     flow = await startFlow([
-      service("service", lists.url, { concurrency: "4", queue: "2", rate: "3" }),
+      service("service", lists.url, { concurrency: "4", queue: "4", rate: "5" }),
       node("changes", "seo-report-changes"),
     ]);
-    const sent = Array.from({ length: 5 }, () => flow.send("changes"));
-    for (const full of await Promise.all(sent.slice(3))) assert.equal(failure(full).error.code, "SEO_QUEUE_FULL");
-    const text = 'seo-reports.status.running {"running":1,"queued":2}';
+    const sent = Array.from({ length: 7 }, () => flow.send("changes"));
+    for (const full of await Promise.all(sent.slice(5))) assert.equal(failure(full).error.code, "SEO_QUEUE_FULL");
+    const text = 'seo-reports.status.running {"running":1,"queued":4}';
     await flow.until(() => flow.statuses("changes").some((status) => status.text === text));
     hold.resolve();
-    for (const { caught } of await Promise.all(sent.slice(0, 3))) assert.equal(caught, undefined);
-    assert.equal(lists.asked.length, 3, "one request per message, as many as the rate limit allows");
+    for (const { caught } of await Promise.all(sent.slice(0, 5))) assert.equal(caught, undefined);
+    assert.equal(lists.asked.length, 5, "one request per message, as many as the rate limit allows");
   });
 
   it("processes the next message after a failed one", async () => {

@@ -63,11 +63,10 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
         );
       return job;
     },
-    /** Ends the request, and the message, of the nth start. */
+    /** Ends the request of the nth start. */
     finish(nth: number): void {
       const { task } = started[nth] as Start;
       queue.release(task);
-      queue.end(task as QueuedMessage);
     },
   };
 }
@@ -122,21 +121,6 @@ describe("The queue of a service", () => {
     );
   });
 
-  it("admits at most maxActive messages of a lane, and another one once one of them has ended", async () => {
-    const lane = createLane({ maxActive: 1 });
-    const { queue, jobs, started, refused, admit } = watch({ concurrency: 3, size: 2 }, time.now);
-    for (let i = 0; i < 4; i++) admit(lane);
-    await time.pass(0);
-    assert.deepEqual([jobs(), refused.map(({ job }) => job)], [[1], [4]], "a slot is free, but the lane is full");
-    const { task } = started[0] as Start;
-    queue.release(task);
-    await time.pass(0);
-    assert.equal(started.length, 1);
-    queue.end(task as QueuedMessage);
-    await time.pass(0);
-    assert.deepEqual([jobs(), lane.active, lane.waiting], [[1, 2], 1, 1]);
-  });
-
   it("gives a slot that an admitted message does not use to the next message", async () => {
     const lane = createLane();
     const { queue, jobs, admit } = watch({}, time.now);
@@ -144,7 +128,7 @@ describe("The queue of a service", () => {
     queue.admit(idle);
     admit(lane);
     await time.pass(0);
-    assert.deepEqual([jobs(), lane.active, lane.running], [[1], 2, 1]);
+    assert.deepEqual([jobs(), lane.running], [[1], 1]);
   });
 
   it("reports each change of a lane's figures", async () => {
@@ -277,22 +261,21 @@ describe("The queue of a service", () => {
       assert.equal(started.filter(({ lane }) => lane === few).length, 10);
     });
 
-  for (const maxActive of [1, 9])
-    it(`serves further requests before new messages, in order, even if it or its lane is full: ${maxActive}`, async () => {
-      const lane = createLane({ maxActive });
-      const { queue, jobs, refused, started, admit, again } = watch({ size: 2 }, time.now);
-      admit(lane);
+  it("serves further requests before new messages, in order, even if it is full", async () => {
+    const lane = createLane();
+    const { queue, jobs, refused, started, admit, again } = watch({ size: 2 }, time.now);
+    admit(lane);
+    await time.pass(0);
+    const { task } = started[0] as Start;
+    const fresh = [admit(lane), admit(lane)];
+    const [first, second, next] = [again(task, 1000), again(task, 1000), again(task)];
+    await time.pass(1000);
+    for (let i = 0; i < 5; i++) {
+      queue.release(task);
       await time.pass(0);
-      const { task } = started[0] as Start;
-      const fresh = [admit(lane), admit(lane)];
-      const [first, second, next] = [again(task, 1000), again(task, 1000), again(task)];
-      await time.pass(1000);
-      for (let i = 0; i < 5; i++) {
-        queue.release(task);
-        await time.pass(0);
-      }
-      assert.deepEqual([jobs(), refused], [[1, next, first, second, ...(maxActive > 1 ? fresh : [])], []]);
-    });
+    }
+    assert.deepEqual([jobs(), refused], [[1, next, first, second, ...fresh], []]);
+  });
 
   it("needs the same time per message with 100,000 waiting as with 1,000", () => {
     time.goOn();
@@ -339,7 +322,7 @@ describe("The queue of a service", () => {
     });
     await fc.assert(
       fc.asyncProperty(options, fc.array(action, { maxLength: 60 }), async (limits, actions) => {
-        const lanes = [createLane(), createLane(), createLane({ maxActive: 1 })] as const;
+        const lanes = [createLane(), createLane(), createLane(1)] as const;
         const { queue, started, refused, admit, again } = watch(limits, time.now);
         const pauses: [from: number, to: number][] = [];
         /** The starts whose slot is not released, and the messages that were admitted and have not ended. */
@@ -357,7 +340,7 @@ describe("The queue of a service", () => {
           assert.ok(running.length <= limits.concurrency);
           for (const one of lanes) {
             assert.equal(one.running, running.filter((start) => start.lane === one).length);
-            assert.ok(one.active <= one.maxActive);
+            assert.ok(one.running <= one.maxRunning);
           }
         };
         const finish = (nth: number) => {
@@ -365,8 +348,7 @@ describe("The queue of a service", () => {
           if (!start) return;
           queue.release(start.task);
           const { task } = start;
-          if (task.pending > 0 || running.some((other) => other.task === task) || !active.delete(task)) return;
-          queue.end(task as QueuedMessage);
+          if (task.pending === 0 && !running.some((other) => other.task === task)) active.delete(task);
         };
         for (const act of actions) {
           if ("admit" in act) {

@@ -39,7 +39,6 @@ function pagesOf(url: string, type: string, { limit = "", concurrency = 4, input
     settings,
     input: client.validate(row, input, {}),
     msg: {},
-    queued: 0,
     elapsed: () => performance.now() - started,
     send() {},
     progress() {},
