@@ -119,13 +119,13 @@ export const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029\u202a
 /** The one error of this package. It is built anew: without a cause, headers, or a URL with a query. */
 export class SeoError extends Error {
   override readonly name = "SeoError";
-  readonly code: Code;
-  readonly details: Details;
 
-  constructor(code: Code, message: string, details: Details = {}) {
+  constructor(
+    readonly code: Code,
+    message: string,
+    readonly details: Details = {},
+  ) {
     super(oneLine(message));
-    this.code = code;
-    this.details = details;
   }
 
   /** Node-RED shows `String(error)`, which would begin with the class's name. */
@@ -178,45 +178,24 @@ export const ended = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`)
 type Fault = [code: Code, sentence: string, details: Details];
 
 const connecting = { stage: "connect", transient: true } as const;
-const broken: Fault = ["SEO_NETWORK", "the connection was lost", connecting];
-const unreachable: Fault = ["SEO_NETWORK", "the host is unreachable", connecting];
+const lost: Fault = ["SEO_NETWORK", "the connection was lost", connecting];
 const connectTimeout: Fault = ["SEO_TIMEOUT", "timed out while connecting", connecting];
-const unknownName: Fault = ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", transient: true }];
 const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer" }];
 
-/** The error codes of undici and Node, and what each means: whether to retry. */
-const faults = new Map<unknown, Fault>(
-  Object.entries({
-    ECONNREFUSED: ["SEO_NETWORK", "connection refused", connecting],
-    ENOTFOUND: unknownName,
-    EAI_AGAIN: unknownName,
-    ENETUNREACH: unreachable,
-    EHOSTUNREACH: unreachable,
-    EADDRNOTAVAIL: unreachable,
-    UND_ERR_CONNECT_TIMEOUT: connectTimeout,
-    UND_ERR_PRX_CONN: [
-      "SEO_NETWORK",
-      "could not connect through the proxy",
-      { stage: "proxy", transient: true, uncertain: false },
-    ],
-    ECONNRESET: broken,
-    EPIPE: broken,
-    ETIMEDOUT: broken,
-    UND_ERR_SOCKET: broken,
-    UND_ERR_HEADERS_TIMEOUT: [
-      "SEO_TIMEOUT",
-      "timed out while waiting for the response",
-      { stage: "time", transient: true },
-    ],
-    UND_ERR_HEADERS_OVERFLOW: malformed("the response headers are too large"),
-    UND_ERR_RES_EXCEEDED_MAX_SIZE: malformed("the response is larger than 16 MiB"),
-    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: malformed("the length of the response does not match its Content-Length"),
-    ERR_BUFFER_TOO_LARGE: malformed("the decompressed response is larger than 16 MiB"),
-  } satisfies Record<string, Fault>),
-);
-
-/** The same for codes that are too many to list: by the error's name and code. */
-const patterns: [pattern: RegExp, fault: Fault][] = [
+/** The meanings of errors of undici and Node, by their names and codes. The connection was lost if there is none. */
+const faults: [pattern: RegExp, fault: Fault][] = [
+  [/ECONNREFUSED/, ["SEO_NETWORK", "connection refused", connecting]],
+  [/ENOTFOUND|EAI_AGAIN/, ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", transient: true }]],
+  [/ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL/, ["SEO_NETWORK", "the host is unreachable", connecting]],
+  [/UND_ERR_CONNECT_TIMEOUT/, connectTimeout],
+  [
+    /UND_ERR_PRX_CONN/,
+    ["SEO_NETWORK", "could not connect through the proxy", { stage: "proxy", transient: true, uncertain: false }],
+  ],
+  [/UND_ERR_HEADERS_OVERFLOW/, malformed("the response headers are too large")],
+  [/UND_ERR_RES_EXCEEDED_MAX_SIZE/, malformed("the response is larger than 16 MiB")],
+  [/UND_ERR_RES_CONTENT_LENGTH_MISMATCH/, malformed("the length of the response does not match its Content-Length")],
+  [/ERR_BUFFER_TOO_LARGE/, malformed("the decompressed response is larger than 16 MiB")],
   [/^HTTPParserError/, malformed("the response is not valid HTTP")],
   [/\b(Z_|ERR__|ERR_BROTLI)/, malformed("the response could not be decompressed")],
   [
@@ -236,13 +215,10 @@ export function fromCause(cause: unknown, origin: string, begun = false): SeoErr
   // If a host has several addresses, Node collects their errors and omits the system call.
   const isConnecting = syscall === "connect" || Array.isArray(errors);
   const known =
-    code === "ETIMEDOUT" && isConnecting
-      ? connectTimeout
-      : (faults.get(code) ?? patterns.find(([pattern]) => pattern.test(said))?.[1]);
-  const [seoCode, sentence, details] = known ?? broken;
-  // Known codes of undici and Node add nothing to the sentence; those of the system and of TLS do.
-  const isCode =
-    typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) && !(faults.has(code) && /^(UND|ERR)_/.test(code));
+    code === "ETIMEDOUT" && isConnecting ? connectTimeout : faults.find(([pattern]) => pattern.test(said))?.[1];
+  const [seoCode, sentence, details] = known ?? lost;
+  // The codes of undici add nothing to the sentence; those of the system and of TLS do.
+  const isCode = typeof code === "string" && /^(?!UND_|ERR_BUFFER)[A-Z_]{3,40}$/.test(code);
   const reason = isCode ? ` (${code})` : "";
   return new SeoError(seoCode, `The request to ${origin} failed: ${sentence}${reason}.`, {
     uncertain: begun,
