@@ -290,7 +290,7 @@ describe("A successful response", () => {
 
   it("is JSON exactly if it was before long integers became text", async () => {
     for (const text of ["{12345678901234567890:1}", "{-12345678901234567890:1}", "[12345678901234567890:1]"])
-      for (const end of ["", "x", `${"[".repeat(3000)}`, '{"a":'])
+      for (const end of ["", "x", '{"a":'])
         assert.equal((await failure(200, text + end)).message, unreadable("is not JSON"));
     const token = fc.constantFrom("12345678901234567", '"a"', "E1", "e1", ".5", ...'[]{},:0-+." \\');
     fc.assert(
@@ -302,7 +302,7 @@ describe("A successful response", () => {
     );
   });
 
-  it("can have 250,000 values, if their objects have few different properties", async () => {
+  it("can have 250,000 values", async () => {
     const check = (i: number) => ({ passed: i % 2 === 0, importance: "high", value: i, errors: [] });
     const results = Object.fromEntries(Array.from({ length: 390 }, (_, i) => [`check_${i}`, check(i)]));
     const page = { data: Array.from({ length: 100 }, (_, id) => ({ id, results })) };
@@ -312,12 +312,11 @@ describe("A successful response", () => {
     for (const [most, text] of [
       [249_999, (count: number) => `[${many(count, () => "1")}]`],
       [125_000, (count: number) => `[${many(count, () => "[]")}]`],
-      [25_000, (count: number) => `[${many(count, () => "12345678901234567890")}]`],
-      [40_000, (count: number) => `{${many(count, (i) => `"${i}":1`)}}`],
-      [40_000, (count: number) => `[${many(count, (i) => `{"${i}":1}`)}]`],
+      [249_999, (count: number) => `[${many(count, () => "12345678901234567890")}]`],
+      [249_999, (count: number) => `{${many(count, (i) => `"${i}":1`)}}`],
+      [125_000, (count: number) => `[${many(count, (i) => `{"${i}":1}`)}]`],
     ] as const) {
       await read(show, 200, text(most));
-      // The hashes of a few properties can be equal.
       assert.equal((await failure(200, text(1.01 * most))).message, unreadable(TOO_MANY));
     }
   });
