@@ -20,8 +20,10 @@ export interface Received {
 const MAX_DECODED = 16 << 20;
 /** How much of a text that is not JSON is searched for secrets. */
 const MAX_SEARCHED = 1 << 16;
-/** How much of a text, or of the messages by field, an error quotes: enough to recognize its server. */
+/** How much of a text an error quotes: enough to recognize its server. */
 const MAX_QUOTED = 1000;
+/** Characters of the messages by field; longer ones are only in the body. An audit keeps them in its journal. */
+const MAX_FIELDS = 10_000;
 
 /** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */
 const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };
@@ -56,30 +58,21 @@ export function decode({ bytes, headers }: Pick<Received, "bytes" | "headers">):
 }
 
 /** The service's messages, in each shape that installations use: `message` as text or by field, or `errors` by field. */
-function serverMessages(body: unknown): { message?: string; fields?: Record<string, string[]> } {
+function serverMessages(body: unknown) {
   const { message, errors, error } = Object(body) as Record<string, unknown>;
-  const byField = [errors, message].find(
-    (value): value is object => typeof value === "object" && value !== null && !Array.isArray(value),
+  const byField = [errors, message].find(isObject);
+  const texts = (messages: unknown) =>
+    [messages].flat().flatMap((text) => (typeof text === "string" && text !== "" ? oneLine(text) : []));
+  const fields = Object.fromEntries(
+    Object.entries(byField ?? {}).map(([field, messages]) => [oneLine(field), texts(messages)]),
   );
-  let room = MAX_QUOTED;
-  const cut = (text: string) => {
-    const kept = oneLine(text.slice(0, room));
-    room -= kept.length;
-    return kept;
-  };
-  const texts = (messages: unknown) => [messages].flat().filter((text) => typeof text === "string");
-  const fields = new Map<string, string[]>();
-  for (const [name, messages] of Object.entries(byField ?? {})) {
-    // A name is kept whole: a part of one can be the name of a prototype.
-    const field = name.length > room ? "" : cut(name);
-    if (field !== "") fields.set(field, texts(messages).map(cut).filter(Boolean));
-  }
-  const named = [...fields]
+  const named = Object.entries(fields)
     .filter(([, messages]) => messages.length > 0)
     .map(([field, messages]) => `${field}: ${messages.join(" ")}`)
     .join(" ");
   const text = [named, message, error].find((value) => typeof value === "string" && value !== "");
-  return { ...(typeof text === "string" && { message: text }), ...(byField && { fields: Object.fromEntries(fields) }) };
+  const isLong = JSON.stringify(fields).length > MAX_FIELDS;
+  return { message: text as string | undefined, fields: byField && !isLong ? fields : undefined };
 }
 
 /**
