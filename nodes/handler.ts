@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
-import { createLane, type QueuedMessage, type Task } from "../src/lane.js";
+import { createLane, type Queued, type Task } from "../src/lane.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { createSequence } from "../src/turns.js";
 import type { ServiceNode } from "./service.js";
@@ -88,7 +88,7 @@ export type MessageTask = Task &
   Readonly<Pick<Received, "client" | "settings" | "msg" | "input" | "elapsed" | "progress" | "send">>;
 
 /** A message from its reception to its report. Thousands can wait for admission, so it holds little. */
-class Received implements QueuedMessage {
+class Received implements Task, Queued {
   readonly since = performance.now();
   pending = 0;
   closed = false;
@@ -111,6 +111,9 @@ class Received implements QueuedMessage {
   }
   get lane() {
     return this.handler.lane;
+  }
+  get task() {
+    return this;
   }
   /** Shows how many pages of a list were read. */
   progress(page: number, pages: number | undefined, records: number): void {

@@ -110,7 +110,8 @@ export class Call {
     const { queue, retries } = this.#parts;
     this.#task.pending++;
     try {
-      if (this.#ticket) await this.#prepare(this.#ticket);
+      const ready = this.#ticket?.ready();
+      if (ready) await queue.wait(this.#task, () => ready, this.#uncertain);
       for (let isSent = this.#uncertain; ; isSent = false) {
         const received = isSent ? interrupted : await this.#attempt();
         const result = this.#ticket ? await this.#findOut(received, this.#ticket) : received;
@@ -128,15 +129,6 @@ export class Call {
       this.#task.pending--;
       this.#ticket?.end();
     }
-  }
-
-  /** Waits until no other request for the same page is open, and until the newest report is known. */
-  async #prepare(ticket: Ticket): Promise<void> {
-    const { queue } = this.#parts;
-    const turn = ticket.turn();
-    if (turn) await queue.wait(this.#task, () => turn, this.#uncertain);
-    const newest = ticket.newest();
-    if (newest) await queue.wait(this.#task, () => newest, this.#uncertain);
   }
 
   /** Sends one request, with a slot. */

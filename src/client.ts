@@ -19,12 +19,12 @@ import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, oneLine } from "./errors.js";
 import { createTransport } from "./http/transport.js";
 import { subjectOf, validateInput } from "./input.js";
-import { createLane, createTask, type Lane, type QueuedMessage, type Task } from "./lane.js";
+import { createLane, createTask, type Lane, type Queued, type Task } from "./lane.js";
 import { readPages } from "./lists.js";
 import { type NodeType, rowOf } from "./operations.js";
 import { Queue } from "./queue.js";
 import { createReconciler } from "./reconcile/reconcile.js";
-import { createTurns } from "./turns.js";
+import { createTurns, deferred } from "./turns.js";
 
 /** Characters of a page or a record in a log. */
 const LONGEST_NAME = 200;
@@ -45,7 +45,7 @@ export function createClient(options: ClientOptions) {
   );
   const common = createLane();
   const parts: ClientParts = { base, transport, queue, reconciler, timeout, retries, common, horizon };
-  const turns = createTurns();
+  const takeTurn = createTurns();
 
   /**
    * Sends a validated input, and retries it if that cannot take effect twice. Rejects with an SeoError, or as
@@ -76,11 +76,19 @@ export function createClient(options: ClientOptions) {
     },
 
     /** Does `work` after all earlier work of the same name. Without a slot while it waits. */
-    inTurn: <Value>(name: string, task: Task = createTask(common), work: () => Promise<Value>): Promise<Value> =>
-      turns.run(name, work, (earlier) => queue.wait(task, () => earlier)),
+    async inTurn<Value>(name: string, task: Task = createTask(common), work: () => Promise<Value>): Promise<Value> {
+      const { promise, resolve } = deferred();
+      const before = takeTurn(name, promise);
+      try {
+        if (before) await queue.wait(task, () => before);
+        return await work();
+      } finally {
+        resolve();
+      }
+    },
 
     /** Has a message wait for admission: it is started, and `end` must follow, or it is refused. */
-    admit: (message: QueuedMessage): void => queue.admit(message),
+    admit: (message: Queued): void => queue.admit(message),
 
     /** Ends a message that was started, and cancels its requests that nobody waits for any more. */
     end(message: Task): void {

@@ -16,9 +16,9 @@ export interface Lane {
   closed: boolean;
   changed(): void;
   /** Messages that wait for admission. */
-  readonly messages: Fifo<QueuedMessage>;
+  readonly messages: Fifo<Queued>;
   /** Requests of admitted messages that wait for a slot. */
-  readonly requests: Fifo<QueuedRequest>;
+  readonly requests: Fifo<Queued>;
 }
 
 /** The requests of one message, which are cancelled together. */
@@ -33,17 +33,12 @@ export interface Task {
 }
 
 /** A message or a request that waits at a gate of the queue. */
-interface Queued {
+export interface Queued {
+  readonly task: Task;
   /** Called when it passes. After a request, `release` must follow. */
   start(): void;
   /** Called when it cannot pass any more. */
   refuse(error: SeoError): void;
-}
-
-export interface QueuedMessage extends Task, Queued {}
-
-interface QueuedRequest extends Queued {
-  task: Task;
 }
 
 type Fifo<T> = ReturnType<typeof createFifo<T>>;

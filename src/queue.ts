@@ -1,8 +1,15 @@
 import { performance } from "node:perf_hooks";
 import { createBudget } from "./budget.js";
 import { cancelled, SeoError } from "./errors.js";
-import type { Lane, QueuedMessage, Task } from "./lane.js";
-import { Waits } from "./waits.js";
+import type { Lane, Queued, Task } from "./lane.js";
+
+/** A task that waits for something other than a slot, and lets others go on. */
+interface Wait {
+  task: Task;
+  /** No limit of the service ends it. */
+  kept: boolean;
+  refuse(error: SeoError): void;
+}
 
 export interface Limits {
   /** Requests in flight. */
@@ -22,8 +29,8 @@ export class Queue {
   readonly #budget: ReturnType<typeof createBudget>;
   /** The lanes in which something waits at a gate, in the order of their turns. */
   readonly #lanes: Lane[] = [];
-  readonly #waits = new Waits();
-  /** How much waits at the gates. */
+  readonly #waits = new Set<Wait>();
+  /** How much waits, at the gates or for something else. */
   #waiting = 0;
   #closed = false;
   #timer: NodeJS.Timeout | undefined;
@@ -34,19 +41,18 @@ export class Queue {
   }
 
   /** Gate 1. Has a message wait for admission; refuses it with SEO_QUEUE_FULL, or as `cancel` says. */
-  admit(message: QueuedMessage): void {
-    const { lane } = message;
-    if (this.isOver(message)) {
+  admit(message: Queued): void {
+    const { lane } = message.task;
+    if (this.isOver(message.task)) {
       message.refuse(cancelled);
       return;
     }
     const { size, concurrency } = this.#limits;
-    const waiting = this.#waiting + this.#waits.size;
     // A message that waits for something other than a slot keeps none from others, but its memory.
     const isCrowded = this.#waits.size >= Math.max(size, concurrency);
     const mustWait = isCrowded || !lane.messages.isEmpty() || this.#budget.wait() > 0;
-    if (mustWait && waiting >= size) {
-      const sentence = `The queue is full: ${waiting} messages are waiting (limit ${size}).`;
+    if (mustWait && this.#waiting >= size) {
+      const sentence = `The queue is full: ${this.#waiting} messages are waiting (limit ${size}).`;
       message.refuse(new SeoError("SEO_QUEUE_FULL", sentence));
       return;
     }
@@ -82,7 +88,22 @@ export class Queue {
    */
   async wait<Value>(task: Task, work: () => Promise<Value>, kept = false, stop = () => {}): Promise<Value> {
     if (this.isOver(task)) throw cancelled;
-    return this.#waits.add(task, work, kept, stop);
+    return new Promise((resolve, reject) => {
+      const refuse = (error: SeoError) => {
+        stop();
+        reject(error);
+      };
+      const wait = { task, kept, refuse };
+      this.#waits.add(wait);
+      this.#count(task.lane, 1);
+      work()
+        .finally(() => this.#endWait(wait))
+        .then(resolve, reject);
+    });
+  }
+
+  #endWait(wait: Wait): void {
+    if (this.#waits.delete(wait)) this.#count(wait.task.lane, -1);
   }
 
   /** Waits for the outcome of a request whose response was lost. */
@@ -126,15 +147,18 @@ export class Queue {
   /** Refuses everything that waits, or what waits of one lane or task. */
   cancel(error: SeoError, scope?: Lane | Task): void {
     const matches = (task: Task) => scope === undefined || task === scope || task.lane === scope;
-    this.#waits.cancel(error, ({ task, kept }) => matches(task) && (!kept || this.isOver(task)));
-    const refused = this.#lanes.flatMap((lane) => [
-      ...lane.requests.take(({ task }) => matches(task)).map(({ refuse }) => ({ lane, refuse })),
-      ...lane.messages.take(matches).map((message) => ({ lane, refuse: (error: SeoError) => message.refuse(error) })),
-    ]);
+    const waits = [...this.#waits].filter(({ task, kept }) => matches(task) && (!kept || this.isOver(task)));
+    for (const wait of waits) {
+      this.#endWait(wait);
+      wait.refuse(error);
+    }
+    const refused = this.#lanes
+      .flatMap(({ requests, messages }) => [requests, messages])
+      .flatMap((fifo) => fifo.take(({ task }) => matches(task)));
     for (const lane of [...this.#lanes]) if (isIdle(lane)) this.#lanes.splice(this.#lanes.indexOf(lane), 1);
-    for (const { lane, refuse } of refused) {
-      this.#count(lane, -1);
-      refuse(error);
+    for (const queued of refused) {
+      this.#count(queued.task.lane, -1);
+      queued.refuse(error);
     }
     if (this.#lanes.length > 0) return;
     clearTimeout(this.#timer);

@@ -17,12 +17,13 @@ export function createSequence() {
   };
 }
 
-/** Lets pieces of work that share a name run one after the other. */
+/**
+ * Makes a function that lets pieces of work with the same name run one after the other: it returns the end of all that came
+ * before; undefined if nothing did. `ended` is the end of the piece itself.
+ */
 export function createTurns() {
   const last = new Map<string, Promise<unknown>>();
-
-  /** Waits for all that came before under this name; undefined if nothing did. `ended` is the end of this one. */
-  function take(name: string, ended: Promise<unknown>): Promise<unknown> | undefined {
+  return (name: string, ended: Promise<unknown>): Promise<unknown> | undefined => {
     const before = last.get(name);
     // One that gives up while it waits does not let the next one pass.
     const all = before ? Promise.all([before, ended]) : ended;
@@ -31,26 +32,6 @@ export function createTurns() {
       if (last.get(name) === all) last.delete(name);
     });
     return before;
-  }
-
-  return {
-    take,
-
-    /** Does `work` after all that came before under this name, for which `wait` waits. */
-    async run<Value>(
-      name: string,
-      work: () => Promise<Value>,
-      wait: (before: Promise<unknown>) => Promise<unknown>,
-    ): Promise<Value> {
-      const { promise, resolve } = deferred();
-      try {
-        const before = take(name, promise);
-        if (before) await wait(before);
-        return await work();
-      } finally {
-        resolve();
-      }
-    },
   };
 }
 

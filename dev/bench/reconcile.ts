@@ -61,8 +61,7 @@ const whenLost =
     open(_, { url = "" }) {
       let sentAt = 0;
       return {
-        turn: () => undefined,
-        newest: () => undefined,
+        ready: () => undefined,
         sending() {
           sentAt = time.now();
           return {};

@@ -25,7 +25,7 @@ const later = (one: string | undefined, other: string | undefined) =>
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requester: Requester, { now, sleep }: Time, isNeeded = true) {
   const account = createAccount(requester, now);
-  const turns = createTurns();
+  const takeTurn = createTurns();
   const open = new Set<OpenRequest>();
   const searches = new Searches({ account, requester, open, now }, sleep);
 
@@ -50,14 +50,13 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
       open.add(request);
       isNeeded = true;
       return {
-        /** Waits until no other request for the same page is open; undefined if there is none. */
-        turn() {
-          // All at once, so that no two can wait for each other.
-          const before = account.namesOf(page).flatMap((name) => turns.take(name, ended.promise) ?? []);
-          return before.length > 0 ? Promise.all(before) : undefined;
+        /** Resolves when no other request for the page is open, and the newest report is known; undefined if that is so now. */
+        ready(): Promise<unknown> | undefined {
+          // All turns at once, so that no two can wait for each other.
+          const before = account.namesOf(page).flatMap((name) => takeTurn(name, ended.promise) ?? []);
+          const newest = () => (list ? account.findNewest(list) : undefined);
+          return before.length > 0 ? Promise.all(before).then(newest) : newest();
         },
-        /** Waits until the newest report is known; undefined if it is. */
-        newest: () => (list ? account.findNewest(list) : undefined),
         /** The request is about to be sent. What this returns finds its effect later, also in another process. */
         sending(): Intent {
           const { promise: settled, resolve } = deferred();

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, connect as reach, type Server } from "n
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
-import { createLane, createTask } from "../../src/lane.js";
+import { createLane, createTask, type Task } from "../../src/lane.js";
 import { cases } from "../support/cases.js";
 import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 import { fine, ok } from "../support/scenarios.js";
@@ -114,7 +114,7 @@ describe("The client", () => {
       open({ concurrency: "1" });
       const sent = failure(client.call("seo-report-update", { reportId: "7", update: "1" }));
       const task = createTask(createLane());
-      const refused = new Promise<SeoError>((refuse) => client.admit({ ...task, start() {}, refuse }));
+      const refused = new Promise<SeoError>((refuse) => client.admit({ task, start() {}, refuse }));
       assert.deepEqual([(await sent).uncertain, (await refused).uncertain], [true, false]);
     });
 
@@ -186,6 +186,9 @@ describe("The client", () => {
     const admit = (lane = createLane()) => {
       const message = {
         ...createTask(lane),
+        get task(): Task {
+          return message;
+        },
         started: false,
         refused: "",
         start() {

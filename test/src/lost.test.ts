@@ -343,7 +343,7 @@ describe("A lost response", () => {
     const codes: string[] = [];
     const admit = () =>
       client.admit({
-        ...createTask(createLane()),
+        task: createTask(createLane()),
         start: () => codes.push("started"),
         refuse: ({ code }) => codes.push(code),
       });

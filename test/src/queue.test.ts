@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { SeoError } from "../../src/errors.js";
-import { createLane, createTask, type Lane, type QueuedMessage, type Task } from "../../src/lane.js";
+import { createLane, createTask, type Lane, type Task } from "../../src/lane.js";
 import { Queue } from "../../src/queue.js";
 import { stopTime } from "../support/time.js";
 
@@ -44,12 +44,12 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
     /** Adds a message and returns its number. */
     admit(lane: Lane): number {
       const job = ++jobs;
-      const message: QueuedMessage = {
-        ...createTask(lane),
-        start: () => void request(message, job),
+      const task = createTask(lane);
+      queue.admit({
+        task,
+        start: () => void request(task, job),
         refuse: ({ code, message }) => void refused.push({ job, code, message }),
-      };
-      queue.admit(message);
+      });
       return job;
     },
     /** Sends a further request of an admitted message and returns its number. */
@@ -124,7 +124,7 @@ describe("The queue of a service", () => {
   it("gives a slot that an admitted message does not use to the next message", async () => {
     const lane = createLane();
     const { queue, jobs, admit } = watch({}, time.now);
-    const idle = { ...createTask(lane), start() {}, refuse() {} };
+    const idle = { task: createTask(lane), start() {}, refuse() {} };
     queue.admit(idle);
     admit(lane);
     await time.pass(0);
@@ -288,7 +288,7 @@ describe("The queue of a service", () => {
       const lane = createLane();
       const { queue } = watch({ size: waiting }, time.now);
       queue.pause(MINUTE);
-      const message = { ...createTask(lane), start() {}, refuse() {} };
+      const message = { task: createTask(lane), start() {}, refuse() {} };
       const began = spent();
       for (let i = 0; i < waiting; i++) queue.admit(message);
       for (let i = 0; i < waiting; i++) lane.messages.shift();

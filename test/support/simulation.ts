@@ -209,8 +209,7 @@ export async function simulate(world: World, rule: Rule = createReconciler) {
   async function store(one: Store, index: number): Promise<End> {
     const ticket = reconciler.open(STORE, { url: `https://${one.page}` });
     try {
-      await ticket.turn();
-      await ticket.newest();
+      await ticket.ready();
       for (let attempt = 1; attempt <= 4; attempt++) {
         const sentAt = clock.now();
         ticket.sending();
