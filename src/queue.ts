@@ -83,22 +83,18 @@ export class Queue {
   }
 
   /**
-   * Waits for something other than a slot, and lets others go on. Rejects as `cancel` says, after `stop`; if it is `kept`,
-   * only when its task, its lane or the queue is closed.
+   * Waits for something other than a slot, and lets others go on. Rejects as `cancel` says; if it is `kept`, only when its task,
+   * its lane or the queue is closed.
    */
-  async wait<Value>(task: Task, work: () => Promise<Value>, kept = false, stop = () => {}): Promise<Value> {
+  async wait<Value>(task: Task, work: () => Promise<Value>, kept = false): Promise<Value> {
     if (this.isOver(task)) throw cancelled;
-    return new Promise((resolve, reject) => {
-      const refuse = (error: SeoError) => {
-        stop();
-        reject(error);
-      };
+    return new Promise((resolve, refuse) => {
       const wait = { task, kept, refuse };
       this.#waits.add(wait);
       this.#count(task.lane, 1);
       work()
         .finally(() => this.#endWait(wait))
-        .then(resolve, reject);
+        .then(resolve, refuse);
     });
   }
 
@@ -120,12 +116,12 @@ export class Queue {
   sleep(task: Task, ms: number): Promise<void> {
     const { lane } = task;
     lane.until = Math.max(lane.until, performance.now() + ms);
-    let alarm: NodeJS.Timeout;
+    let alarm: NodeJS.Timeout | undefined;
     const rest = () =>
       new Promise<void>((resolve) => {
         alarm = setTimeout(resolve, ms);
       });
-    return this.wait(task, rest, false, () => clearTimeout(alarm));
+    return this.wait(task, rest).finally(() => clearTimeout(alarm));
   }
 
   /** Lets nothing start for `ms`, and then one request at a time to begin with. */
