@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled, type SeoError } from "../../errors.js";
+import { createSequence } from "../../turns.js";
 import type { Progress } from "../progress.js";
 import { deposed } from "../trouble.js";
 import { GOODBYE } from "./driver.js";
@@ -7,7 +8,6 @@ import { fromServer, isHopeless, isLoss } from "./faults.js";
 import type { Host } from "./host.js";
 import { pack, prefixOf } from "./letter.js";
 import { type Link, type MemberOptions, openLink } from "./link.js";
-import { createPost, type Send } from "./post.js";
 import type { Place, Queue } from "./server.js";
 import { createTerm, type Term } from "./term.js";
 
@@ -26,7 +26,7 @@ export class Member {
   readonly hosts = new Set<Host>();
   /** Jobs of nodes that this process does not have. It hands over once for each that is open. */
   readonly others = new Set<string>();
-  readonly send: Send;
+  readonly sendInOrder = createSequence();
   readonly #running: Promise<void>;
   #link: Link | undefined;
   /** Why the queue cannot be used until it is opened again. */
@@ -39,19 +39,14 @@ export class Member {
   #handedOver = Number.NEGATIVE_INFINITY;
   /** When another machine may have led. */
   #led = 0;
-  #wake = () => {};
+  /** Ends the rest between two steps. */
+  wake = () => {};
 
   constructor(
     readonly place: Place,
     readonly service: string,
     readonly options: MemberOptions,
   ) {
-    this.send = createPost({
-      letters: () => this.letters(),
-      explain: this.#explain,
-      patience: options.patience,
-      added: () => this.#wake(),
-    });
     // Not before its first node has joined.
     this.#running = Promise.resolve().then(() => this.#run());
   }
@@ -71,22 +66,23 @@ export class Member {
   async leave(host: Host): Promise<void> {
     this.hosts.delete(host);
     if (this.hosts.size > 0) return;
-    this.#wake();
+    this.wake();
     const ended = await Promise.race([this.#running.then(() => true), sleep(GOODBYE, false, { ref: false })]);
     if (!ended) await this.#link?.close(false);
   }
 
-  #explain = (cause: unknown): SeoError => {
+  /** An exception of the server, as a message gets it. */
+  explain(cause: unknown): SeoError {
     const names = Array.from(this.hosts, (host) => host.unfinished().map(({ batch }) => batch)).flat();
     return fromServer(cause, new URL(this.place.url), [...new Set(names)]);
-  };
+  }
 
   /** Closes the queue for a minute if an exception shows that it cannot be used. Returns the exception as an engine wants it. */
   fail = (cause: unknown): SeoError => {
-    const error = this.#explain(cause);
+    const error = this.explain(cause);
     if (!this.#lost && (isLoss(cause) || isHopeless(error))) {
       this.#lost = error;
-      this.#wake();
+      this.wake();
     }
     return error;
   };
@@ -153,7 +149,7 @@ export class Member {
 
   #rest(begin: (wake: () => void) => unknown): Promise<void> {
     return new Promise((resolve) => {
-      this.#wake = resolve;
+      this.wake = resolve;
       begin(resolve);
     });
   }
