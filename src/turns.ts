@@ -1,3 +1,5 @@
+import { cancelled } from "./errors.js";
+
 /** A promise that is resolved from outside. */
 export function deferred() {
   let resolve = () => {};
@@ -39,9 +41,11 @@ export function createTurns() {
 export function createGroups<Item>(work: (items: Item[]) => Promise<void>) {
   let next: { items: Item[]; done: Promise<void> } | undefined;
   let last: Promise<unknown> = Promise.resolve();
+  let closed = false;
   return {
     /** Resolves, or rejects, with the work for its group. */
-    add(...items: Item[]): Promise<void> {
+    async add(...items: Item[]): Promise<void> {
+      if (closed) throw cancelled;
       if (!next) {
         const group: Item[] = [];
         const done = last.then(() => {
@@ -55,7 +59,10 @@ export function createGroups<Item>(work: (items: Item[]) => Promise<void>) {
       return next.done;
     },
 
-    /** Resolves when nothing is left to do. */
-    ended: (): Promise<unknown> => last,
+    /** Takes nothing more. Resolves when nothing is left to do. */
+    async close(): Promise<void> {
+      closed = true;
+      await last;
+    },
   };
 }

@@ -32,8 +32,6 @@ const DELIVERY = 50;
 
 /** A batch that is worked on: what its journal says, and which page is next. */
 export class Batch {
-  readonly state: State;
-  readonly journal: Journal;
   /** The rows that an earlier process has saved. */
   readonly earlier: number;
   /** Nothing was saved since it was opened: if it is over, its end may have been reported before. */
@@ -51,10 +49,11 @@ export class Batch {
   /** No page before it is new. */
   #cursor = 0;
 
-  constructor(journal: Journal, state: State) {
-    this.state = state;
+  constructor(
+    readonly journal: Journal,
+    readonly state: State,
+  ) {
     this.failed = [...state.ended].flatMap(([page, ended]) => (hasFailed(ended) ? page : []));
-    this.journal = journal;
     this.earlier = total(state);
     // Pages that were sent are looked for before anything else is done.
     for (const begun of ["sent", "ended"])

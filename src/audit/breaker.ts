@@ -1,4 +1,5 @@
 import { type Code, SeoError, ended as sentenceOf } from "../errors.js";
+import type { Batch } from "./batch.js";
 import type { Ended } from "./entries.js";
 import type { Options } from "./options.js";
 
@@ -9,13 +10,6 @@ const PROBE = 15 * 60_000;
 const ACCOUNT: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_RATE_LIMITED", "SEO_NETWORK"] satisfies Code[];
 
 export const isAccounts = ({ code }: { code: string }): boolean => ACCOUNT.includes(code);
-
-/** The work on a batch, as it is needed here. */
-interface Run {
-  batch: { state: { name: string } };
-  engine: { options: Pick<Options, "clock" | "failed" | "stopped">; fill(): void };
-  changed(): void;
-}
 
 /**
  * Whether a batch waits until its account can go on (docs/audits.md). The rules:
@@ -30,7 +24,10 @@ interface Run {
 export class Breaker {
   /** Why the batch waits. */
   error: SeoError | undefined;
-  readonly #run: Run;
+  readonly #batch: Batch;
+  readonly #options: Options;
+  /** Something can be reported, or begin. */
+  readonly #changed: () => void;
   /** Pages that have failed before. */
   readonly #failedBefore: Set<number>;
   /** Requests are numbered as they begin: the last one, the last one that has succeeded, and those after it that have failed. */
@@ -45,9 +42,11 @@ export class Breaker {
   #byPlan = false;
   #cancel = () => {};
 
-  constructor(failedBefore: readonly number[], run: Run) {
-    this.#failedBefore = new Set(failedBefore);
-    this.#run = run;
+  constructor(batch: Batch, options: Options, changed: () => void) {
+    this.#batch = batch;
+    this.#options = options;
+    this.#changed = changed;
+    this.#failedBefore = new Set(batch.failed);
   }
 
   /** Whether another request can begin; while it is paused, that is the probe, one at a time. */
@@ -105,13 +104,12 @@ export class Breaker {
 
   /** Has the batch wait. */
   stop(cause: SeoError, { inARow = false, byPlan = false } = {}): void {
-    const { batch, engine } = this.#run;
     const isNew = !this.error;
     this.error = this.#errorOf(cause, inARow);
     this.#byPlan = byPlan;
-    if (isNew) engine.options.failed(this.error, batch.state.name);
+    if (isNew) this.#options.failed(this.error, this.#batch.state.name);
     this.#wait(this.error);
-    this.#run.changed();
+    this.#changed();
   }
 
   #errorOf(cause: SeoError, inARow: boolean): SeoError {
@@ -119,14 +117,14 @@ export class Breaker {
     if (!inARow && cause.code === "SEO_INPUT") return cause;
     const { code, message, ...details } = cause.toJSON() as { code: Code; message: string };
     const why = inARow ? `: ${IN_A_ROW} pages in a row failed` : "";
-    const sentence = `The batch ${JSON.stringify(this.#run.batch.state.name)} is paused${why}.`;
+    const sentence = `The batch ${JSON.stringify(this.#batch.state.name)} is paused${why}.`;
     const when = "It continues within 15 minutes of the repair, or at msg.resume.";
     return new SeoError(code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
 
   /** Until the next probe. */
   #wait(error: SeoError): void {
-    const { clock, stopped } = this.#run.engine.options;
+    const { clock, stopped } = this.#options;
     stopped?.(error);
     this.#probe = undefined;
     this.#cancel();
@@ -135,7 +133,7 @@ export class Breaker {
 
   setDue(): void {
     this.#isDue = this.error !== undefined;
-    this.#run.engine.fill();
+    this.#changed();
   }
 
   end(): void {
@@ -146,7 +144,7 @@ export class Breaker {
     this.#isDue = false;
     this.#probe = undefined;
     this.#cancel();
-    this.#run.changed();
+    this.#changed();
   }
 
   close(): void {

@@ -1,5 +1,4 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { cancelled } from "../errors.js";
 import { createGroups } from "../turns.js";
 import type { Journal } from "./batch.js";
 import type { Entry } from "./entries.js";
@@ -61,9 +60,8 @@ function createFile(path: string, file: FileHandle, size: number): File {
   let end = size;
   /** Bytes behind the end are to be removed first. */
   let torn = true;
-  let closed = false;
 
-  const { add, ended } = createGroups(async (group: { line: string; synced: boolean }[]) => {
+  const groups = createGroups(async (group: { line: string; synced: boolean }[]) => {
     try {
       if (torn) {
         await file.truncate(end);
@@ -82,14 +80,10 @@ function createFile(path: string, file: FileHandle, size: number): File {
   });
 
   return {
-    append: async (entry, synced = true) => {
-      if (closed) throw cancelled;
-      await add({ line: `${JSON.stringify(entry)}\n`, synced });
-    },
+    append: (entry, synced = true) => groups.add({ line: `${JSON.stringify(entry)}\n`, synced }),
 
     async close() {
-      closed = true;
-      await ended();
+      await groups.close();
       await file.close();
     },
   };

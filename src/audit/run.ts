@@ -41,18 +41,17 @@ const MOST_REPORTED = 100;
 
 /** A batch that is worked on: what is in flight, and what is done next. */
 export class Run {
-  readonly batch: Batch;
-  readonly engine: Engine;
   readonly jobs = new Set<Job>();
   readonly breaker: Breaker;
   readonly reporter: Reporter;
   /** Messages that change it. */
   active = 0;
 
-  constructor(batch: Batch, engine: Engine) {
-    this.batch = batch;
-    this.engine = engine;
-    this.breaker = new Breaker(batch.failed, this);
+  constructor(
+    readonly batch: Batch,
+    readonly engine: Engine,
+  ) {
+    this.breaker = new Breaker(batch, engine.options, () => this.changed());
     this.reporter = new Reporter(this);
   }
 

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { cancelled } from "../../errors.js";
 import { createGroups } from "../../turns.js";
 import { deposed } from "../trouble.js";
 import { lostData } from "./faults.js";
@@ -103,7 +102,6 @@ export async function openLog<Entry>(
   let last = 0;
   /** Lines that may be in the log although their entries were rejected. */
   let unsure: number[] = [];
-  let closed = false;
 
   async function write(entries: Entry[]): Promise<void> {
     const n = ++last;
@@ -122,13 +120,7 @@ export async function openLog<Entry>(
     }
   }
 
-  const groups = createGroups(write);
-  const log: JobLog<Entry> = {
-    append: (...entries) => (closed ? Promise.reject(cancelled) : groups.add(...entries)),
-    async close() {
-      closed = true;
-      await groups.ended();
-    },
-  };
+  const { add, close } = createGroups(write);
+  const log: JobLog<Entry> = { append: add, close };
   return { log, lines };
 }
