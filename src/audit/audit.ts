@@ -72,11 +72,12 @@ export function createAudit(options: AuditOptions) {
       }),
 
     /** Like the next ones, returns how many batches were meant. Without a name, all are. */
-    pause: (name?: string) => changeAll(name, async ({ batch }) => batch.state.paused || batch.change("pause")),
+    pause: (name?: string) =>
+      changeAll(name, async ({ batch }) => batch.state.paused || batch.write({ type: "pause" })),
 
     async resume(name?: string) {
       const count = await changeAll(name, async ({ batch, breaker }) => {
-        if (batch.state.paused) await batch.change("resume");
+        if (batch.state.paused) await batch.write({ type: "resume" });
         breaker.setDue();
       });
       await access.probe();
@@ -87,7 +88,7 @@ export function createAudit(options: AuditOptions) {
     retry: (name?: string) =>
       inTurn(async (store) => {
         const retry = async (batch: Batch) => {
-          if ([...batch.state.ended.values()].some(hasFailed)) await batch.change("retry");
+          if ([...batch.state.ended.values()].some(hasFailed)) await batch.write({ type: "retry" });
         };
         let count = await engine.change(name, ({ batch }) => retry(batch));
         await engine.ended();
@@ -102,7 +103,7 @@ export function createAudit(options: AuditOptions) {
     /** Drops waiting pages. The result of a page in flight is still sent. */
     reset: (name?: string) =>
       inTurn(async (store) => {
-        const count = await engine.change(name, ({ batch }) => batch.change("reset"));
+        const count = await engine.change(name, ({ batch }) => batch.write({ type: "reset" }));
         await engine.ended();
         return count + (await store.forget(name));
       }),

@@ -6,12 +6,13 @@ import { apply, hasFailed, listOf, pageOf, type State, stageOf, total } from "./
 
 /** The log of one batch: a file, or that of a job in a queue. Rejects with a Trouble, or as `deposed` if another machine leads. */
 export interface Journal {
-  /** Resolves when the entry is saved; with `synced` false, when it is written. */
-  append(entry: Entry, synced?: boolean): Promise<void>;
+  /**
+   * Resolves when the entry is saved; with `synced` false, when it is written. Resolves with false if the message that is
+   * processed has changed this batch before: then the entry does not count.
+   */
+  append(entry: Entry, synced?: boolean): Promise<unknown>;
   /** Rejects if another machine leads. */
   check?(): Promise<void>;
-  /** Whether the message that is processed has changed this batch before. */
-  isHandled?(): boolean;
   /** Waits for what was appended. Nothing more is. */
   close(): Promise<void>;
   /** Closes a batch that has finished. It stays for msg.retry. */
@@ -39,7 +40,7 @@ export class Batch {
   /** Pages that failed before it was opened. */
   readonly failed: readonly number[];
   /** The last note that a result was delivered. */
-  #noted = Promise.resolve();
+  #noted: Promise<unknown> = Promise.resolve();
   /** Pages that somebody works on. */
   readonly #busy = new Set<number>();
   /** Pages that were sent or have ended; some of them may be worked on or done. */
@@ -62,18 +63,13 @@ export class Batch {
 
   /** Nothing counts before it is saved. */
   async write(entry: Entry): Promise<void> {
-    await this.journal.append(entry);
+    if ((await this.journal.append(entry)) === false) return;
     this.isUnchanged = false;
     const added = total(this.state);
     apply(this.state, entry);
     // Rows that are no page have ended.
     for (let row = added; row < total(this.state); row++) if (this.#isBegun(row)) this.#begun.add(row);
     if (entry.type === "retry") this.#cursor = 0;
-  }
-
-  /** Does what a message says, once. */
-  async change(type: "pause" | "resume" | "retry" | "reset"): Promise<void> {
-    if (!this.journal.isHandled?.()) await this.write({ type });
   }
 
   /** Adds the pages that are new, and has those that wait take the settings. Returns how many rows were added. */

@@ -85,10 +85,11 @@ export class QueueStore implements Store {
     const save = (...entries: JobEntry[]) => this.#safely(() => log.append(...entries));
     const append = async (entry: Entry) => {
       const letter = CONTROLS.includes(entry.type) ? this.#current?.id : undefined;
+      if (letter === undefined) return save(entry);
+      if (letters.has(letter)) return false;
       await save({ ...entry, letter });
-      if (letter !== undefined) letters.add(letter);
+      return letters.add(letter);
     };
-    const isHandled = () => letters.has(this.#current?.id ?? "");
     const keep = async () => {
       await this.#setPriority(id, KEPT);
       this.#jobs.delete(id);
@@ -97,7 +98,7 @@ export class QueueStore implements Store {
       await save({ type: "removed" });
       this.#jobs.set(id, done());
     };
-    const batch = new Batch({ append, isHandled, check: save, close: log.close, keep, remove }, state);
+    const batch = new Batch({ append, check: save, close: log.close, keep, remove }, state);
     return { is: "batch", batch, letters };
   }
 

@@ -172,7 +172,7 @@ describe("the files of an audit", () => {
         assert.deepEqual(withoutDraft(batch), state.lists.length > 0 ? state : undefined, `${name} ${text}`);
         assert.equal(names().includes(name), batch !== undefined);
         if (!batch) continue;
-        await batch.change("pause");
+        await batch.write({ type: "pause" });
         assert.equal(read(name), `${whole}{"type":"pause"}\n`);
         await batch.add(listOf(urls(2, 3)));
         assert.deepEqual(withoutDraft(batch), stateOf(read(name)));
@@ -362,7 +362,7 @@ describe("the files of an audit", () => {
       renameSync(`${path}.aside`, path);
     }
     await unreadable(open);
-    await assert.rejects(batch.change("pause"), cancelled);
+    await assert.rejects(batch.write({ type: "pause" }), cancelled);
     const [again] = (await open()).batches;
     await again?.write({ type: "ended", page: 0, ...failed });
     again?.delivered(0);
@@ -379,7 +379,7 @@ describe("the files of an audit", () => {
     let { create } = await open();
     const old = await create("a", listOf(urls(1)));
     await old.write({ type: "sent", page: 0, action: "create" });
-    await old.change("reset");
+    await old.write({ type: "reset" });
     await create("a", listOf(urls(2)));
     assert.deepEqual(
       (await open()).batches.map(({ state }) => total(state)),
@@ -449,7 +449,7 @@ describe("the files of an audit", () => {
     const { create } = await open();
     const batch = await create("a", listOf(["a.example", "b.example", "a.example"]));
     await create("b", listOf(["a.example"]));
-    await (await create("c", listOf(["a.example"]))).change("reset");
+    await (await create("c", listOf(["a.example"]))).write({ type: "reset" });
     await batch.write({ type: "ended", page: 1, ...created });
     await batch.write({ type: "delivered", page: 1 });
     await store?.close();

@@ -223,7 +223,7 @@ function createDriven() {
       batch.release(page);
     },
     message(number) {
-      if (!isMessage && !state.dropped) message(batch.change(pick(messages, number) as "pause"));
+      if (!isMessage && !state.dropped) message(batch.write({ type: pick(messages, number) as "pause" }));
     },
     /** The next results' notes are written. */
     pass: () => mock.timers.tick(50),
@@ -280,7 +280,7 @@ function createDriven() {
         assert.ok(rounds < 10, "a message does not end");
         await save();
       }
-      if (drops) message(batch.change("reset"));
+      if (drops) message(batch.write({ type: "reset" }));
       await save();
       for (let rounds = 0; inWork.size > 0 || batch.next(); rounds++) {
         assert.ok(rounds < 20 * (states.total(state) + 1), "a page does not end");
@@ -348,7 +348,7 @@ describe("The state of a batch", () => {
     const notes = () => log.filter(({ type }) => type === "delivered").length;
     await fail();
     batch.delivered(0);
-    await batch.change("retry");
+    await batch.write({ type: "retry" });
     mock.timers.tick(49);
     await fail();
     mock.timers.tick(1);
