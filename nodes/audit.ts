@@ -5,7 +5,6 @@ import type { Journals } from "../src/audit/failures.js";
 import { mayHaveJobs } from "../src/audit/folder.js";
 import type { Result } from "../src/audit/options.js";
 import type { Progress } from "../src/audit/progress.js";
-import type { readRows } from "../src/audit/rows.js";
 import type { Client } from "../src/client.js";
 import { invalidParams, type SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
@@ -34,7 +33,6 @@ const settings = { ...row, params };
 interface Tools {
   client: Client;
   audit: Audit;
-  readRows: typeof readRows;
 }
 
 class AuditNode implements Watched {
@@ -116,10 +114,9 @@ class AuditNode implements Watched {
     resolved(folder, "folder");
     const queue = chosen<QueueNode>(this.#RED, id, "queue");
     this.#where = queue?.name || queue?.id || this.#folder;
-    const [client, { requestsOf }, { readRows }, { readSettings }] = await Promise.all([
+    const [client, { requestsOf }, { readSettings }] = await Promise.all([
       this.#service.client(),
       import("../src/audit/requests.js"),
-      import("../src/audit/rows.js"),
       import("../src/schema.js"),
     ]);
     const { share } = readSettings(row.options, this.#config, "SEO_CONFIG");
@@ -137,7 +134,7 @@ class AuditNode implements Watched {
     const audit = queue ? await this.#share(queue, options) : await this.#keep(options);
     const refresh = async () => this.#status.refresh(await audit.progress());
     this.#timer = setInterval(() => void refresh().catch(() => {}), SECOND);
-    return { client, audit, readRows };
+    return { client, audit };
   }
 
   /** An audit whose jobs are on this machine. */
@@ -191,7 +188,8 @@ class AuditNode implements Watched {
   }
 
   async #add(msg: Message): Promise<void> {
-    const { client, audit, readRows } = await this.#open();
+    const { client, audit } = await this.#open();
+    const { readRows } = await import("../src/audit/rows.js");
     const { input, from } = await this.#read(msg);
     const { pages, ...rest } = input;
     const { batch = "default", existing = "regenerate", maxAge, privacy } = client.validate(settings, rest, from);

@@ -83,11 +83,9 @@ export async function pack(command: Command): Promise<Packed> {
 
 /** The answer to a letter, if there is one; of a list that has become a batch, it is the number of its rows. */
 function answerIn(entries: readonly JobEntry[]): Answer | undefined {
-  for (const entry of entries) {
-    if (entry.type === "answer") return entry.answer;
-    if (entry.type === "list") return { count: entry.rows };
-  }
-  return undefined;
+  const entry = entries.find(({ type }) => type === "answer" || type === "list");
+  if (entry?.type === "list") return { count: entry.rows };
+  return entry?.type === "answer" ? entry.answer : undefined;
 }
 
 /** The answer to a letter, if there is one. */
@@ -127,8 +125,7 @@ export function countIn(answer: Answer): number {
 }
 
 function* rowsIn(text: string): Generator<Row> {
-  for (let start = 0, end = text.indexOf("\n"); end >= 0; start = end + 1, end = text.indexOf("\n", start))
-    yield JSON.parse(text.slice(start, end));
+  for (const row of text.split("\n").slice(0, -1)) yield JSON.parse(row);
 }
 
 /** Does what a letter says. Rejects if it is to be handled again. */
