@@ -59,14 +59,15 @@ function problemOf(text: string): string | undefined {
 
 /** Few other texts match than those with a long integer. */
 const mayHaveLong = /(?:^|[\s,:[-])\d{16}/;
-/** A string, or a number that is not the name of a property. */
-const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*(?![\d.eE+-]|\s*:)/gs;
+/** A string, or a number with what follows it, because one that becomes text must not become a name. No match needs a second try. */
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*\s*:?/gs;
 
 /** Makes text of the integers that a JavaScript number does not hold exactly. */
 const quoteLong = (text: string) =>
-  text.replace(tokens, (token) =>
-    /^-?[1-9]\d{15,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token,
-  );
+  text.replace(tokens, (token) => {
+    const number = token.trimEnd();
+    return /^-?[1-9]\d{15,}$/.test(number) && !Number.isSafeInteger(Number(number)) ? `"${number}"` : token;
+  });
 
 /** Parses JSON. An integer that a JavaScript number does not hold exactly becomes text. */
 export function parseJson(text: string): { json: unknown } | { problem: string } {
