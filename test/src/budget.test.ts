@@ -27,23 +27,6 @@ describe("The budget of a service", () => {
     assert.equal(takeAll(budget), 1);
   });
 
-  it("starts at most as many requests as the rate limit in any minute", async () => {
-    const budget = createBudget({ concurrency: 100, rate: 5 });
-    for (let i = 0; i < 3; i++) budget.take();
-    await time.pass(20_000);
-    const at: number[] = [];
-    const began = time.now() - 20_000;
-    for (let i = 0; i < 9; i++) {
-      await time.pass(budget.wait());
-      assert.equal(budget.wait(), 0);
-      budget.take();
-      at.push((time.now() - began) / 1000);
-    }
-    assert.deepEqual(at, [20, 20, 60, 60, 60, 80, 80, 120, 120]);
-    budget.take();
-    assert.deepEqual([budget.wait(), budget.blockedFor()], [20_000, 20_000]);
-  });
-
   it("starts nothing during a pause, then one request at a time, then two, then three", async () => {
     const budget = createBudget({ concurrency: 4, rate: Number.POSITIVE_INFINITY });
     for (let i = 0; i < 3; i++) budget.take();
