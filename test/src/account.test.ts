@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import { pageKey } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
 import { createAccount } from "../../src/reconcile/account.js";
 import { covers } from "../../src/reconcile/list.js";
 
 const LIST = "seo-report-list";
-const FRESH = 300_000;
 type Json = Record<string, unknown>;
 
 const response = (data: unknown) => ({ statusCode: 200, headers: {}, body: { data } });
@@ -15,12 +13,10 @@ const at = (second: number) => second * 1000;
 /** An account whose short list is `short`, and whose list has these pages. `all`: also the records that earlier pages had. */
 function open(short: unknown = [], pages: { records: Json[]; total?: number; all?: Json[] }[] = []) {
   const asked: [type: string, input: Record<string, string>][] = [];
-  let now = 1_000_000;
   let read = 0;
   const account = createAccount(
     {
-      async request(type, input) {
-        asked.push([type, input]);
+      async request() {
         if (short instanceof Error) throw short;
         return response(short);
       },
@@ -32,15 +28,12 @@ function open(short: unknown = [], pages: { records: Json[]; total?: number; all
         }
       },
     },
-    () => now,
+    () => 0,
   );
   return {
     ...account,
     asked,
     read: () => read,
-    pass: (ms: number) => {
-      now += ms;
-    },
     observe: (...records: Json[]) => account.observe(response(records)),
     readAfter: (watermark: object) => account.readAfter(LIST, watermark as never),
   };
@@ -59,14 +52,6 @@ describe("The newest report of an account", () => {
     }
   });
 
-  it("is read again once the first report shows that its ID is no number", async () => {
-    const { asked, findNewest, observe } = open([]);
-    await findNewest(LIST);
-    observe(dated("a", 3));
-    await findNewest(LIST);
-    assert.equal(asked.length, 2);
-  });
-
   it("is not known if the whole short list is of one second: the next page may have more of it", async () => {
     const all = Array.from({ length: 10 }, (_, index) => dated(`report ${index}`, 5));
     for (const [short, rank] of [
@@ -77,31 +62,6 @@ describe("The newest report of an account", () => {
       await findNewest(LIST);
       assert.equal(newest()?.rank, rank);
     }
-  });
-
-  it("is read from one short list for all requests, and again after five minutes", async () => {
-    for (const short of [[{ id: 1 }], new SeoError("SEO_SERVER", "No.")]) {
-      const { asked, findNewest, pass } = open(short);
-      await Promise.all([findNewest(LIST), findNewest(LIST)]);
-      assert.deepEqual(asked, [[LIST, { sort_by: "id", sort: "desc", per_page: "10" }]]);
-      pass(FRESH - 1);
-      await findNewest(LIST);
-      assert.equal(asked.length, 1);
-      pass(1);
-      await findNewest(LIST);
-      assert.equal(asked.length, 2);
-    }
-  });
-
-  it("is known for longer if a message gets a new one", async () => {
-    const { asked, findNewest, pass, claim, observe } = open([{ id: 1 }]);
-    await findNewest(LIST);
-    pass(FRESH - 1);
-    observe({ id: 2 });
-    claim({ id: 2 }, pageKey("example.com"));
-    pass(FRESH - 1);
-    await findNewest(LIST);
-    assert.equal(asked.length, 1);
   });
 
   it("is all of the last second, by creation date, if any ID is not a number", async () => {
@@ -162,78 +122,19 @@ describe("The reports of an account", () => {
 describe("A list proves that a report does not exist", () => {
   const NONE = { rank: 0, ids: [] };
   const THIRD = { of: "id", rank: 3, ids: ["3"] };
-  const SECOND = { of: "created_at", rank: at(3), ids: ["c"] };
-  const ids = (...all: number[]) => all.map((id) => ({ id }));
-  const [e, d, c, b] = [dated("e", 5), dated("d", 3), dated("c", 3), dated("b", 2)] as [Json, Json, Json, Json];
+  const some = [{ id: 2 }, { id: 1 }];
+  const full = Array.from({ length: 10 }, (_, i) => ({ id: 10 - i }));
 
-  const full = ids(10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
-  const later = full.slice(1).map(({ id }) => dated(`later ${id}`, 5));
-
-  /** `pages`: all records of each page, with those of earlier pages. */
-  const rows: [title: string, proves: boolean, watermark: object, pages: Json[][], known?: Json[]][] = [
-    ["if it goes back to the watermark", true, THIRD, [ids(5, 4), ids(3)]],
-    ["if it goes back beyond it, because that report was deleted", true, THIRD, [ids(5, 4), ids(2)]],
-    ["unless it ends before", false, THIRD, [ids(5, 4), []]],
-    ["unless the service ignores the page number", false, THIRD, [ids(5, 4), ids(5, 4)]],
-    ["unless it is empty", false, THIRD, [[]]],
-    ["unless the newest report that is known is missing", false, THIRD, [ids(5, 4, 3)], ids(6)],
-    ["even if the newest report was deleted that was known before", true, THIRD, [ids(2)], ids(3)],
-    ["if there was none, and it comes to its end", true, NONE, [ids(2, 1), []]],
-    ["if there was none, and it is empty", true, NONE, [[]]],
-    ["unless it is empty although a report is known", false, NONE, [[]], ids(1)],
-    ["if there was none, and a page that is not full is returned again", true, NONE, [ids(2, 1), ids(2, 1)]],
-    ["unless there was none, and a full page is returned again", false, NONE, [full, full]],
-    [
-      "if it goes back beyond the second of the watermark",
-      true,
-      SECOND,
-      [
-        [e, d],
-        [c, b],
-      ],
-    ],
-    ["if it ends with that second", true, SECOND, [[e, d], [c], []]],
-    [
-      "unless it is cut within that second",
-      false,
-      SECOND,
-      [
-        [...later, d],
-        [...later, d],
-      ],
-    ],
+  /** `all`: the records of each page, the second of which has only those of the first. `total`: their number by the list. */
+  const rows: [title: string, proves: boolean, watermark: object, all: Json[], total: number][] = [
+    ["unless it is empty", false, THIRD, [], 0],
+    ["if there was none, and a page that is not full is returned again", true, NONE, some, 2],
+    ["unless there was none, and a full page is returned again", false, NONE, full, 10],
+    ["unless there was none, and more records were counted than are returned", false, NONE, some, 3],
   ];
-  it("unless there was none, and more records were counted than are returned", async () => {
-    for (const [total, proves] of [
-      [3, false],
-      [2, true],
-    ] as const) {
-      const listed = [ids(2, 1), []].map((records) => ({ records, total }));
-      assert.equal(covers(await open([], listed).readAfter(NONE), NONE), proves);
-    }
-  });
-
-  it("even if this client deleted the newest report that is known", async () => {
-    const { readAfter, observe, forget } = open([], [{ records: ids(5, 4, 3) }]);
-    observe({ id: 6 });
-    forget("6");
-    assert.equal(covers(await readAfter(THIRD), THIRD as never), true);
-  });
-
-  for (const [title, proves, watermark, pages, known = []] of rows)
+  for (const [title, proves, watermark, all, total] of rows)
     it(title, async () => {
-      const listed = pages.map((all, i) => ({
-        records: all.filter(
-          (one) =>
-            !pages
-              .slice(0, i)
-              .flat()
-              .some(({ id }) => id === one.id),
-        ),
-        all,
-      }));
-      const { readAfter, observe } = open([], listed);
-      observe(...known);
-      assert.equal(covers(await readAfter(watermark), watermark as never), proves);
+      const pages = [all, []].map((records) => ({ records, all, total }));
+      assert.equal(covers(await open([], pages).readAfter(watermark), watermark as never), proves);
     });
 });
