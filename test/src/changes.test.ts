@@ -167,12 +167,6 @@ describe("Changes between two lists", () => {
       );
     });
 
-    it("include a first score, however low it is", () => {
-      const { changes, seen } = compare(snapshot([{ id: 1, score: null }]), [{ id: 1, score: 5 }], 10);
-      assert.deepEqual(changes[0]?.details.fields, ["score"]);
-      assert.equal(seen[1]?.score, 5);
-    });
-
     it("do not include a report that was regenerated with the same score, result and privacy", () => {
       const old = { id: 1, score: 50, result: "good", privacy: 0, generated_at: "2026-01-01" };
       const again = { ...old, generated_at: "2026-01-02", updated_at: "2026-01-02", url: "example.com" };
@@ -200,14 +194,6 @@ describe("Changes between two lists", () => {
     assert.deepEqual(changes, []);
     assert.deepEqual(seen, snapshot([known]));
     assert.deepEqual(snapshot([blank])[1], { ...snapshot([{ id: 1 }])[1] });
-  });
-
-  it("are empty if values are missing, and include a value that returns different", () => {
-    const old = snapshot([{ id: 1, score: 50, privacy: 2, result: "good" }]);
-    const { changes, seen } = compare(old, [{ id: 1, score: null }]);
-    assert.deepEqual(changes, []);
-    assert.deepEqual(compare(seen, [{ id: 1, score: 50, privacy: "2", result: "good" }]).changes, []);
-    assert.deepEqual(compare(seen, [{ id: 1, privacy: 1 }]).changes[0]?.details.fields, ["privacy"]);
   });
 
   describe("meet the condition", () => {

@@ -3,10 +3,8 @@ import { setTimeout as late } from "node:timers/promises";
 import fc from "fast-check";
 import type { CallResponse } from "../../src/call.js";
 import { type ListPage, readPages, readShape } from "../../src/lists.js";
-import { deferred } from "../../src/turns.js";
-import { type Lists, listed, reports, type Shape, shapes, startLists } from "../support/lists.js";
+import { type Lists, listed, reports, shapes, startLists } from "../support/lists.js";
 import { closeClients, readAll } from "../support/reading.js";
-import { mustBe, wholeNumber } from "../support/sentences.js";
 
 const REPORTS = "seo-report-list";
 const table = Object.entries(shapes);
@@ -108,15 +106,6 @@ describe("Reading all pages", () => {
     lists.options = options;
   };
 
-  it("returns the page count and the total if the service does", async () => {
-    serve({ all: reports(350) });
-    const { page, pages, total, truncated } = await readAll(lists.url, REPORTS);
-    assert.deepEqual({ page, pages, total, truncated }, { page: 4, pages: 4, total: 350, truncated: false });
-    serve({ all: reports(350), shape: shapes.simple as Shape });
-    const simple = await readAll(lists.url, REPORTS);
-    assert.deepEqual([simple.page, simple.pages, simple.total], [4, undefined, undefined]);
-  });
-
   describe("stops", () => {
     for (const [what, body] of [
       ["a next link", { data: reports(100), links: { next: "https://other.example/?page=2" } }],
@@ -145,18 +134,6 @@ describe("Reading all pages", () => {
       });
       const { records } = await readAll(lists.url, REPORTS);
       assert.equal(records.length, 300);
-    });
-
-    it("after one request if the list is empty", async () => {
-      serve({ all: [] });
-      assert.deepEqual(await readAll(lists.url, REPORTS), {
-        records: [],
-        page: 1,
-        pages: 1,
-        total: 0,
-        truncated: false,
-      });
-      assert.equal(lists.asked.length, 1);
     });
   });
 
@@ -196,23 +173,6 @@ describe("Reading all pages", () => {
   });
 
   describe("requests", () => {
-    it("the largest pages, unless per_page is set", async () => {
-      for (const [per_page, expected] of [
-        [undefined, "100"],
-        ["", "100"],
-        ["25", "25"],
-        [10, "10"],
-      ]) {
-        serve({ all: reports(120) });
-        await readAll(lists.url, REPORTS, { input: { per_page } });
-        assert.deepEqual([...new Set(lists.asked.map(({ query }) => query.get("per_page")))], [expected]);
-      }
-      await assert.rejects(readAll(lists.url, REPORTS, { input: { per_page: 0 } }), {
-        code: "SEO_INPUT",
-        message: /^per_page must be one of 10, 25, 50, 100;/,
-      });
-    });
-
     it("every page with the whole query, even if the links lack it", async () => {
       serve({ all: reports(350) });
       const input = {
@@ -236,28 +196,6 @@ describe("Reading all pages", () => {
       serve({ all: reports(130), most: 25 });
       assert.deepEqual((await readAll(lists.url, REPORTS)).records, reports(130));
     });
-  });
-
-  describe("with a limit", () => {
-    for (const limit of ["", "0", 0, null]) {
-      it(`of ${JSON.stringify(limit)} returns all records`, async () => {
-        serve({ all: reports(1250) });
-        const { records, truncated } = await readAll(lists.url, REPORTS, { limit });
-        assert.equal(records.length, 1250);
-        assert.equal(truncated, false);
-      });
-    }
-
-    for (const limit of ["-1", "2.5", "many", "1,000", "Infinity"]) {
-      it(`of ${limit} fails without a request`, async () => {
-        serve({ all: [] });
-        await assert.rejects(readAll(lists.url, REPORTS, { limit }), {
-          code: "SEO_INPUT",
-          message: mustBe("limit", wholeNumber(), "the node's limit", `"${limit}"`),
-        });
-        assert.equal(lists.asked.length, 0);
-      });
-    }
   });
 
   describe("ahead", () => {
@@ -287,24 +225,6 @@ describe("Reading all pages", () => {
         asked,
         Array.from({ length: 20 }, (_, i) => i + 1),
       );
-    });
-
-    it("starts after the first page, which contains the page count", async () => {
-      const first = deferred();
-      const asked = deferred();
-      serve({
-        all: reports(500),
-        wait: ({ nth }) => {
-          asked.resolve();
-          return nth === 1 ? first.promise : undefined;
-        },
-      });
-      const reading = readAll(lists.url, REPORTS);
-      await asked.promise;
-      await late(20);
-      assert.equal(lists.asked.length, 1);
-      first.resolve();
-      assert.deepEqual((await reading).records, reports(500));
     });
   });
 
@@ -461,28 +381,19 @@ describe("A list of which some records have no ID", () => {
 });
 
 describe("A response that is not a usable list", () => {
-  for (const [what, data] of [
-    ["that are null", [null]],
-    ["that are text", ["one"]],
-  ] as const) {
-    it(`is rejected: records ${what}`, async () => {
-      const lists = await startLists({ all: [], reply: () => ({ body: { data } }) });
-      await assert.rejects(readAll(lists.url, REPORTS), { code: "SEO_RESPONSE", message: /not an object/ });
-      await closeClients();
-      await lists.close();
-    });
-  }
+  const rejected = (body: unknown, error: object) =>
+    assert.rejects(
+      readGot(async () => answered(body)),
+      { code: "SEO_RESPONSE", ...error },
+    );
 
-  for (const body of [{}, { data: {} }, { data: null }, "text", 7, null]) {
-    it(`is rejected: ${JSON.stringify(body)}`, async () => {
-      const lists = await startLists({ all: [], reply: () => ({ body }) });
-      await assert.rejects(readAll(lists.url, REPORTS), {
-        code: "SEO_RESPONSE",
+  for (const data of [[null], ["one"]])
+    it(`is rejected: records that are ${typeof data[0]}`, () => rejected({ data }, { message: /not an object/ }));
+
+  for (const body of [{}, { data: {} }, { data: null }, "text", 7, null])
+    it(`is rejected: ${JSON.stringify(body)}`, () =>
+      rejected(body, {
         message: "The response is not a list: expected an array, or an object with an array in data.",
-        details: { body, attempts: 0 },
-      });
-      await closeClients();
-      await lists.close();
-    });
-  }
+        details: { body },
+      }));
 });

@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { build } from "../../nodes/editor/forms.js";
-import { page } from "../../nodes/editor/page.js";
 import { createClient } from "../../src/client.js";
 import { codes } from "../../src/errors.js";
-import { nodeTypes, type Operation, operations } from "../../src/operations.js";
+import { type Operation, operations } from "../../src/operations.js";
+import { answer, listen } from "../support/faulty.js";
 
 /** A new row, as a contributor would add it. A new operation needs nothing else. */
 const added: Operation = {
@@ -63,40 +60,20 @@ describe("The table of operations", () => {
     for (const { status } of Object.values(codes)) assert.ok(status.length <= 40, status);
   });
 
-  describe("with one more row", () => {
+  it("sends the request of one more row", async () => {
     const TYPE = "seo-audit-list";
-    const seen: string[] = [];
-    const server = createServer((request, response) => {
-      seen.push(`${request.method} ${request.url}`);
-      response.end('{"data":[{"id":1}]}');
-    });
-    before((done) => {
-      for (const list of [operations, nodeTypes]) Object.assign(list, { [TYPE]: added });
-      server.listen(0, "127.0.0.1", done);
-    });
-    after(() => {
-      for (const list of [operations, nodeTypes]) Reflect.deleteProperty(list, TYPE);
-      server.close();
-    });
-
-    it("generates its edit dialog, definition, help and texts", () => {
-      const { types, english } = build(nodeTypes);
-      const html = page(types);
-      assert.ok(html.includes(`registerType("${TYPE}"`) && html.includes(`data-template-name="${TYPE}"`));
-      assert.ok(html.includes('value: "payload.since"'));
-      assert.ok(
-        JSON.stringify(english).includes(added.title) &&
-          JSON.stringify(english).includes("Only audits after this date."),
-      );
-    });
-
-    it("sends the request of that row", async () => {
-      const { port } = server.address() as AddressInfo;
-      const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "key" });
+    const server = await listen((socket) => socket.write(answer(200, '{"data":[{"id":1}]}')));
+    const client = createClient({ baseUrl: server.url, apiKey: "key" });
+    Object.assign(operations, { [TYPE]: added });
+    try {
       const { body } = await client.call(TYPE, { reportId: { data: { id: 7 } }, since: "2026-11-01" });
-      await client.close();
       assert.deepEqual(body, { data: [{ id: 1 }] });
-      assert.deepEqual(seen, ["GET /api/v1/reports/7/audits?since=2026-11-01"]);
-    });
+      const sent = server.requests.map(({ method, path }) => `${method} ${path}`);
+      assert.deepEqual(sent, ["GET /api/v1/reports/7/audits?since=2026-11-01"]);
+    } finally {
+      Reflect.deleteProperty(operations, TYPE);
+      await client.close();
+      await server.close();
+    }
   });
 });
