@@ -3,10 +3,9 @@ import type { Node, NodeAPI, NodeStatus } from "node-red";
 import { AuditStatus } from "../../nodes/progress.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { Trouble } from "../../src/audit/trouble.js";
-import { SeoError } from "../../src/errors.js";
+import { type Code, SeoError } from "../../src/errors.js";
 
 describe("The status of an audit", () => {
-  const shown: NodeStatus[] = [];
   const texts: Record<string, string> = {
     auditing: "__done__ of __total__",
     left: "__left__ left",
@@ -20,20 +19,6 @@ describe("The status of an audit", () => {
   };
   const translate = (key: string, values: Record<string, string>) =>
     String(texts[key.split(".").at(-1) ?? ""]).replace(/__(\w+)__/g, (_, name) => String(values[name]));
-  function open() {
-    const status = new AuditStatus(
-      { _: translate } as unknown as NodeAPI,
-      { status: (one: NodeStatus) => shown.push(one) } as unknown as Node,
-    );
-    return {
-      connecting: () => status.connecting(),
-      update: (progress: Progress) => status.update(progress),
-      standBy: (all: Progress[]) => status.standBy(all),
-      failed: (error: SeoError, batch?: string) => status.failed(error, batch),
-      succeeded: (what?: Parameters<AuditStatus["succeeded"]>[0]) => status.succeeded(what),
-      close: () => status.close(),
-    };
-  }
   const idle: Progress = {
     ...{ batch: "a", total: 50_000, done: 0, created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 },
     ...{ invalid: 0, waiting: 50_000, reconciling: 0, dropped: 0, perMinute: 0, paused: false, finished: false },
@@ -43,174 +28,145 @@ describe("The status of an audit", () => {
   const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
   const yellow = (text: string): NodeStatus => ({ fill: "yellow", shape: "ring", text });
   const red = (text: string): NodeStatus => ({ fill: "red", shape: "ring", text });
-  const is = (expected: NodeStatus) => assert.deepEqual(shown.at(-1), expected);
+  const grey = (text: string): NodeStatus => ({ fill: "grey", shape: "ring", text });
+  const green = (text: string): NodeStatus => ({ fill: "green", shape: "dot", text });
+  const error = (code: string) => red(`seo-reports.error.${code}.status`);
 
-  it("says how far all batches are, and how long they take", () => {
-    const { update } = open();
-    update(idle);
-    is(blue("0 of 50,000"));
-    update(half);
-    is(blue("12,043 of 50,000 · 14 h left"));
-    update({ ...idle, batch: "b", total: 10_000, waiting: 10_000 });
-    is(blue("12,043 of 60,000 · 18 h left"));
-    update({ ...half, paused: "Paused by msg.pause." });
-    is(blue("12,043 of 60,000"));
-    update({ ...idle, batch: "b", total: 10_000, paused: "Paused by msg.pause." });
-    is(yellow("paused · 12,043 of 60,000"));
-    update({ ...half, done: 49_990, waiting: 10, perMinute: 60 });
-    is(blue("49,990 of 60,000 · 10 s left"));
-    update({ ...half, done: 49_990, failed: 6, uncertain: 1, waiting: 10, perMinute: 60 });
-    is(blue("49,990 of 60,000 · 10 s left · 7 failed"));
-  });
+  const b = { batch: "b" };
+  const byMessage = { paused: "Paused by msg.pause." };
+  const byFailures = { paused: "5 pages in a row failed." };
+  const almost = { done: 49_990, waiting: 10, perMinute: 60 };
+  const end = { done: 50_000, created: 50_000, waiting: 0, finished: true };
+  /** Only lost responses are left, so that the time is not known. */
+  const rest = { done: 49_997, waiting: 3, reconciling: 2, secondsLeft: undefined };
+  const failures = { created: 48_990, failed: 1000, uncertain: 10 };
 
-  it("estimates no time if that depends on lost responses only", () => {
-    const { update } = open();
-    const rest = { ...half, done: 49_997, waiting: 3, reconciling: 2, secondsLeft: 4 };
-    update(rest);
-    is(blue("49,997 of 50,000 · 4 s left"));
-    update({ ...rest, secondsLeft: undefined });
-    is(blue("2 reconciling · 49,997 of 50,000"));
-    update({ ...half, batch: "b" });
-    is(blue("62,040 of 100,000 · 7 h 0 min left"));
-  });
+  /** A call, and what is shown after it; undefined where only a later call matters. */
+  type Step = [call: (status: AuditStatus) => void, shown: NodeStatus | undefined];
+  const update =
+    (progress: Progress, ...more: Partial<Progress>[]) =>
+    (status: AuditStatus) =>
+      status.update(Object.assign({}, progress, ...more));
+  const standBy =
+    (...all: Progress[]) =>
+    (status: AuditStatus) =>
+      status.standBy(all);
+  const fail =
+    (code: Code | Trouble, batch?: string, details = {}) =>
+    (status: AuditStatus) =>
+      status.failed(typeof code === "string" ? new SeoError(code, "No.", details) : code, batch);
+  const succeed =
+    (...what: Parameters<AuditStatus["succeeded"]>) =>
+    (status: AuditStatus) =>
+      status.succeeded(...what);
+  const close = (status: AuditStatus) => status.close();
 
-  it("says how long no request can start", () => {
-    const { update } = open();
-    update({ ...half, secondsToWait: 42 });
-    is(yellow("waiting 42 s · 12,043 of 50,000"));
-    update({ ...half, batch: "b", reconciling: 957, secondsToWait: 41, secondsLeft: undefined });
-    is(yellow("waiting 42 s · 24,086 of 100,000"));
-    update(half);
-    update({ ...half, batch: "b" });
-    is(blue("24,086 of 100,000 · 14 h left"));
-  });
-
-  it("shows how a batch ended until another one continues", () => {
-    const { update } = open();
-    const end = { ...half, done: 50_000, created: 50_000, waiting: 0, finished: true };
-    update(end);
-    is({ fill: "green", shape: "dot", text: "50,000 of 50,000" });
-    update({ ...end, created: 48_990, failed: 1000, uncertain: 10 });
-    is(red("50,000 of 50,000 · 1,010 failed"));
-    update({ ...half, batch: "b" });
-    is(blue("12,043 of 50,000 · 14 h left"));
-  });
-
-  it("says that it stands by, and how far the batches of the instance that leads are", () => {
-    const { standBy, update, close } = open();
-    standBy([]);
-    is({ fill: "grey", shape: "ring", text: "stands by" });
-    standBy([half]);
-    is(blue("stands by · 12,043 of 50,000 · 14 h left"));
-    standBy([half, { ...half, batch: "b" }]);
-    is(blue("stands by · 24,086 of 100,000 · 14 h left"));
-    // It is all that is left.
-    standBy([{ ...half, paused: "Paused by msg.pause." }]);
-    is(yellow("stands by · paused · 12,043 of 50,000"));
-    const end = { ...half, done: 50_000, created: 50_000, waiting: 0, finished: true };
-    standBy([end]);
-    is({ fill: "green", shape: "dot", text: "stands by · 50,000 of 50,000" });
-    standBy([{ ...end, created: 48_990, failed: 1000, uncertain: 10 }]);
-    is(red("stands by · 50,000 of 50,000 · 1,010 failed"));
-    standBy([]);
-    is({ fill: "grey", shape: "ring", text: "stands by" });
-    // Now it leads.
-    update(half);
-    is(blue("12,043 of 50,000 · 14 h left"));
-    standBy([half]);
-    close();
-    is({});
-  });
-
-  it("shows errors as before while it stands by", () => {
-    const { standBy, failed, succeeded } = open();
-    const leads = (progress: Partial<Progress> = {}) => standBy([{ ...half, ...progress }]);
-    leads();
-    failed(new SeoError("SEO_INPUT", "No."));
-    is(red("seo-reports.error.SEO_INPUT.status"));
-    succeeded();
-    is(blue("stands by · 12,043 of 50,000 · 14 h left"));
-    failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
-    leads({ paused: "5 pages in a row failed." });
-    is(red("not allowed · 12,043 of 50,000"));
-    leads();
-    is(blue("stands by · 12,043 of 50,000 · 14 h left"));
-    failed(new SeoError("SEO_NETWORK", "Lost."));
-    standBy([]);
-    is(red("seo-reports.error.SEO_NETWORK.status"));
-    succeeded();
-    is({ fill: "grey", shape: "ring", text: "stands by" });
-    succeeded({ opened: true });
-    is({});
-  });
-
-  it("is blank before the first batch and once the node is closed", () => {
-    const { succeeded, update, close } = open();
-    succeeded({ reset: false, batch: undefined });
-    is({});
-    update(half);
-    close();
-    is({});
-  });
-
-  it("continues while one of several batches is not finished", () => {
-    const { update } = open();
-    update({ ...half, paused: "Paused by msg.pause." });
-    update({ ...half, batch: "b", done: 50_000, waiting: 0, finished: true });
-    is(yellow("paused · 12,043 of 50,000"));
-    update({ ...half, batch: "c" });
-    is(blue("24,086 of 100,000 · 14 h left"));
-  });
-
-  it("keeps an error until its own cause is gone", () => {
-    const { failed, succeeded } = open();
-    const error = (code: string) => red(`seo-reports.error.${code}.status`);
-    failed(new SeoError("SEO_INPUT", "No."));
-    is(error("SEO_INPUT"));
-    succeeded();
-    is({});
-    failed(new SeoError("SEO_INPUT", "No.", { params: ["pages", "batch"] }));
-    is(red("not allowed · pages, batch"));
-    succeeded();
-    failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
-    failed(new SeoError("SEO_SERVER", "No."), "b");
-    succeeded({ reset: false, batch: undefined });
-    succeeded({ reset: false, batch: "a" });
-    is(error("SEO_FORBIDDEN"));
-    succeeded({ reset: true, batch: "a" });
-    is(error("SEO_SERVER"));
-    succeeded({ reset: true, batch: undefined });
-    is({});
-  });
-
-  it("forgets batches that were not finished and are gone once the jobs were read again", () => {
-    const { update, failed, succeeded } = open();
-    update(half);
-    update({ ...half, batch: "b", done: 50_000, waiting: 0, finished: true });
-    failed(new SeoError("SEO_NETWORK", "Lost."));
-    succeeded();
-    is(blue("12,043 of 50,000 · 14 h left"));
-    succeeded({ opened: true });
-    is({ fill: "green", shape: "dot", text: "50,000 of 50,000" });
-  });
-
-  it("shows what to do until the batch continues", () => {
-    const { update, failed, succeeded } = open();
-    update(half);
-    failed(new SeoError("SEO_FORBIDDEN", "No."), "a");
-    is(red("seo-reports.error.SEO_FORBIDDEN.status"));
-    update({ ...half, paused: "5 pages in a row failed." });
-    is(red("not allowed · 12,043 of 50,000"));
-    update(half);
-    is(blue("12,043 of 50,000 · 14 h left"));
-    failed(new Trouble("disk", "Full."));
-    is(red("seo-reports.status.disk"));
-    update(half);
-    is(blue("12,043 of 50,000 · 14 h left"));
-    failed(new Trouble("damaged", "Line 7."), "b");
-    update(half);
-    is(red("seo-reports.status.damaged"));
-    succeeded({ reset: true, batch: undefined });
-    is(blue("12,043 of 50,000 · 14 h left"));
-  });
+  const stories: Record<string, Step[]> = {
+    "says how far all batches are, and how long they take": [
+      [update(idle), blue("0 of 50,000")],
+      [update(half), blue("12,043 of 50,000 · 14 h left")],
+      [update(idle, b, { total: 10_000, waiting: 10_000 }), blue("12,043 of 60,000 · 18 h left")],
+      [update(half, byMessage), blue("12,043 of 60,000")],
+      [update(idle, b, { total: 10_000 }, byMessage), yellow("paused · 12,043 of 60,000")],
+      [update(half, almost), blue("49,990 of 60,000 · 10 s left")],
+      [update(half, almost, { failed: 6, uncertain: 1 }), blue("49,990 of 60,000 · 10 s left · 7 failed")],
+    ],
+    "estimates no time if that depends on lost responses only": [
+      [update(half, rest, { secondsLeft: 4 }), blue("49,997 of 50,000 · 4 s left")],
+      [update(half, rest), blue("2 reconciling · 49,997 of 50,000")],
+      [update(half, b), blue("62,040 of 100,000 · 7 h 0 min left")],
+    ],
+    "says how long no request can start": [
+      [update(half, { secondsToWait: 42 }), yellow("waiting 42 s · 12,043 of 50,000")],
+      [
+        update(half, b, { reconciling: 957, secondsToWait: 41, secondsLeft: undefined }),
+        yellow("waiting 42 s · 24,086 of 100,000"),
+      ],
+      [update(half), undefined],
+      [update(half, b), blue("24,086 of 100,000 · 14 h left")],
+    ],
+    "shows how a batch ended until another one continues": [
+      [update(half, end), green("50,000 of 50,000")],
+      [update(half, end, failures), red("50,000 of 50,000 · 1,010 failed")],
+      [update(half, b), blue("12,043 of 50,000 · 14 h left")],
+    ],
+    "says that it stands by, and how far the batches of the instance that leads are": [
+      [standBy(), grey("stands by")],
+      [standBy(half), blue("stands by · 12,043 of 50,000 · 14 h left")],
+      [standBy(half, { ...half, ...b }), blue("stands by · 24,086 of 100,000 · 14 h left")],
+      // It is all that is left.
+      [standBy({ ...half, ...byMessage }), yellow("stands by · paused · 12,043 of 50,000")],
+      [standBy({ ...half, ...end }), green("stands by · 50,000 of 50,000")],
+      [standBy({ ...half, ...end, ...failures }), red("stands by · 50,000 of 50,000 · 1,010 failed")],
+      [standBy(), grey("stands by")],
+      // Now it leads.
+      [update(half), blue("12,043 of 50,000 · 14 h left")],
+      [standBy(half), undefined],
+      [close, {}],
+    ],
+    "shows errors as before while it stands by": [
+      [standBy(half), undefined],
+      [fail("SEO_INPUT"), error("SEO_INPUT")],
+      [succeed(), blue("stands by · 12,043 of 50,000 · 14 h left")],
+      [fail("SEO_FORBIDDEN", "a"), undefined],
+      [standBy({ ...half, ...byFailures }), red("not allowed · 12,043 of 50,000")],
+      [standBy(half), blue("stands by · 12,043 of 50,000 · 14 h left")],
+      [fail("SEO_NETWORK"), undefined],
+      [standBy(), error("SEO_NETWORK")],
+      [succeed(), grey("stands by")],
+      [succeed({ opened: true }), {}],
+    ],
+    "is blank before the first batch and once the node is closed": [
+      [succeed({ reset: false, batch: undefined }), {}],
+      [update(half), undefined],
+      [close, {}],
+    ],
+    "continues while one of several batches is not finished": [
+      [update(half, byMessage), undefined],
+      [update(half, b, { done: 50_000, waiting: 0, finished: true }), yellow("paused · 12,043 of 50,000")],
+      [update(half, { batch: "c" }), blue("24,086 of 100,000 · 14 h left")],
+    ],
+    "keeps an error until its own cause is gone": [
+      [fail("SEO_INPUT"), error("SEO_INPUT")],
+      [succeed(), {}],
+      [fail("SEO_INPUT", undefined, { params: ["pages", "batch"] }), red("not allowed · pages, batch")],
+      [succeed(), undefined],
+      [fail("SEO_FORBIDDEN", "a"), undefined],
+      [fail("SEO_SERVER", "b"), undefined],
+      [succeed({ reset: false, batch: undefined }), undefined],
+      [succeed({ reset: false, batch: "a" }), error("SEO_FORBIDDEN")],
+      [succeed({ reset: true, batch: "a" }), error("SEO_SERVER")],
+      [succeed({ reset: true, batch: undefined }), {}],
+    ],
+    "forgets batches that were not finished and are gone once the jobs were read again": [
+      [update(half), undefined],
+      [update(half, b, { done: 50_000, waiting: 0, finished: true }), undefined],
+      [fail("SEO_NETWORK"), undefined],
+      [succeed(), blue("12,043 of 50,000 · 14 h left")],
+      [succeed({ opened: true }), green("50,000 of 50,000")],
+    ],
+    "shows what to do until the batch continues": [
+      [update(half), undefined],
+      [fail("SEO_FORBIDDEN", "a"), error("SEO_FORBIDDEN")],
+      [update(half, byFailures), red("not allowed · 12,043 of 50,000")],
+      [update(half), blue("12,043 of 50,000 · 14 h left")],
+      [fail(new Trouble("disk", "Full.")), red("seo-reports.status.disk")],
+      [update(half), blue("12,043 of 50,000 · 14 h left")],
+      [fail(new Trouble("damaged", "Line 7."), "b"), undefined],
+      [update(half), red("seo-reports.status.damaged")],
+      [succeed({ reset: true, batch: undefined }), blue("12,043 of 50,000 · 14 h left")],
+    ],
+  };
+  for (const [title, steps] of Object.entries(stories))
+    it(title, () => {
+      const shown: NodeStatus[] = [];
+      const status = new AuditStatus(
+        { _: translate } as unknown as NodeAPI,
+        { status: (one: NodeStatus) => shown.push(one) } as unknown as Node,
+      );
+      for (const [call, expected] of steps) {
+        call(status);
+        if (expected) assert.deepEqual(shown.at(-1), expected);
+      }
+    });
 });

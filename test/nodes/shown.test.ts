@@ -11,7 +11,6 @@ import { SeoError } from "../../src/errors.js";
 import { createLane } from "../../src/lane.js";
 import { stopTime } from "../support/time.js";
 
-const broken = new SeoError("SEO_SERVER", "Broken.");
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -58,10 +57,8 @@ describe("The status that a node shows", () => {
     status.follow(lane, { waitingFor: (of: object) => (of === lane ? blocked : 0) } as unknown as Client);
     return {
       received: () => status.received(),
-      progress: (...pages: Parameters<Status["progress"]>) => status.progress(...pages),
       succeeded: (text: () => string) => status.succeeded(text),
       failed: (error: SeoError) => status.failed(error),
-      close: () => status.close(),
       /** What is shown if the lane has these figures, `ms` later. */
       async at(figures: Partial<typeof lane> = {}, ms = 200): Promise<NodeStatus | undefined> {
         Object.assign(lane, { running: 0, waiting: 0, reconciling: 0, ...figures });
@@ -74,22 +71,6 @@ describe("The status that a node shows", () => {
 
   const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
   const yellow = (text: string): NodeStatus => ({ fill: "yellow", shape: "ring", text });
-  const green = (text: string): NodeStatus => ({ fill: "green", shape: "dot", text });
-  const red = (text: string): NodeStatus => ({ fill: "red", shape: "ring", text });
-
-  it("is blank until a message comes", async () => {
-    assert.deepEqual(await open().at(), {});
-  });
-
-  for (const ms of [0, 200])
-    it(`is cleared when the node is closed, ${ms} ms after a change`, async () => {
-      const { at, close } = open();
-      await at({ running: 1 }, ms);
-      close();
-      assert.equal(time.timers(), 0);
-      assert.deepEqual(await at({ running: 2 }), {});
-      assert.equal(shown.length, 2);
-    });
 
   it("counts what is in flight, waits and is reconciled", async () => {
     const { at } = open();
@@ -126,7 +107,7 @@ describe("The status that a node shows", () => {
     await at({ waiting: 6 });
     await time.pass(10 * SECOND - 400);
     succeeded(() => "done");
-    failed(broken);
+    failed(new SeoError("SEO_SERVER", "Broken."));
     blocked = 10 * SECOND;
     // Two took 20 s with the wait, so four take 40 s after it.
     assert.deepEqual(await at({ waiting: 4 }), yellow('paused {"wait":"10 s","queued":4,"left":"40 s"}'));
@@ -134,34 +115,6 @@ describe("The status that a node shows", () => {
     await time.pass(4 * SECOND);
     assert.deepEqual(shown.at(-1), yellow('paused {"wait":"6 s","queued":4,"left":"36 s"}'), "counts down");
     assert.deepEqual(await at({ waiting: 1 }), yellow('waiting {"seconds":6,"queued":1}'));
-  });
-
-  it("says how one message ended, or counts several, until a message comes to the idle node", async () => {
-    const { at, received, succeeded, failed } = open();
-    received();
-    succeeded(() => "fine");
-    await time.pass(200);
-    assert.deepEqual(shown.at(-1), green("fine"));
-    received();
-    failed(broken);
-    await time.pass(200);
-    assert.deepEqual(shown.at(-1), red("seo-reports.error.SEO_SERVER.status"));
-    received();
-    received();
-    succeeded(() => "fine");
-    assert.deepEqual(await at({ running: 1 }), blue("seo-reports.status.requesting"));
-    received();
-    succeeded(() => "fine");
-    succeeded(() => "fine");
-    assert.deepEqual(await at(), green('summary {"done":3,"failed":0}'));
-    received();
-    received();
-    succeeded(() => "fine");
-    failed(broken);
-    assert.deepEqual(await at(), red('summary {"done":1,"failed":1}'));
-    received();
-    succeeded(() => "seo-reports.status.unchanged");
-    assert.deepEqual(await at(), { fill: "grey", shape: "ring", text: "seo-reports.status.unchanged" });
   });
 
   for (const file of readdirSync(join(root, "nodes/locales")))
@@ -179,20 +132,6 @@ describe("The status that a node shows", () => {
       assert.ok(long.startsWith(`${condition} · search`) && long.endsWith("…") && long.length === 40, long);
       assert.equal(await text(), "seo-reports.error.SEO_INPUT.status", "each editor translates it");
     });
-
-  it("counts the pages of a list until its message ends", async () => {
-    const { at, progress, succeeded, failed } = open();
-    await at({ running: 3 });
-    for (const end of [() => succeeded(() => "fine"), () => failed(broken)]) {
-      progress(2, 5, 200);
-      await time.pass(200);
-      assert.deepEqual(shown.at(-1), blue('page {"page":2,"pages":5,"records":200}'));
-      progress(3, undefined, 300);
-      assert.deepEqual(await at(), blue('pageUnknown {"page":3,"pages":"","records":300}'), "between two requests");
-      end();
-      assert.deepEqual(await at({ running: 1 }), blue("seo-reports.status.requesting"));
-    }
-  });
 
   it("changes at once, then every 200 ms at most, and is not repeated", async () => {
     const { at } = open();
