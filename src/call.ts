@@ -110,8 +110,12 @@ export class Call {
     const { queue, retries } = this.#parts;
     this.#task.pending++;
     try {
-      const ready = this.#ticket?.ready();
-      if (ready) await queue.wait(this.#task, () => ready, this.#uncertain);
+      const turn = this.#ticket?.turn();
+      // A page of an audit can wait for one that was reset, for minutes: it gives its place to another page.
+      if (turn && this.#durable) await queue.waitLost(this.#task, () => turn);
+      else if (turn) await queue.wait(this.#task, () => turn, this.#uncertain);
+      const newest = this.#ticket?.newest();
+      if (newest) await queue.wait(this.#task, () => newest, this.#uncertain);
       for (let isSent = this.#uncertain; ; isSent = false) {
         const received = isSent ? interrupted : await this.#attempt();
         const result = this.#ticket ? await this.#findOut(received, this.#ticket) : received;

@@ -6,7 +6,7 @@ export interface Lane {
   running: number;
   /** Messages and requests that wait: for admission, for a slot, or for something else, such as the next attempt. */
   waiting: number;
-  /** Requests whose response was lost, and whose outcome is being found out. */
+  /** Requests that wait for the outcome of one whose response was lost: their own, or another one of their page. */
   reconciling: number;
   /** How many requests can be in flight. */
   readonly maxRunning: number;
@@ -28,7 +28,7 @@ export interface Task {
   pending: number;
   /** The message has ended or was cancelled: nothing more is sent for it. */
   closed: boolean;
-  /** The response to its request is lost, and what became of it is being found out. */
+  /** It waits for the outcome of a request whose response was lost: its own, or another one of its page. */
   isLost?: boolean;
 }
 

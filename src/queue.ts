@@ -102,7 +102,7 @@ export class Queue {
     if (this.#waits.delete(wait)) this.#count(wait.task.lane, -1);
   }
 
-  /** Waits for the outcome of a request whose response was lost. */
+  /** Waits for the outcome of a request whose response is, or may be, lost. */
   async waitLost<Value>(task: Task, work: () => Promise<Value>): Promise<Value> {
     task.lane.reconciling++;
     task.isLost = true;

@@ -61,7 +61,8 @@ const whenLost =
     open(_, { url = "" }) {
       let sentAt = 0;
       return {
-        ready: () => undefined,
+        turn: () => undefined,
+        newest: () => undefined,
         sending() {
           sentAt = time.now();
           return {};

@@ -75,6 +75,9 @@ export class Engine {
   /** Works on a batch. */
   add(batch: Batch): void {
     if (!this.access.store) return;
+    // One that was reset may still look for lost responses: what is reported from now on is the new round's progress.
+    for (const other of this.runs)
+      if (other.batch.state.name === batch.state.name) other.reporter.end(other.batch.isUnchanged);
     const run = new Run(batch, this);
     this.runs.add(run);
     this.requests.claim(batch.state.reports);
@@ -122,8 +125,8 @@ export class Engine {
     await this.access.keep(async () => run.batch.journal.check?.());
     // Meanwhile, a list can have been added.
     if (!this.access.store || !run.isOver() || !this.runs.delete(run)) return;
-    run.close();
     run.reporter.end(run.batch.isUnchanged);
+    run.close();
     await this.access.keep(() => run.batch.finish());
   }
 

@@ -10,7 +10,7 @@ export interface Progress extends Record<Outcome, number> {
   /** Failed rows that are no page. They are not retried. */
   invalid: number;
   waiting: number;
-  /** How many of them wait only because the response to their request was lost. */
+  /** How many of them wait only because the response to a request of their page was lost. */
   reconciling: number;
   /** Rows that a reset dropped. */
   dropped: number;
@@ -85,8 +85,9 @@ export class Reporter {
     else this.#cancel ??= this.#clock.later(wait, () => this.#show());
   }
 
-  /** Reports the end. `repeated`: a process that died may have reported it. */
+  /** Reports the end, once. `repeated`: a process that died may have reported it. */
   end(repeated: boolean): void {
+    if (this.#closed) return;
     this.close();
     const { reason: _, ...last } = this.read();
     this.#run.engine.options.progress({ ...last, paused: false, finished: true, ...(repeated && { repeated }) });

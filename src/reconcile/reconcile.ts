@@ -50,13 +50,14 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
       open.add(request);
       isNeeded = true;
       return {
-        /** Resolves when no other request for the page is open, and the newest report is known; undefined if that is so now. */
-        ready(): Promise<unknown> | undefined {
+        /** Resolves when no other request for the page is open; undefined if none is. */
+        turn(): Promise<unknown> | undefined {
           // All turns at once, so that no two can wait for each other.
           const before = account.namesOf(page).flatMap((name) => takeTurn(name, ended.promise) ?? []);
-          const newest = () => (list ? account.findNewest(list) : undefined);
-          return before.length > 0 ? Promise.all(before).then(newest) : newest();
+          return before.length > 0 ? Promise.all(before) : undefined;
         },
+        /** Resolves when the newest report is known; undefined if it is. */
+        newest: () => (list ? account.findNewest(list) : undefined),
         /** The request is about to be sent. What this returns finds its effect later, also in another process. */
         sending(): Intent {
           const { promise: settled, resolve } = deferred();

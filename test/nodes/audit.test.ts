@@ -9,7 +9,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/s
 import type { Progress } from "../../src/audit/progress.js";
 import { audit as row } from "../../src/operations.js";
 import { batchesIn } from "../src/audit/fake.js";
-import { type Fate, startAccount } from "../support/account.js";
+import { type Asked, type Fate, startAccount } from "../support/account.js";
 import { type Flow, type Message, node, service, startFlow } from "../support/flow.js";
 import { type FlowNode, helper, nodeRedModule } from "../support/red.js";
 
@@ -314,6 +314,36 @@ describe("The audit node", () => {
     assert.deepEqual([end.total, end.created, results().length], [30, 30, 30]);
     assert.equal(flow.of("caught").length, 1);
   });
+
+  for (const how of ["", ", also after a deploy"])
+    it(`requests other pages of the same list while it looks for those of the list that was reset${how}`, async () => {
+      const isLost = ({ form, nth }: Asked) => nth === 1 && /\/[123]$/.test(String(form.get("url")));
+      const account = await startAccount({ fate: (asked) => (isLost(asked) ? "carried out, then cut" : "answered") });
+      closing.push(account.close);
+      const [, ...rest] = nodes({}, account.url);
+      const all = [service("service", account.url, { retries: "0", reconcile: "4" }), ...rest];
+      flow = await startFlow(all);
+      const reconciling = () => String(status()?.text).startsWith(`${KEY}.reconciling {"count":3} · `);
+      await succeed({ payload: urls(3) });
+      await until(reconciling);
+      await succeed({ reset: true });
+      await succeed({ payload: urls(6) });
+      if (how) await flow.deploy(all, "full");
+      await until(() => results().length === 3);
+      assert.deepEqual(
+        results().map(({ seo }) => seo.index),
+        [3, 4, 5],
+      );
+      await until(reconciling);
+      const before = flow.statuses("audit").length;
+      await until(() => results().length === 9);
+      assert.equal(account.reports.length, 9);
+      // A process that takes a batch over reports its end once more, as repeated.
+      const ends = () => progress().flatMap(({ finished, repeated, total }) => (finished && !repeated ? total : []));
+      await until(() => ends().length === 2);
+      assert.deepEqual(ends(), [3, 6]);
+      for (const { text } of flow.statuses("audit").slice(before)) assert.match(String(text), /"total":"6"/);
+    });
 
   it("uses no more of the service's requests at a time than its share", async () => {
     const latency = 50;

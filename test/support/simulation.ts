@@ -209,7 +209,8 @@ export async function simulate(world: World, rule: Rule = createReconciler) {
   async function store(one: Store, index: number): Promise<End> {
     const ticket = reconciler.open(STORE, { url: `https://${one.page}` });
     try {
-      await ticket.ready();
+      await ticket.turn();
+      await ticket.newest();
       for (let attempt = 1; attempt <= 4; attempt++) {
         const sentAt = clock.now();
         ticket.sending();
