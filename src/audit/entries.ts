@@ -24,6 +24,8 @@ export interface PageRequest {
   generatedAt?: string | undefined;
   /** Finds the request's effect, unless it is known to have none. */
   intent?: Intent | undefined;
+  /** Why its outcome was uncertain when it was last looked for. */
+  error?: Ended["error"];
 }
 
 /** How a page ended. */

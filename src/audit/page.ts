@@ -52,7 +52,11 @@ export async function requestPage(
     if (!creates && cause.details.missing)
       return requestPage(requests, { url, privacy }, { action: "create" }, { task, sending });
     const { attempts = 0, uncertain = false } = cause.details;
-    return { ended: { outcome: uncertain ? "uncertain" : "failed", attempts, error: toJSON(cause) }, record: null };
+    // If nothing was sent, it is as uncertain as before, and only the error of that time says why.
+    const known = uncertain && attempts === 0 && request.error;
+    const { candidates } = cause;
+    const error = { ...toJSON(cause), ...known, ...(candidates && { candidates }) };
+    return { ended: { outcome: uncertain ? "uncertain" : "failed", attempts, error }, record: null };
   }
 }
 

@@ -138,7 +138,8 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
     check(state, page);
     if (!outcomes.includes(ended.outcome)) throw new Error("the outcome is unknown");
     const request = state.requests.get(page);
-    if (request && ended.outcome !== "uncertain") state.requests.set(page, { ...request, intent: undefined });
+    const known = ended.outcome === "uncertain" ? { error: ended.error } : { intent: undefined };
+    if (request) state.requests.set(page, { ...request, ...known });
     state.ended.set(page, ended);
     state.stages.set(page, "ended");
     if (ended.report !== undefined) state.reports.push(ended.report);

@@ -284,6 +284,27 @@ describe("The audit node", () => {
     });
   });
 
+  it("keeps the error of an uncertain page that stays uncertain when it is retried, also after a deploy", async () => {
+    const account = await startAccount({
+      fate() {
+        account.create("other.example/theirs");
+        return "cut, not carried out";
+      },
+    });
+    closing.push(account.close);
+    flow = await startFlow(nodes({}, account.url));
+    await succeed({ payload: urls(1) });
+    for (const count of [1, 2, 3]) {
+      await until(() => results().length === count);
+      await flow.until(() => last()?.finished);
+      if (count === 2) await flow.deploy(nodes({}, account.url), "full");
+      await succeed({ retry: true });
+    }
+    const [first, ...others] = results().map(({ seo: { outcome, error } }) => ({ outcome, error }));
+    assert.deepEqual([first?.outcome, first?.error?.code], ["uncertain", "SEO_SERVER"]);
+    assert.deepEqual(plain(others), plain([first, first]));
+  });
+
   it("reports one error if the account cannot be used, keeps all pages, and continues after msg.resume", async () => {
     let fate: Fate = "unauthorized";
     const account = await startAccount({ fate: () => fate });

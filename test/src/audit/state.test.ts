@@ -62,6 +62,7 @@ describe("A page of a batch", () => {
   const lost: PageRequest = { action: "create", intent };
   const certain: PageRequest = { action: "create" };
   const uncertain = [sent, end("uncertain"), delivered, retry];
+  const explained: PageRequest = { ...lost, error: ended("uncertain").error };
 
   const rows: [title: string, entries: Entry[], stage: states.Stage, request?: PageRequest, end?: Outcome][] = [
     ["waits once it is listed", [], "waiting"],
@@ -81,9 +82,9 @@ describe("A page of a batch", () => {
     ["waits after msg.retry if its failure was not delivered", [sent, end("failed"), retry], "waiting", certain],
     ["is not delivered after msg.retry", [sent, end("failed"), retry, delivered], "waiting", certain],
     ["stays a success after msg.retry", [sent, end("fresh"), delivered, retry], "delivered"],
-    ["is looked for after msg.retry if it is uncertain", uncertain, "waiting", lost],
-    ["is looked for first, whatever is planned", [...uncertain, plan()], "waiting", lost],
-    ["is looked for first, whichever list names it", [...uncertain, ...again], "waiting", lost],
+    ["is looked for after msg.retry if it is uncertain", uncertain, "waiting", explained],
+    ["is looked for first, whatever is planned", [...uncertain, plan()], "waiting", explained],
+    ["is looked for first, whichever list names it", [...uncertain, ...again], "waiting", explained],
   ];
   for (const [title, entries, stage, request, outcome] of rows)
     it(title, () => {
