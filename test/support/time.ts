@@ -1,3 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Waits until something holds. Rejects after `patience` ms, with what `now` says then. */
+export async function until(holds: () => unknown, patience = 150_000, now: () => unknown = () => holds): Promise<void> {
+  for (const end = Date.now() + patience; !(await holds()); await sleep(5))
+    if (Date.now() > end) throw new Error(`Timed out after ${patience} ms: ${now()}`);
+}
+
 /** Removes the back-off between attempts until the returned function is called. */
 export function stopBackOff(): () => void {
   const { random } = Math;

@@ -55,6 +55,7 @@ export interface Fake {
 /** The requests of one audit. */
 interface Lane {
   signal: AbortSignal;
+  canceled: Promise<unknown>;
   changed(): void;
   slots: ReturnType<typeof createSlots>;
 }
@@ -121,21 +122,28 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   }
 
   async function send(
-    { signal, changed, slots }: Lane,
+    { signal, canceled, changed, slots }: Lane,
     type: string,
     input: Record<string, string>,
     options: SendOptions = {},
   ): Promise<SendResult> {
     const { intent, generatedAt = intent?.generatedAt, task = {}, sending } = options;
+    /** Waits for something, unless the request is canceled meanwhile. */
+    async function unlessCanceled(work: void | Promise<void>): Promise<void> {
+      await (fake.deaf ? work : Promise.race([work, canceled]));
+      if (signal.aborted && !fake.deaf) throw cancelled.with({ uncertain: true });
+    }
     /** Looks for a lost response. */
     async function look(): Promise<void> {
       task.isLost = true;
       changed();
       looking++;
-      await fake.look();
-      await pause();
-      looking--;
-      task.isLost = false;
+      try {
+        await unlessCanceled(Promise.resolve(fake.look()).then(pause));
+      } finally {
+        looking--;
+        task.isLost = false;
+      }
     }
     if (type === "seo-report-show") {
       await pause();
@@ -151,7 +159,6 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     const reconciled = { looks: 1, after: 1 };
     if (intent) {
       await look();
-      if (signal.aborted) throw cancelled.with({ uncertain: true });
       const found = known
         ? known.generated_at !== intent.generatedAt
           ? known
@@ -195,9 +202,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
         await fly();
       }
       const report = carryOut(type, input);
-      await fake.step(`carried out ${page}`);
-      await pause();
-      if (signal.aborted && !fake.deaf) throw cancelled.with({ uncertain: true });
+      await unlessCanceled(Promise.resolve(fake.step(`carried out ${page}`)).then(pause));
       if (fate !== "lost") return answer(report);
       land();
       await look();
@@ -227,7 +232,9 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   /** A client of the service, of which `share` requests are in flight at most. */
   function connect(changed = () => {}, share = Number.POSITIVE_INFINITY): Requests {
     const closed = new AbortController();
-    const lane: Lane = { signal: closed.signal, changed, slots: createSlots(share) };
+    const { signal } = closed;
+    const canceled = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    const lane: Lane = { signal, canceled, changed, slots: createSlots(share) };
     const claim = (ids: readonly string[]) => fake.claimed.push(...ids);
     return {
       send: (...parameters) => send(lane, ...parameters),

@@ -10,8 +10,9 @@ import type { JobEntry } from "../../../src/audit/shared/letter.js";
 import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
-import { startRelay } from "../../support/relay.js";
+import { type Relay, startRelay } from "../../support/relay.js";
 import { engines, LEASE, type Server, startServer } from "../../support/servers.js";
+import { until } from "../../support/time.js";
 import {
   type Bench,
   type BenchOptions,
@@ -32,15 +33,12 @@ const SHORT = { lockDuration: 200, stalledInterval: 50 };
 const CALM = { lockDuration: 3000, stalledInterval: 50 };
 const PAGES = 8;
 /** So many lives of a lead at the same time. */
-const LIVES = 20;
+const LIVES = 40;
+/** Milliseconds after which a life that has not ended hangs. */
+const HANGS = 60_000;
 
 const rejected = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
 const unauthorized = new SeoError("SEO_UNAUTHORIZED", "No.", { attempts: 1 });
-
-async function until(holds: () => unknown): Promise<void> {
-  for (const end = performance.now() + 15_000; !(await holds()); await sleep(20))
-    assert.ok(performance.now() < end, `never: ${holds}`);
-}
 
 /** A client whose API key is invalid. */
 const withoutKey = (service: FakeService) => (): Requests => ({
@@ -94,8 +92,6 @@ const addKept =
 /** More than one line of a journal. */
 const MANY = 1100;
 const many = Array.from({ length: MANY }, (_, row) => urls(1, 1 + (row % PAGES))).flat();
-/** Milliseconds for which its message waits. */
-const LONG = 15_000;
 const longList: Message = { before: async () => {}, send: ({ add }) => add(many), count: MANY, rows: MANY };
 const messages: Record<string, Message> = {
   "a new list": { before: async () => {}, send: ({ add }) => add(urls(PAGES)), count: PAGES },
@@ -130,12 +126,20 @@ const messages: Record<string, Message> = {
  * way, and so does another one so many later; or it dies. Returns how many commands the message took.
  */
 async function live(message: Message, at: number | string, way: Way, dies: boolean, gap = 1): Promise<number> {
-  // A long list takes longer, because several lives share the process.
-  const memory = createMemory(message === longList ? LONG : undefined);
+  // Messages take longer than usual, because many lives share the process.
+  const memory = createMemory(HANGS);
   let commands = Number.NEGATIVE_INFINITY;
   let isDead = false;
   let fails = true;
-  const service = createFake({ latency: 80, fate: (page) => (fails && page.endsWith("/1") ? rejected : "answered") });
+  const answered = deferred();
+  const held = message.fails ? undefined : answered.promise;
+  const service = createFake({
+    latency: 5,
+    fate: (page) => (fails && page.endsWith("/1") ? rejected : "answered"),
+    // Otherwise the batch of a message could be over before that is handled.
+    step: (what) => (/^carried out .*[678]$/.test(what) ? held : undefined),
+    look: () => held,
+  });
   let first = Number.POSITIVE_INFINITY;
   function next(line: string): Way {
     if (isDead) return "lost";
@@ -163,13 +167,14 @@ async function live(message: Message, at: number | string, way: Way, dies: boole
     commands = 0;
     const answer = await message.send(sender);
     const took = commands;
+    answered.resolve();
     assert.ok(answer > 0 && answer <= message.count, `${answer} instead of ${message.count}`);
     const letter = jobsIn(memory).find(({ id }) => !ids.has(id))?.id;
     if (message.pauses) {
       await until(() => sender.progress.at(-1)?.paused === "Paused by msg.pause.");
       await sender.audit.resume();
     }
-    await until(() => memory.unfinished().length === 0 && kept(memory).length === 1);
+    await until(() => kept(memory).length === 1 && memory.unfinished().length === 0);
     const effects = entriesOf(memory).filter((entry) => "letter" in entry && entry.letter === letter);
     if (!(message.drops && message.fails)) assert.equal(effects.length, 1, "effects of the message");
     if (!message.drops) checkPages(service, [lead, sender], message.rows ?? PAGES, PAGES);
@@ -177,6 +182,7 @@ async function live(message: Message, at: number | string, way: Way, dies: boole
     for (const page of service.carriedOut) assert.ok(told.has(page.replace("create ", "")), `${page} was not reported`);
     return took;
   } finally {
+    answered.resolve();
     await Promise.all([lead, sender].map(({ audit }) => audit.close()));
   }
 }
@@ -187,7 +193,7 @@ async function tryAll(all: (() => Promise<unknown>)[]): Promise<string[]> {
   const next = all.entries();
   const work = async () => {
     for (const [index, one] of next) {
-      const late = sleep(20_000, undefined, { ref: false }).then(() => assert.fail("it hangs"));
+      const late = sleep(HANGS, undefined, { ref: false }).then(() => assert.fail("it hangs"));
       await Promise.race([one(), late]).catch(({ message }) => failed.push(`${index}: ${message}`));
     }
   };
@@ -322,7 +328,14 @@ describe("The messages that one machine handles for all", () => {
           create: memory.auditing(SHORT, {}, way),
         });
         await lead.add(urls(PAGES)).catch(() => {});
-        const other = createBench("", service, { create: memory.auditing(SHORT) });
+        // If the process is busy, this machine leads before the other one dies.
+        const other: Bench = createBench("", service, {
+          result(result) {
+            other.results.push(result);
+            count();
+          },
+          create: memory.auditing(SHORT),
+        });
         await until(() => isDead() && memory.unfinished().length === 0);
         checkPages(service, [lead, other], PAGES);
         await Promise.all([lead, other].map(({ audit }) => audit.close()));
@@ -551,142 +564,152 @@ describe("The messages that one machine handles for all", () => {
   });
 });
 
-/** A machine whose connection can die for good. */
-interface Mortal {
+/** A machine, and the network between it and the queue. */
+interface Machine {
   shared: Shared;
-  die(): void;
+  relay: Pick<Relay, "cut" | "mend" | "stop">;
 }
 
-const inMemory = () => {
-  const memory = createMemory();
-  return async (): Promise<Mortal> => {
-    let isDead = false;
-    return {
-      shared: memory.share(SHORT, () => (isDead ? "lost" : "answered")),
-      die() {
-        isDead = true;
-      },
+/** Starts a machine where all share a queue. */
+type Start = () => Promise<Machine>;
+
+function inMemory(): Start {
+  const memory = createMemory(HANGS);
+  return async () => {
+    let isCut = false;
+    const change = (cut: boolean) => () => {
+      isCut = cut;
     };
+    const shared = memory.share(LEASE, () => (isCut ? "lost" : "answered"));
+    return { shared, relay: { cut: change(true), mend: change(false), stop() {} } };
   };
-};
+}
 
-const onServer = ({ url, port }: Server, closing: (() => unknown)[]) => {
+function onServer({ url, port }: Server): Start {
   const prefix = `p${randomBytes(4).toString("hex")}`;
-  return async (): Promise<Mortal> => {
+  return async () => {
     const relay = await startRelay(port);
-    closing.push(relay.stop);
     const place = { url: url.replace(`:${port}`, `:${relay.port}`), prefix };
-    return { shared: createShared(place, { lease: LEASE }), die: relay.cut };
+    return { shared: createShared(place, { lease: LEASE }), relay };
   };
-};
+}
 
-for (const engine of [undefined, ...engines])
-  describe(`The lead of a queue ${engine ? `on ${engine}` : "in memory"}`, () => {
-    const lease = engine ? LEASE : SHORT;
-    let server: Server | undefined;
-    let start: () => Promise<Mortal>;
-    let closing: (() => unknown)[];
+describe("The lead of a queue, in memory and on each server", () => {
+  let servers: Server[];
 
-    before(async function () {
-      if (engine) server = (await startServer(engine)) ?? this.skip();
-    });
-    after(() => server?.close());
-    beforeEach(() => {
-      closing = [];
-      start = server ? onServer(server, closing) : inMemory();
-    });
-    afterEach(async () => {
-      for (const close of closing.reverse()) await close();
-    });
+  before(async () => {
+    const started = await Promise.all(engines.map((engine) => startServer(engine)));
+    servers = started.filter((server) => server !== undefined);
+  });
+  after(() => Promise.all(servers.map((server) => server.close())));
 
+  type Open = (service: FakeService, options?: BenchOptions) => Promise<Bench & { die(): void }>;
+
+  async function tell(story: (open: Open) => Promise<void>, start: Start): Promise<void> {
+    const relays: Machine["relay"][] = [];
+    const benches: Bench[] = [];
     async function open(service: FakeService, options: BenchOptions = {}): Promise<Bench & { die(): void }> {
-      const { shared, die } = await start();
+      const { shared, relay } = await start();
+      relays.push(relay);
       let isDead = false;
       const bench: Bench = createBench("", service, {
         create: inQueue(shared),
         result: (result) => isDead || bench.results.push(result),
         ...options,
       });
-      closing.push(bench.audit.close);
-      const kill = () => {
+      benches.push(bench);
+      const die = () => {
         isDead = true;
-        die();
+        relay.cut();
       };
-      return Object.assign(bench, { die: kill });
+      return Object.assign(bench, { die });
     }
+    try {
+      await story(open);
+    } finally {
+      // A machine without a network needs many seconds to close.
+      for (const { mend } of relays) mend();
+      await Promise.all(benches.map(({ audit }) => audit.close()));
+      for (const { stop } of relays) stop();
+    }
+  }
 
-    it("dies once a list was sent to a machine that stands by, which then leads", async () => {
-      const service = createFake({ latency: 5 });
-      const lead = await open(service);
-      await lead.add(["no page"], { batch: "first" });
-      const other = await open(service);
-      await other.finished("first");
-      const added = other.add(urls(30));
-      await sleep(Math.random() * 100);
-      lead.die();
-      assert.equal(await added, 30);
-      await other.finished();
-      checkPages(service, [lead, other], 30);
-    });
+  /** A story that is told everywhere, at the same time. */
+  const everywhere = (title: string, story: Parameters<typeof tell>[0]) =>
+    it(title, () => Promise.all([inMemory(), ...servers.map(onServer)].map((start) => tell(story, start))));
 
-    it("reports the end again, and says so, if the machine that has reported it died at once", async () => {
-      const service = createFake();
-      const progress = ({ finished }: { finished: boolean }) => finished && lead.die();
-      const lead: Bench & { die(): void } = await open(service, { progress });
-      // It may die before it reads the answer to its own letter.
-      void lead.add(urls(5)).catch(() => {});
-      assert.equal((await lead.finished()).repeated, undefined);
-      const other = await open(service);
-      assert.equal((await other.finished()).repeated, true);
-      checkPages(service, [lead, other], 5);
-    });
-
-    it("continues, paused, and handles messages if its API key is invalid and it is alone", async () => {
-      const service = createFake();
-      const alone = await open(service, { connect: withoutKey(service) });
-      await alone.add(urls(20));
-      await until(() => alone.errors.length > 0);
-      // Meanwhile it hands over.
-      await sleep(2 * lease.lockDuration);
-      assert.match(String((await alone.audit.progress())[0]?.paused), /pages in a row failed\. No\./);
-      assert.deepEqual([await alone.audit.pause(), await alone.audit.resume()], [1, 1]);
-      assert.equal(await alone.add(["no page"], { batch: "next" }), 1);
-      await alone.finished("next");
-      assert.equal(alone.errors.length, 1);
-      assert.equal(await alone.audit.reset("default"), 1);
-    });
-
-    it("hands over to a machine that stands by if its own API key is invalid", async () => {
-      const service = createFake({ latency: 5 });
-      const bad = await open(service, { connect: withoutKey(service) });
-      await bad.add(["no page"], { batch: "first" });
-      const good = await open(service);
-      await good.finished("first");
-      await bad.add(urls(20));
-      assert.equal((await good.finished()).created, 20);
-      checkPages(service, [good], 20);
-      assert.deepEqual([bad.errors.length, good.errors.length], [1, 0]);
-      // The machine does not take the lead back.
-      await sleep(2 * lease.lockDuration);
-      await bad.add(urls(3, 100), { batch: "next" });
-      assert.equal((await good.finished("next")).created, 3);
-      assert.equal(bad.errors.length, 1);
-    });
-
-    it("hands over to a machine that starts later, if it leads only because it was alone", async () => {
-      const service = createFake({ latency: 5 });
-      const bad = [
-        await open(service, { connect: withoutKey(service) }),
-        await open(service, { connect: withoutKey(service) }),
-      ];
-      await bad[0]?.add(urls(20));
-      await until(() => bad.some(({ errors }) => errors.length > 0));
-      await sleep(4 * lease.lockDuration);
-      const good = await open(service);
-      assert.equal((await good.finished()).created, 20);
-      checkPages(service, [good], 20);
-    });
+  everywhere("dies once a list was sent to a machine that stands by, which then leads", async (open) => {
+    const service = createFake({ latency: 5 });
+    const lead = await open(service);
+    await lead.add(["no page"], { batch: "first" });
+    const other = await open(service);
+    await other.finished("first");
+    const added = other.add(urls(30));
+    await sleep(Math.random() * 100);
+    lead.die();
+    assert.equal(await added, 30);
+    await other.finished();
+    checkPages(service, [lead, other], 30);
   });
+
+  everywhere("reports the end again, and says so, if the machine that has reported it died at once", async (open) => {
+    const service = createFake();
+    const progress = ({ finished }: { finished: boolean }) => finished && lead.die();
+    const lead: Bench & { die(): void } = await open(service, { progress });
+    // It may die before it reads the answer to its own letter.
+    void lead.add(urls(5)).catch(() => {});
+    assert.equal((await lead.finished()).repeated, undefined);
+    const other = await open(service);
+    assert.equal((await other.finished()).repeated, true);
+    checkPages(service, [lead, other], 5);
+  });
+
+  everywhere("continues, paused, and handles messages if its API key is invalid and it is alone", async (open) => {
+    const service = createFake();
+    const alone = await open(service, { connect: withoutKey(service) });
+    await alone.add(urls(20));
+    await until(() => alone.errors.length > 0);
+    // Meanwhile it hands over.
+    await sleep(2 * LEASE.lockDuration);
+    await until(async () => /pages in a row failed\. No\./.test(String((await alone.audit.progress())[0]?.paused)));
+    assert.deepEqual([await alone.audit.pause(), await alone.audit.resume()], [1, 1]);
+    assert.equal(await alone.add(["no page"], { batch: "next" }), 1);
+    await alone.finished("next");
+    assert.equal(alone.errors.length, 1);
+    assert.equal(await alone.audit.reset("default"), 1);
+  });
+
+  everywhere("hands over to a machine that stands by if its own API key is invalid", async (open) => {
+    const service = createFake({ latency: 5 });
+    const bad = await open(service, { connect: withoutKey(service) });
+    await bad.add(["no page"], { batch: "first" });
+    const good = await open(service);
+    await good.finished("first");
+    await bad.add(urls(20));
+    assert.equal((await good.finished()).created, 20);
+    checkPages(service, [good], 20);
+    assert.deepEqual([bad.errors.length, good.errors.length], [1, 0]);
+    // The machine does not take the lead back.
+    await sleep(2 * LEASE.lockDuration);
+    await bad.add(urls(3, 100), { batch: "next" });
+    assert.equal((await good.finished("next")).created, 3);
+    assert.equal(bad.errors.length, 1);
+  });
+
+  everywhere("hands over to a machine that starts later, if it leads only because it was alone", async (open) => {
+    const service = createFake({ latency: 5 });
+    const bad = [
+      await open(service, { connect: withoutKey(service) }),
+      await open(service, { connect: withoutKey(service) }),
+    ];
+    await bad[0]?.add(urls(20));
+    await until(() => bad.some(({ errors }) => errors.length > 0));
+    await sleep(4 * LEASE.lockDuration);
+    const good = await open(service);
+    assert.equal((await good.finished()).created, 20);
+    checkPages(service, [good], 20);
+  });
+});
 
 describe("The journal of a job", () => {
   const holder = fc.constantFrom("a", "b", "c");

@@ -118,22 +118,22 @@ export function createMemory(patience = MESSAGE) {
         getNextJob: (token: string, lease: Lease) =>
           call(() => {
             const job = [...jobs.values()].find(({ state }) => state === "wait");
-            if (job) Object.assign(job, { state: "active", token, until: Date.now() + lease.lockDuration });
+            if (job) Object.assign(job, { state: "active", token, until: performance.now() + lease.lockDuration });
             return shown(job);
           }),
         extendJobLocks: (ids: string[], tokens: string[], duration: number) =>
           call(() =>
             ids.filter((id, index) => {
               const job = jobs.get(id);
-              if (job?.token !== tokens[index] || (job?.until ?? 0) < Date.now()) return true;
-              if (job) job.until = Date.now() + duration;
+              if (job?.token !== tokens[index] || (job?.until ?? 0) < performance.now()) return true;
+              if (job) job.until = performance.now() + duration;
               return false;
             }),
           ),
         checkStalled: () =>
           call(() => {
             for (const job of jobs.values())
-              if (job.state === "active" && (job.until ?? 0) < Date.now()) {
+              if (job.state === "active" && (job.until ?? 0) < performance.now()) {
                 job.state = "wait";
                 job.token = "";
               }
