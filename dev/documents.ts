@@ -1,15 +1,14 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { build, type Form } from "../nodes/editor/forms.js";
 import { choice } from "../nodes/editor/help.js";
 import { codes } from "../src/errors.js";
+import { fill, table } from "./markdown.js";
 import { root } from "./nodered.js";
 
 const { types } = build();
 const palette = Object.entries(types).filter(([, { color }]) => color);
 
-const table = (head: string[], rows: string[][]) =>
-  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 const code = (text?: string) => (text ? `\`${text}\`` : "");
 const request = ({ method, path }: Form) => code(path && `${method} ${path}`);
 
@@ -22,18 +21,6 @@ const errors = () =>
   table(
     ["Code", "Status under the node", "Meaning"],
     Object.entries(codes).map(([name, { status, help }]) => [code(name), status, help]),
-  );
-
-/** A document with each part between its markers, `<!-- generated:name -->` and `<!-- /generated -->`. */
-const fill = (path: string, parts: Record<string, () => string>) =>
-  Object.entries(parts).reduce(
-    (text, [name, make]) => {
-      const [open, close] = [`<!-- generated:${name} -->`, "<!-- /generated -->"];
-      const [head, rest = ""] = text.split(open);
-      if (!rest.includes(close)) throw new Error(`${path} has no ${open} … ${close}.`);
-      return `${head}${open}\n\n${make()}\n\n${rest.slice(rest.indexOf(close))}`;
-    },
-    readFileSync(join(root, path), "utf8"),
   );
 
 /** A line for each property of a node type's own, by its name. */

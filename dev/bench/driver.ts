@@ -4,23 +4,33 @@ import type { Node, NodeAPI, NodeDef } from "node-red";
 /** `received` is called with the message that comes back. */
 export type Message = { payload?: unknown; received?(msg: Message): void; [property: string]: unknown };
 
-/** By node ID: sends a message to the node that is wired to the driver. */
-export const drivers = new Map<string, (msg: Message) => void>();
+/** By the ID of a driver: sends a message to the node behind it. */
+const senders = new Map<string, (msg: Message) => void>();
 
-/** By node ID: gets what the driver receives, in place of the message's own `received`. */
+/** By the ID of a driver: gets what it receives, in place of the message's own `received`. */
 export const receivers = new Map<string, (msg: Message) => void>();
 
-/** The driver `id` in a flow, wired to `target`. */
-export const driver = (id: string, target?: string) => ({ id, type: "bench-driver", wires: target ? [[target]] : [] });
+/** Sends a message to a node of the flow. */
+export const send = (id: string, msg: Message) => senders.get(`to ${id}`)?.(msg);
+
+type Wired = { id: string; wires?: string[][] };
+
+/** A driver before each node that is wired, and one behind it in place of each node that does not exist. */
+export function driversFor(flow: Wired[]): { id: string; type: string; wires: string[][] }[] {
+  const wired = new Set(flow.flatMap(({ wires = [] }) => wires.flat()));
+  for (const { id } of flow) wired.delete(id);
+  const before = flow.flatMap(({ id, wires }) => (wires ? [{ id: `to ${id}`, wires: [[id]] }] : []));
+  return [...before, ...[...wired].map((id) => ({ id, wires: [] }))].map((node) => ({ type: "bench-driver", ...node }));
+}
 
 type FloorConfig = NodeDef & { url: string; connections: number; headers: Record<string, string> };
 const require = createRequire(import.meta.url);
 
-/** `bench-driver` stands before and behind the measured node. `bench-floor`, the cost of any node, only requests a page. */
+/** `bench-driver` stands before and behind the measured nodes. `bench-floor`, the cost of any node, only requests a page. */
 export default function register(RED: NodeAPI): void {
   RED.nodes.registerType("bench-driver", function (this: Node, config: NodeDef) {
     RED.nodes.createNode(this, config);
-    drivers.set(config.id, (msg) => this.send(msg as never));
+    senders.set(config.id, (msg) => this.send(msg as never));
     this.on("input", (msg, _send, done) => {
       const message = msg as unknown as Message;
       (receivers.get(config.id) ?? message.received)?.(message);

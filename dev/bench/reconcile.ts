@@ -3,7 +3,7 @@ import type { Json } from "../../src/json.js";
 import type { Requester } from "../../src/reconcile/list.js";
 import { createReconciler, type Time } from "../../src/reconcile/reconcile.js";
 import type { Fate } from "../../src/reconcile/search.js";
-import { EPOCH, HORIZON, type Rule, type Store, simulate, type World } from "../../test/support/simulation.js";
+import { EPOCH, HORIZON, quiet, type Rule, type Store, simulate, type World } from "../../test/support/simulation.js";
 
 /**
  * `npm run bench:reconcile`: 30,000 stores in simulated time. 8% take 30 to 150 s, a proxy gives up after 60 s, a tenth
@@ -36,21 +36,7 @@ function makeWorld(lost: number): World {
     return { page, after: 1, takes, responds: 0, fate: takes >= 60 && random() < lost ? "request lost" : "answered" };
   });
   const foreign = Array.from({ length: 30 }, (_, i): [number, string] => [i * 1000, `other.example/${i}`]);
-  return {
-    stores,
-    foreign,
-    redirects,
-    skew: 0,
-    ids: "numbers",
-    unsorted: false,
-    unpaged: 0,
-    empty: [0, 0],
-    existing: [],
-    latency: 0.2,
-    failing: 0,
-    outage: [0, 0],
-    horizon: HORIZON,
-  };
+  return { ...quiet, stores, foreign, redirects, ids: "numbers" };
 }
 
 /** A rule that decides when a response is lost, and needs to know nothing before. `sentAt` is in milliseconds. */

@@ -1,4 +1,3 @@
-import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -8,11 +7,16 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { linkPackage, nodeRed } from "../nodered.js";
-import type { Address, Options, Seen } from "./service.js";
+import { driversFor } from "./driver.js";
+import { startProcess } from "./process.js";
+import type { Tasks } from "./service.js";
 
 const main = createRequire(import.meta.url).resolve(nodeRed().name);
 /** Loads a module of Node-RED. */
 export const nodeRedRequire = createRequire(main);
+
+/** The versions that a measurement ran with. */
+export const versions = () => `Node-RED ${nodeRed().version}, Node ${process.versions.node}`;
 
 /** The memory after garbage collection; the second one frees what was weakly held or had a finalizer. */
 export async function memory(): Promise<NodeJS.MemoryUsage> {
@@ -27,20 +31,19 @@ interface NodeRed {
   init(server: unknown, settings: object): void;
   start(): Promise<void>;
   stop(): Promise<void>;
-  httpAdmin: unknown;
   events: { once(event: string, listener: () => void): void };
 }
 
 export interface FlowNode {
   id: string;
   type: string;
-  wires?: unknown;
+  wires?: string[][];
   credentials?: object;
   [property: string]: unknown;
 }
 
 /**
- * Starts Node-RED in this process with its editor, the driver node and a flow, and the package if it is `linked`. Returns its
+ * Starts Node-RED in this process with its editor, a flow with drivers, and the package if it is `linked`. Returns its
  * user directory, which is removed when the process ends.
  */
 export async function boot(
@@ -49,8 +52,10 @@ export async function boot(
 ): Promise<string> {
   const userDir = mkdtempSync(join(tmpdir(), "seo-bench-"));
   process.on("exit", () => rmSync(userDir, { recursive: true, force: true }));
-  // A node without a position would be taken for a config node.
-  const nodes = flow.map(({ credentials: _, ...node }) => (node.wires ? { x: 0, y: 0, z: "flow", ...node } : node));
+  const nodes = [...flow, ...driversFor(flow)].map(({ credentials: _, ...node }: Partial<FlowNode>) =>
+    // A node without a position would be taken for a config node.
+    node.wires ? { x: 0, y: 0, z: "flow", service: "service", ...node } : node,
+  );
   const credentials = Object.fromEntries(flow.map(({ id, credentials = {} }) => [id, credentials]));
   const driver = fileURLToPath(new URL("driver.js", import.meta.url));
   const files = {
@@ -65,12 +70,8 @@ export async function boot(
   for (const [name, content] of Object.entries(files)) writeFileSync(join(userDir, name), content);
   if (linked) linkPackage(userDir);
   const app = nodeRedRequire(main) as NodeRed;
-  // express is Node-RED's own, and mounts the editor as an embedding application would.
-  const express = nodeRedRequire("express") as () => Parameters<typeof createServer>[1] & {
-    use(path: string, handler: unknown): void;
-  };
-  const host = express();
-  const server = createServer(host);
+  // Nothing requests a page of the editor.
+  const server = createServer();
   app.init(server, {
     userDir,
     flowFile: "flows.json",
@@ -81,7 +82,6 @@ export async function boot(
     telemetry: { enabled: false },
     logging: { console: { level: "error" } },
   });
-  host.use("/", app.httpAdmin);
   await once(server.listen(0, "127.0.0.1"), "listening");
   const started = new Promise<void>((resolve) => app.events.once("flows:started", resolve));
   await app.start();
@@ -97,17 +97,24 @@ export async function restart(): Promise<void> {
   for (const step of ["loadContextsPlugin", "loadFlows", "startFlows"]) await nodes[step]?.(true);
 }
 
-/** Starts service.ts. */
-export async function startService(options: Options) {
-  const child = fork(new URL("service.js", import.meta.url), { execArgv: [] });
-  const response = async <T>() => ((await once(child, "message")) as [T])[0];
-  child.send(options);
-  return {
-    ...(await response<Address>()),
-    seen(): Promise<Seen> {
-      child.send("seen");
-      return response();
-    },
-    stop: () => child.disconnect(),
-  };
+/** Starts service.ts. If it fails at random, the back-off in this process is a fiftieth. */
+export async function startService(options: Parameters<Tasks["start"]>[0]) {
+  const service = startProcess<Tasks>(new URL("service.js", import.meta.url));
+  const { random } = Math;
+  if (options.fail) Math.random = () => random() / 50;
+  return { ...(await service.run("start", options)), seen: () => service.run("seen", {}), stop: service.stop };
+}
+
+/** The SEO service node for all nodes of a flow. */
+export const serviceNode = (service: { url: string; apiKey: string }, settings: object = {}): FlowNode => ({
+  id: "service",
+  type: "seo-service",
+  baseUrl: service.url,
+  credentials: { apiKey: service.apiKey },
+  ...settings,
+});
+
+/** Resolves when `holds` is true, or after `patience` ms. */
+export async function until(holds: () => boolean, patience = Infinity): Promise<void> {
+  for (const end = performance.now() + patience; !holds() && performance.now() < end; ) await setTimeout(5);
 }

@@ -102,7 +102,10 @@ describe("Two hundred create requests through nginx, which gives up after 3 s", 
   it("creates no report twice, loses none, and gives each message its own", async function () {
     const sandbox = await startSandbox({ reports: 5 });
     const delays = await startDelays(sandbox.url);
-    const nginx = await startNginx(`http://127.0.0.1:${(delays.address() as AddressInfo).port}`, 3);
+    const upstream = `http://127.0.0.1:${(delays.address() as AddressInfo).port}`;
+    const nginx = await startNginx(
+      `location / { proxy_pass ${upstream}; proxy_read_timeout 3s; proxy_next_upstream off; }`,
+    );
     if (!nginx) {
       delays.close();
       await sandbox.close();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { HORIZON, HOUR, SECOND, type Store, simulate, type World, written } from "../support/simulation.js";
+import { HORIZON, HOUR, quiet, SECOND, type Store, simulate, type World, written } from "../support/simulation.js";
 
 const redirects = {
   "a.example/old": "a.example/new",
@@ -86,11 +86,6 @@ describe("reconciling", () => {
       { numRuns: Number(process.env.RUNS ?? 500) },
     );
   });
-
-  const quiet: Omit<World, "stores" | "ids"> = {
-    ...{ foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [] },
-    ...{ unpaged: 0, empty: [0, 0], latency: 0.2, failing: 0, outage: [0, 0], horizon: HORIZON },
-  };
 
   it("ends with a certain outcome if all looks succeed and nobody else uses the account", async () => {
     const page = fc.constantFrom(...pages.slice(3, 5), "e.example", "f.example");

@@ -7,11 +7,8 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { freePort } from "../../dev/nodered.js";
 
-/**
- * Starts nginx in front of a server. It gives up on a response after `seconds`. Without nginx: an error in CI, elsewhere one
- * line and undefined.
- */
-export async function startNginx(upstream: string, seconds: number) {
+/** Starts nginx with the configuration of a server. Without nginx: an error in CI, elsewhere one line and undefined. */
+export async function startNginx(server: string) {
   const folder = mkdtempSync(join(tmpdir(), "seo-nginx-"));
   const port = await freePort(0);
   const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
@@ -25,7 +22,7 @@ http {
   access_log off; ${paths.join(" ")}
   server {
     listen 127.0.0.1:${port};
-    location / { proxy_pass ${upstream}; proxy_read_timeout ${seconds}s; proxy_next_upstream off; }
+    ${server}
   }
 }
 `,
@@ -47,7 +44,7 @@ http {
     });
   while (!(await accepts())) {
     if (hasEnded) {
-      const hint = "There is no nginx, so lost responses are not tested with it.";
+      const hint = "There is no nginx.";
       if (process.env.CI) throw new Error(hint);
       console.log(`      ${hint}`);
       return undefined;

@@ -4,16 +4,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../../src/audit/options.js";
 import type { Progress } from "../../../src/audit/progress.js";
-import { driver, drivers, receivers } from "../driver.js";
-import { conclude } from "../markdown.js";
-import { boot, type FlowNode, memory, nodeRedRequire, startService } from "../runtime.js";
-import type { Seen } from "../service.js";
+import { receivers, send } from "../driver.js";
+import { boot, type FlowNode, nodeRedRequire, serviceNode, startService, until } from "../runtime.js";
+import type { Counts } from "../service.js";
+import { add, conclude, hasGrown, heap, Reported } from "./results.js";
 
 /**
  * `npm run soak -- long [minutes]`: audits, stores and report changes through a deploy every 3 s and all faults of the sandbox.
  * After each tenth, the batches end, and the process has to hold no more than after the first tenth.
  */
-const MB = 2 ** 20;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const PATIENCE = 60 * SECOND;
@@ -23,7 +22,6 @@ const STORES = 10;
 const BETWEEN_DEPLOYS = 3 * SECOND;
 /** Deploys until the last batches of a tenth have ended. */
 const MOST_AFTER = 40;
-const GROWTH = 1.2;
 const minutes = Number(process.argv[3] ?? 20);
 
 const { flows: runtime } = nodeRedRequire("@node-red/runtime") as {
@@ -35,30 +33,17 @@ const { flows: runtime } = nodeRedRequire("@node-red/runtime") as {
 const { events: runtimeEvents } = nodeRedRequire("@node-red/util") as { events: EventEmitter };
 
 const service = await startService({ fail: 8 });
-const { url: baseUrl, apiKey } = service;
-// Reconcile takes a third of the time between deploys. If it took longer, lost responses would never be found.
-const settings = { concurrency: 8, timeout: 2, reconcile: 1, credentials: { apiKey } };
 const audit = { existing: "existing", existingType: "msg", wires: [["results"], ["progress"]] };
 const changes = { project: "audit.example.com", projectType: "str", changes: "all", limit: "0" };
 const userDir = await boot([
-  { id: "service", type: "seo-service", baseUrl, ...settings },
-  { id: "store", type: "seo-report-store", service: "service", output: "data", wires: [["stored"]] },
-  { id: "changes", type: "seo-report-changes", service: "service", ...changes, wires: [["changed"]] },
-  { id: "audit", type: "seo-report-audit", service: "service", ...audit },
+  // Reconcile takes a third of the time between deploys. If it took longer, lost responses would never be found.
+  serviceNode(service, { concurrency: 8, timeout: 2, reconcile: 1 }),
+  { id: "store", type: "seo-report-store", output: "data", wires: [["stored"]] },
+  { id: "changes", type: "seo-report-changes", ...changes, wires: [["changed"]] },
+  { id: "audit", type: "seo-report-audit", ...audit },
   { id: "catch", type: "catch", scope: null, wires: [["caught"]] },
-  ...["store", "changes", "audit"].map((id) => driver(`to-${id}`, id)),
-  ...["stored", "changed", "results", "progress", "caught"].map((id) => driver(id)),
 ]);
-const send = (to: string, msg: object) => drivers.get(`to-${to}`)?.({ ...msg });
 
-// The back-off is a fiftieth.
-const random = Math.random;
-Math.random = () => random() / 50;
-
-type Counts = Seen["effects"];
-const add = (counts: Counts, name: string, by = 1) => {
-  counts[name] = (counts[name] ?? 0) + by;
-};
 /** What happened, by name. */
 const events: Counts = {};
 /** By page, how many requests were reported to have taken effect, and how many more can have. */
@@ -67,30 +52,21 @@ const count = (effects: Counts, url: string, by?: number) => add(effects, url.sl
 /** Messages with the response to another. */
 let mixedUp = 0;
 const isEffect = (outcome: string) => ["created", "regenerated"].includes(outcome);
-/** By batch and row, the results without and with `repeated`. The end of the batch counts as a row after the last one. */
-const rows = new Map<string, { first: Uint8Array; all: Uint8Array }>();
-/** Returns whether the result is the row's first. */
-function received(batch: string, index: number, repeated = false): boolean {
-  const { first, all } = rows.get(batch) as { first: Uint8Array; all: Uint8Array };
-  first[index] = (first[index] as number) + Number(!repeated);
-  all[index] = (all[index] as number) + 1;
-  return all[index] === 1;
-}
-const open = () => [...rows.values()].filter(({ all }) => all.includes(0)).length;
+const reported = new Reported(PAGES);
 const started = new Set<string>();
 
 receivers.set("results", ({ seo }) => {
-  const { batch, index, input, outcome, repeated } = seo as Result;
+  const { input, outcome, repeated } = seo as Result;
   add(events, `page ${outcome}${repeated ? ", repeated" : ""}`);
-  if (!received(batch, index, repeated)) return;
+  if (!reported.result(seo as Result)) return;
   if (isEffect(outcome)) count(certain, String(input));
   if (outcome === "uncertain") count(possible, String(input));
 });
 receivers.set("progress", ({ payload }) => {
-  const { batch, finished, repeated, paused } = payload as Progress;
+  const { batch, paused } = payload as Progress;
   started.add(batch);
   if (paused) add(events, "progress of a pause");
-  if (finished) received(batch, PAGES, repeated);
+  reported.end(payload as Progress);
 });
 receivers.set("changed", ({ seo }) => add(events, `change: ${(seo as { change: string }).change}`));
 receivers.set("stored", ({ url, payload }) => {
@@ -117,19 +93,15 @@ async function deploy(deploymentType: "full" | "nodes"): Promise<void> {
   await restarted;
 }
 
-const until = async (holds: () => boolean) => {
-  for (const end = performance.now() + PATIENCE; !holds() && performance.now() < end; ) await sleep(20);
-};
-
 /** Starts the next batch: the same list, or, every fourth time, a list of new pages. */
 async function startBatch(): Promise<void> {
-  const topic = `batch ${rows.size}`;
-  const existing = ["regenerate", "return", "regenerate", "create"][rows.size % 4];
-  const site = existing === "create" ? `created.example.com/${rows.size}` : "audit.example.com";
-  rows.set(topic, { first: new Uint8Array(PAGES + 1), all: new Uint8Array(PAGES + 1) });
+  const topic = `batch ${reported.batches}`;
+  const existing = ["regenerate", "return", "regenerate", "create"][reported.batches % 4];
+  const site = existing === "create" ? `created.example.com/${reported.batches}` : "audit.example.com";
+  reported.start(topic);
   const payload = Array.from({ length: PAGES }, (_, page) => `https://${site}/${page}`);
   send("audit", { topic, existing, payload });
-  await until(() => started.has(topic));
+  await until(() => started.has(topic), PATIENCE);
 }
 
 let stores = 0;
@@ -155,7 +127,7 @@ async function sample(): Promise<Sample> {
   await deploy("full");
   await sleep(6 * SECOND);
   const held: Sample = {
-    "heap MB": (await memory()).heapUsed / MB,
+    "heap MB": await heap(),
     "open files": readdirSync("/proc/self/fd").length,
     "listeners of process": listeners(process),
     "listeners of RED.events": listeners(runtimeEvents),
@@ -169,31 +141,30 @@ const samples: Sample[] = [];
 for (let tenth = 0; tenth < TENTHS; tenth++) {
   const end = performance.now() + (minutes * MINUTE) / TENTHS;
   while (performance.now() < end) {
-    if (open() < 2) await startBatch();
+    if (reported.open() < 2) await startBatch();
     await work();
   }
-  for (let i = 0; i < MOST_AFTER && open() > 0; i++) await work();
+  for (let i = 0; i < MOST_AFTER && reported.open() > 0; i++) await work();
   samples.push(await sample());
-  console.error(`${rows.size} batches, ${deploys} deploys: ${JSON.stringify(samples.at(-1))}`);
+  console.error(`${reported.batches} batches, ${deploys} deploys: ${JSON.stringify(samples.at(-1))}`);
 }
 const { effects } = await service.seen();
 const [first = {}, last = {}] = [samples[0], samples.at(-1)];
-const hasGrown = (name: string) => (last[name] ?? 0) > (first[name] ?? 0) * (name === "heap MB" ? GROWTH : 1);
+const grown = ([name, value]: [string, number]) =>
+  name === "heap MB" ? hasGrown([first[name] ?? 0, value]) : value > (first[name] ?? 0);
 const held = [...new Set(samples.flatMap(Object.keys))].map((name) => [
   `${name}, after each tenth`,
-  samples.map((one) => Number((one[name] ?? 0).toFixed(1))).join(" "),
+  samples.map((one) => one[name] ?? 0).join(" "),
 ]);
 conclude(
-  { batches: rows.size, deploys, ...events, ...Object.fromEntries(held) },
+  { batches: reported.batches, deploys, ...events, ...Object.fromEntries(held) },
   {
-    "batches without all results or an end": open(),
-    "results and ends reported twice": [...rows.values()].flatMap(({ first }) => [...first]).filter((n) => n > 1)
-      .length,
+    ...reported.problems(),
     "pages with more or fewer effects than reported": Object.entries(effects).filter(([page, often]) => {
       const least = certain[page] ?? 0;
       return often < least || often > least + (possible[page] ?? 0);
     }).length,
     "stores with the response to another": mixedUp,
-    "figures that grew": Object.keys(last).filter(hasGrown).length,
+    "figures that grew": Object.entries(last).filter(grown).length,
   },
 );

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox } from "../../../sandbox/server.js";
 import { type Group, startGroup } from "../../../test/support/machines.js";
 import { type Engine, engines, type Server, startServer } from "../../../test/support/servers.js";
-import { figure, table, versions } from "../markdown.js";
+import type { Counts } from "../service.js";
+import { add, conclude, moreThanOnce, Reported } from "./results.js";
 
 /**
  * `npm run soak -- machines [runs]`: so many audits by three instances on each engine. Instances are killed, stopped and deployed
@@ -30,10 +31,6 @@ const kill: Fault = async ({ machines }, index) => {
 };
 const faults: Record<string, Fault> = {
   kill,
-  "kill at once again": async (...at) => {
-    await kill(...at);
-    await kill(...at);
-  },
   "kill two": async (group, index, server) => {
     await Promise.all([kill(group, index, server), kill(group, (index + 1) % MACHINES, server)]);
   },
@@ -60,19 +57,16 @@ const faults: Record<string, Fault> = {
   },
 };
 
-/** The counts of a run, and its problems, which have to be 0. */
-interface Outcome {
-  counts: Record<string, number>;
-  problems: Record<string, number>;
-}
+const reported = new Reported(PAGES);
+const problems: Counts = { "requested twice": 0, uncertain: 0 };
+const counts: Counts = {};
 
 /** Each page of a run that regenerates has a report before. */
-async function runOnce(engine: Engine, run: number, group: Group, server: Server): Promise<Outcome> {
+async function runOnce(engine: Engine, run: number, group: Group, server: Server): Promise<void> {
   const existing = run % 2 ? "create" : "regenerate";
   const sandbox = await startSandbox({ reports: 0, latency: LATENCY });
   const pages = Array.from({ length: PAGES }, (_, index) => `https://example.com/${index}`);
   if (existing === "regenerate") for (const url of pages) sandbox.reports.store({ url });
-  const began = performance.now();
   const done: string[] = [];
   try {
     await group.deploy({ service: sandbox, pages, existing, settings: { reconcile: RECONCILE } });
@@ -102,47 +96,35 @@ async function runOnce(engine: Engine, run: number, group: Group, server: Server
   } finally {
     await sandbox.close();
   }
-  const effects = sandbox.reports
-    .list({})
-    .flatMap(({ url, generation }) => Array<string>(generation + (existing === "create" ? 1 : 0)).fill(url));
-  const results = group.results();
-  const first = results.flatMap(({ index, repeated }) => (repeated ? [] : [index]));
-  const ends = group.machines.flatMap((machine) => machine.progress()).filter(({ finished }) => finished);
-  const problems = {
-    Missing: PAGES - new Set(results.map(({ index }) => index)).size,
-    "Requested twice": effects.length - new Set(effects).size,
-    Uncertain: new Set(results.flatMap(({ outcome, index }) => (outcome === "uncertain" ? [index] : []))).size,
-    "Reported twice": first.length - new Set(first).size,
-    "Without an end": Number(ends.length === 0),
-    "End reported twice": Number(ends.filter((end) => !end.repeated).length > 1),
-  };
-  const seconds = figure((performance.now() - began) / SECOND);
-  console.log(`${engine} ${run}, ${existing}, ${seconds} s: ${done.join(", ")}: ${JSON.stringify(problems)}`);
-  return { counts: { Runs: 1, Faults: done.length, Pages: PAGES }, problems };
+  const name = `${engine} ${run}, ${existing}`;
+  reported.start(name);
+  for (const result of group.results()) {
+    reported.result({ ...result, batch: name });
+    if (result.outcome === "uncertain") add(problems, "uncertain");
+  }
+  for (const machine of group.machines)
+    for (const progress of machine.progress()) reported.end({ ...progress, batch: name });
+  const effects: Counts = {};
+  for (const { url, generation } of sandbox.reports.list({}))
+    add(effects, url, generation + (existing === "create" ? 1 : 0));
+  add(problems, "requested twice", moreThanOnce(Object.values(effects)));
+  add(counts, `runs on ${engine}`);
+  add(counts, `failures on ${engine}`, done.length);
+  const all = JSON.stringify({ ...reported.problems(), ...problems });
+  console.error(`${name}: ${done.join(", ")}. Up to now: ${all}`);
 }
 
-async function runAll(engine: Engine): Promise<Outcome[]> {
+async function runAll(engine: Engine): Promise<void> {
   const server = await startServer(engine);
   if (!server) throw new Error(`${engine} is not installed.`);
   const group = await startGroup(MACHINES, server);
-  const outcomes: Outcome[] = [];
   try {
-    while (outcomes.length < runs) outcomes.push(await runOnce(engine, outcomes.length + 1, group, server));
-    return outcomes;
+    for (let run = 1; run <= runs; run++) await runOnce(engine, run, group, server);
   } finally {
     await group.stop();
     await server.close();
   }
 }
 
-const all = await Promise.all(engines.map(runAll));
-const columns = all.map((outcomes) => {
-  const sums: Record<string, number> = {};
-  for (const { counts, problems } of outcomes)
-    for (const [name, count] of Object.entries({ ...counts, ...problems })) sums[name] = (sums[name] ?? 0) + count;
-  return sums;
-});
-const rows = columns.map((sums, index) => [String(engines[index]), ...Object.values(sums).map(String)]);
-console.log(`\n${versions()}\n\n${table(["", ...Object.keys(columns[0] ?? {})], rows)}`);
-const isSound = ({ problems }: Outcome) => Object.values(problems).every((count) => count === 0);
-process.exit(all.flat().every(isSound) ? 0 : 1);
+await Promise.all(engines.map(runAll));
+conclude(counts, { ...reported.problems(), ...problems });

@@ -1,7 +1,6 @@
-import { contenders } from "./contenders.js";
-import { find, type Run } from "./report.js";
+import { contenders, IN_FLIGHT } from "./contenders.js";
+import type { Run } from "./report.js";
 
-const IN_FLIGHT = 32;
 const WIDTH = 760;
 const LABEL = 180;
 const BAR = 14;
@@ -22,7 +21,7 @@ const box = (x: number, y: number, width: number, height: number, run: number) =
   `<rect x="${x}" y="${y}" width="${width.toFixed(1)}" height="${height}" fill="${COLORS[run]}" />`;
 
 function panel(title: string, figure: "rate" | "cpu", runs: Run[], top: number): string[] {
-  const rows = NAMES.map((name) => ({ name, values: runs.map((run) => find(run, name, IN_FLIGHT)[figure]) }));
+  const rows = NAMES.map((name) => ({ name, values: runs.map((run) => run[figure][name] ?? 0) }));
   const scale = (WIDTH - LABEL - 70) / Math.max(...rows.flatMap(({ values }) => values));
   const bars = rows.flatMap(({ name, values }, row) => {
     const y = top + HEAD + row * (BAR * runs.length + GAP);

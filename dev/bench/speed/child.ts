@@ -2,13 +2,29 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { linkPackage } from "../../nodered.js";
-import { drivers } from "../driver.js";
-import { boot, type FlowNode, memory, nodeRedRequire } from "../runtime.js";
-import { contenders } from "./contenders.js";
-import { measure, type Span } from "./measure.js";
-import { PAGES, path, query } from "./service.js";
+import { type Message, send } from "../driver.js";
+import { serve } from "../process.js";
+import { boot, memory, nodeRedRequire } from "../runtime.js";
+import { measure, median, type Send } from "./measure.js";
+import { pin } from "./pin.js";
+import { PAGES, query } from "./service.js";
 
-/** Runs in the measured process, which instance.ts starts; does one task at a time. */
+/** The number of messages that wait while their memory is measured. */
+const QUEUED = 20_000;
+const CONCURRENCY = 4;
+const PACKAGE = "@seo-reports/node-red";
+
+const registry = nodeRedRequire("@node-red/registry") as { addModule(name: string): Promise<unknown> };
+/** Not imported above, because it loads undici, whose time to load is measured. */
+const getContenders = () => import("./contenders.js");
+let sendOne: Send | undefined;
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  await memory();
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
 
 /** The heap when it no longer changes. */
 async function settledHeap(): Promise<number> {
@@ -18,17 +34,6 @@ async function settledHeap(): Promise<number> {
     last = heapUsed;
   }
 }
-
-async function timed(work: () => Promise<unknown>): Promise<{ ms: number }> {
-  const began = performance.now();
-  await work();
-  return { ms: performance.now() - began };
-}
-
-const PACKAGE = "@seo-reports/node-red";
-const EMPTY = "an empty package" as const;
-const registry = nodeRedRequire("@node-red/registry") as { addModule(name: string): Promise<unknown> };
-const add = () => registry.addModule(PACKAGE);
 
 /** Installs a package that has the same name, and nothing else. */
 function installEmpty(userDir: string): void {
@@ -40,81 +45,80 @@ function installEmpty(userDir: string): void {
   writeFileSync(join(folder, "empty.html"), "");
 }
 
-/** What can be loaded, by name. */
+/** How to install and load a library, by its name. */
 const libraries = {
-  "the package": add,
-  [EMPTY]: add,
-  async "undici and zod"() {
-    await import("undici");
-    await import("zod");
-  },
+  "the package": { install: linkPackage, load: () => registry.addModule(PACKAGE) },
+  "an empty package": { install: installEmpty, load: () => registry.addModule(PACKAGE) },
+  "undici and zod": { install: () => {}, load: (): Promise<unknown> => import("undici").then(() => import("zod")) },
 };
 export type Library = keyof typeof libraries;
 
+/** What a measured process does. */
 const tasks = {
-  boot: ({ flow }: { flow: FlowNode[] }) => boot(flow),
+  /** Prepares a contender. */
+  async prepare({ name, origin }: { name: string; origin: string }): Promise<void> {
+    const { contenders, href } = await getContenders();
+    const { flow, request } = contenders[name] ?? {};
+    const caught = { id: "catch", type: "catch", scope: null, wires: [["received"]] };
+    await boot([...(flow?.(origin) ?? []), caught]);
+    const through: Send = (received) =>
+      send("measured", { payload: query, received: ({ error, payload }) => received(error ?? payload) });
+    sendOne = request ? (received) => void request(href(origin)).then(received, received) : through;
+  },
 
-  async measure({ name, origin, inFlight, span }: { name: string; origin: string; inFlight: number; span: Span }) {
-    const contender = contenders[name];
-    if (!contender) throw new Error(`There is no contender ${name}.`);
-    return measure(await contender.prepare(origin, inFlight), inFlight, span);
+  /** Measures the contender. */
+  async measure({ count }: { count: number }) {
+    const { IN_FLIGHT } = await getContenders();
+    if (!sendOne) throw new Error("There is no contender.");
+    return measure(sendOne, IN_FLIGHT, count);
   },
 
   /** The heap per waiting message, besides the message itself, in bytes. */
-  async queue({ id, count }: { id: string; count: number }) {
-    const results: unknown[] = [];
-    const send = (_msgid: string) => ({ _msgid, payload: { ...query }, received: (msg: unknown) => results.push(msg) });
+  async queue({ origin }: { origin: string }): Promise<number> {
+    const { list } = await getContenders();
+    await boot(list(`${origin}/held`, { concurrency: 1, queue: QUEUED }));
+    const results: Message[] = [];
+    const message = (_msgid: string) => ({
+      _msgid,
+      payload: { ...query },
+      received: (msg: Message) => results.push(msg),
+    });
     // The first message loads the client, and its response never comes.
-    drivers.get(id)?.(send("first"));
+    send("measured", message("first"));
     await setTimeout(1000);
-    const messages = Array.from({ length: count }, (_, index) => send(`message ${index}`));
+    const messages = Array.from({ length: QUEUED }, (_, index) => message(`message ${index}`));
     const before = await settledHeap();
-    for (const msg of messages) drivers.get(id)?.(msg);
+    for (const msg of messages) send("measured", msg);
     const after = await settledHeap();
     if (results.length > 0) throw new Error(`${results.length} messages did not wait.`);
     return (after - before) / messages.length;
   },
 
-  /** Loads a library into a Node-RED without it. */
-  async load({ name }: { name: Library }) {
+  /** The milliseconds to load a library into a Node-RED without it. */
+  async load({ name }: { name: Library }): Promise<number> {
     const userDir = await boot([], { linked: false, nodesExcludes: ["21-httprequest.js"] });
-    if (name === EMPTY) installEmpty(userDir);
-    else linkPackage(userDir);
-    await memory();
-    return timed(libraries[name]);
+    libraries[name].install(userDir);
+    return timed(libraries[name].load);
   },
 
-  /** Reads a list to its end. */
-  async pages({ id }: { id: string }) {
-    await memory();
-    return timed(() => new Promise((received) => drivers.get(id)?.({ received })));
-  },
-
-  /** Reads the same pages with undici alone, which parses and drops them. */
-  async barePages({ origin, connections }: { origin: string; connections: number }) {
-    await memory();
-    return timed(async () => {
-      const { Pool } = await import("undici");
-      const { origin: service, pathname } = new URL(origin);
-      const pool = new Pool(service, { connections });
+  /** The milliseconds to read a list of 1,000 pages, with the output `all`, and with undici.request. */
+  async pages({ origin, rounds }: { origin: string; rounds: number }): Promise<{ ours: number; bare: number }> {
+    const { BARE, contenders, href, list } = await getContenders();
+    const slow = `${origin}/slow`;
+    await boot(list(slow, { concurrency: CONCURRENCY }, { output: "all", limit: "" }));
+    const [ours, bare]: [number[], number[]] = [[], []];
+    for (let round = 0; round < rounds; round++) {
+      ours.push(await timed(() => new Promise((received) => send("measured", { received }))));
       let page = 0;
       const read = async () => {
-        while (page < PAGES) {
-          const { body } = await pool.request({ method: "GET", path: `${pathname}${path}?page=${++page}` });
-          await body.json();
-        }
+        while (page < PAGES) await contenders[BARE]?.request?.(`${href(slow)}&page=${++page}`);
       };
-      await Promise.all(Array.from({ length: connections }, read));
-      await pool.close();
-    });
+      bare.push(await timed(() => Promise.all(Array.from({ length: CONCURRENCY }, read))));
+    }
+    return { ours: median(ours), bare: median(bare) };
   },
 };
 export type Tasks = typeof tasks;
 
-process.on("message", ({ task, input }: { task: keyof Tasks; input: never }) => {
-  tasks[task](input).then(
-    (value: unknown) => process.send?.({ value }),
-    (cause: unknown) => process.send?.({ error: String((cause as Error)?.stack ?? cause) }),
-  );
-});
-process.on("disconnect", () => process.exit());
+pin(0);
+serve(tasks);

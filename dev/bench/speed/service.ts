@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { serve } from "../process.js";
 
 /** The request that every contender sends. */
 export const query = { project: "example.com", sort_by: "score", per_page: 10 };
@@ -34,24 +36,32 @@ export function page(number: number, pages: number, size: number): string {
   return JSON.stringify({ data, links, meta, status: 200 });
 }
 
+const one = page(1, 1, 10);
+
+/** The configuration of a server that returns one page, and needs less of the machine than what is measured. */
+export const nginx = `keepalive_requests 1000000000;
+    location = ${path} { default_type application/json; return 200 '${one}'; }`;
+
 /**
  * The service, in a process of its own. Below `/slow`, each page has 100 records and takes 20 ms. Below `/held`, there is never
  * a response. Anything else returns one page immediately.
  */
-function serve(): void {
-  const one = Buffer.from(page(1, 1, 10));
-  // Made in advance, so that a response takes no longer than the delay.
-  const pages = Array.from({ length: PAGES }, (_, index) => Buffer.from(page(index + 1, PAGES, 100)));
-  const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
-    if (pathname.startsWith("/held")) return;
-    response.setHeader("content-type", "application/json");
-    if (!pathname.startsWith(`/slow${path}`)) response.end(one);
-    else setTimeout(() => response.end(pages[Number(searchParams.get("page") ?? 1) - 1]), 20);
-  });
-  server.keepAliveTimeout = 60_000;
-  server.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));
-  process.on("disconnect", () => process.exit());
-}
+const tasks = {
+  async start(_: object): Promise<string> {
+    // Made in advance, so that a response takes no longer than the delay.
+    const pages = Array.from({ length: PAGES }, (_, index) => Buffer.from(page(index + 1, PAGES, 100)));
+    const server = createServer((request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
+      if (pathname.startsWith("/held")) return;
+      response.setHeader("content-type", "application/json");
+      if (!pathname.startsWith("/slow")) response.end(one);
+      else setTimeout(() => response.end(pages[Number(searchParams.get("page") ?? 1) - 1]), 20);
+    });
+    server.keepAliveTimeout = 60_000;
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  },
+};
+export type Tasks = typeof tasks;
 
-if (process.argv[1] === import.meta.filename) serve();
+if (process.argv[1] === import.meta.filename) serve(tasks);
