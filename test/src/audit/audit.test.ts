@@ -10,6 +10,7 @@ import { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { decide } from "../../../src/existing.js";
 import { deferred } from "../../../src/turns.js";
+import { until } from "../../support/time.js";
 import {
   type BenchOptions,
   batchesIn,
@@ -80,11 +81,6 @@ describe("an audit", () => {
   const FINISHED = '{"type":"finished"}\n';
   const journal = (name: string) => join(folder, `node/${name}.jsonl`);
   const hasFinished = (name: string) => readFileSync(journal(name), "utf8").endsWith(FINISHED);
-  /** Waits until something holds. */
-  async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-    while (!(await holds())) await sleep(2);
-  }
-
   /** Lets quarters of an hour pass until something holds: what waits for them may not have begun to wait. */
   const passUntil = (clock: ReturnType<typeof createManualClock>, holds: () => boolean) =>
     until(() => {
@@ -547,26 +543,6 @@ describe("an audit", () => {
       ]);
       assert.equal(service.carriedOut.length, 2);
     });
-
-    it("retries failed pages, and remembers them in the next process", async () => {
-      // The character ends a line in some readers of lines, but not in JSON.
-      const batch = "spring \u2028 summer";
-      let refuses = true;
-      const service = createFake({ fate: () => (refuses ? refused : "answered") });
-      const first = open(folder, service);
-      await first.add(urls(4), { batch });
-      assert.equal((await first.finished(batch)).failed, 4);
-      await first.audit.close();
-      const second = open(folder, service);
-      assert.deepEqual(await second.audit.progress(), []);
-      for (const outcome of ["failed", "created"] as const) {
-        refuses = outcome === "failed";
-        second.progress.length = 0;
-        assert.equal(await second.audit.retry(batch), 1);
-        assert.equal((await second.finished(batch))[outcome], 4);
-      }
-      assert.deepEqual([second.results.length, second.results.filter(({ repeated }) => repeated)], [8, []]);
-    });
   });
 
   for (const [first, second] of [
@@ -681,14 +657,14 @@ describe("an audit", () => {
       // The second page waits for the response to the first one.
       const connect = (changed: () => void) => service.connect(changed, 1);
       const { add, finished } = open(folder, service, { share: 2, connect });
-      await add(urls(3), before);
+      await add(urls(4), before);
       await until(() => service.most() === 1);
       await sleep(20);
       assert.equal(await add(urls(3), settings), 0);
       responds.resolve();
       await finished();
       const carriedOut = service.carriedOut.map((what) => what.replace("example.org/page/", ""));
-      assert.deepEqual(carriedOut.toSorted(), ["create 1", ...expected]);
+      assert.deepEqual(carriedOut.toSorted(), ["create 1", ...expected, "create 4"].toSorted());
     });
 
   it("reads the list of reports again if other settings arrive meanwhile, also in the next process", async () => {

@@ -326,19 +326,6 @@ describe("The state of a batch", () => {
     );
   });
 
-  it("has waiting pages take the settings of a list that names them, if those differ", async () => {
-    for (const [index, added] of settings.entries()) {
-      const none = async () => {};
-      const batch = new Batch({ append: none, close: none, keep: none, remove: none }, replay([]));
-      await batch.add({ settings: settings[0] as Settings, rows: [1, 2, 3].map(rowOf) });
-      await batch.write({ type: "sent", page: 1, action: "create" });
-      assert.equal(await batch.add({ settings: added, rows: [2, 3].map(rowOf) }), 0);
-      const lists = [0, 1, 2].map((page) => states.listOf(batch.state, page));
-      assert.deepEqual(lists, [0, 0, index > 0 ? 1 : 0]);
-      assert.deepEqual([batch.state.lists.length, batch.settingsOf(2).maxAge], [index > 0 ? 2 : 1, added.maxAge]);
-    }
-  });
-
   it("has no note of a result that was delivered before msg.retry", async () => {
     const log: Entry[] = [];
     const none = async () => {};
