@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Orders, Said } from "./machine.js";
+import { until } from "./time.js";
 
 const MACHINE = fileURLToPath(new URL("./machine.js", import.meta.url));
 
@@ -36,12 +36,8 @@ export function createFleet(orders: Orders) {
       return child;
     },
     kill,
-    /** Waits until something holds. */
-    async until(holds: () => boolean, what: string): Promise<void> {
-      for (const end = Date.now() + 150_000; !holds(); await sleep(20))
-        if (Date.now() > end)
-          throw new Error(`Timed out waiting until ${what}: ${results().length}, ${JSON.stringify(said.slice(-3))}`);
-    },
+    until: (holds: () => boolean) =>
+      until(holds, { now: () => `${results().length}, ${JSON.stringify(said.slice(-3))}` }),
     stop: () => Promise.all(Array.from(children, kill)),
   };
 }

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { linkPackage, type Running, startNodeRed } from "../../dev/nodered.js";
 import type { Result } from "../../src/audit/options.js";
 import type { Progress } from "../../src/audit/progress.js";
@@ -10,6 +9,7 @@ import type { FlowNode } from "./red.js";
 import { startRelay } from "./relay.js";
 import type { Server } from "./servers.js";
 import { installStandIns } from "./standins.js";
+import { until as waitUntil } from "./time.js";
 
 type Told = Omit<Result, "record">;
 
@@ -142,15 +142,8 @@ export async function startGroup(count: number, server?: Server) {
   const deployed: Parameters<Instance["deploy"]>[] = [];
   const urlFor = (index: number) => server?.url.replace(`:${server.port}`, `:${relays[index]?.port}`) ?? "";
 
-  /** Resolves when `holds` is true. Rejects after `patience` ms. */
-  async function until(holds: () => unknown, patience: number): Promise<void> {
-    const end = Date.now() + patience;
-    while (!holds()) {
-      if (Date.now() > end)
-        throw new Error(`${results().length} results, and then nothing: ${JSON.stringify(machines.map(lastOf))}`);
-      await sleep(50);
-    }
-  }
+  const now = () => `${results().length} results, ${JSON.stringify(machines.map(lastOf))}`;
+  const until = (holds: () => unknown, patience: number) => waitUntil(holds, { patience, between: 50, now });
 
   return {
     machines,

@@ -114,11 +114,12 @@ export const describeShared = (engine: Engine) =>
       const cards = async (index: number) =>
         (await (await machine(index).red().ask("GET", "/seo-report-audit/batches")).json()) as Card[];
       const every = async (holds: (card: Card) => boolean) => {
-        for (const end = Date.now() + PATIENCE; Date.now() < end; await sleep(100)) {
-          const all = await Promise.all([0, 1, 2].map(cards));
-          if (all.every((one) => one.some((card) => card.batch === node && holds(card)))) return all;
-        }
-        return assert.fail("The editors show no such card.");
+        let all: Card[][] = [];
+        await group.until(async () => {
+          all = await Promise.all([0, 1, 2].map(cards));
+          return all.every((one) => one.some((card) => card.batch === node && holds(card)));
+        }, PATIENCE);
+        return all;
       };
       const control = (index: number, id: string, how: string) =>
         machine(index).red().ask("POST", "/seo-report-audit/control", { node: id, batch: node, do: how });

@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Waits until something holds. Rejects after `patience` ms, with what `now` says then. */
-export async function until(holds: () => unknown, patience = 150_000, now: () => unknown = () => holds): Promise<void> {
-  for (const end = Date.now() + patience; !(await holds()); await sleep(5))
+/** Looks every `between` ms whether something holds. Rejects after `patience` ms, with what `now` says then. */
+export async function until(
+  holds: () => unknown,
+  { patience = 150_000, between = 5, now = () => `${holds}` } = {},
+): Promise<void> {
+  for (const end = Date.now() + patience; !(await holds()); await sleep(between))
     if (Date.now() > end) throw new Error(`Timed out after ${patience} ms: ${now()}`);
 }
 

@@ -11,6 +11,7 @@ import { connect } from "../../../src/audit/shared/server.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import { type Relay, startRelay } from "../../support/relay.js";
 import { type Engine, engines, LEASE, PASSWORD, type Server, startServer } from "../../support/servers.js";
+import { until } from "../../support/time.js";
 import {
   type Bench,
   type BenchOptions,
@@ -91,10 +92,6 @@ describe("An audit in a queue whose server changes", () => {
   afterEach(async () => {
     for (const close of closing.reverse()) await close();
   });
-
-  async function until(holds: () => unknown): Promise<void> {
-    while (!(await holds())) await sleep(10);
-  }
 
   /** Opens an audit that reaches its server through a relay. */
   async function open(engine: Engine, skip: () => never, options: BenchOptions = {}, lease = LEASE): Promise<void> {

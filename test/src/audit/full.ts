@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../../support/time.js";
 import { batchesIn, createBench, createFake, createManualClock, urls } from "./fake.js";
 
 /** A process of its own that audits while the disk is full: a small file system, or the limit of a file's size. */
@@ -25,10 +26,6 @@ function fill(): void {
 function free(): void {
   if (way === "limit") execFileSync("prlimit", [`--pid=${process.pid}`, "--fsize=unlimited:"]);
   else rmSync(filler);
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await sleep(2);
 }
 
 const reason = way === "limit" ? /the file is too large \(EFBIG\)/ : /the disk is full \(ENOSPC\)/;
