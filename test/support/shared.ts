@@ -17,7 +17,7 @@ interface Card {
   failed: number;
   created: number;
   reason?: string;
-  kept: boolean;
+  finished: boolean;
 }
 
 /** The tests of three instances, in a file for each engine, so that they run at the same time. */
@@ -129,7 +129,7 @@ export const describeShared = (engine: Engine) =>
       await control(next(lead), id, "pause");
       await every(({ reason }) => reason === "message");
       await control(next(lead, 2), id, "resume");
-      await every(({ kept, created }) => kept && created === 60);
+      await every(({ finished, created }) => finished && created === 60);
       const rows = await Promise.all(
         [0, 1, 2].map(async (index) => {
           const path = `/seo-report-audit/rows?node=${id}&batch=${node}`;
