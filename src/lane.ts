@@ -28,7 +28,7 @@ export interface Task {
   pending: number;
   /** The message has ended or was cancelled: nothing more is sent for it. */
   closed: boolean;
-  /** It waits for the outcome of a request whose response was lost: its own, or another one of its page. */
+  /** The task waits for the outcome of a request whose response was lost: its own, or another one of its page. */
   isLost?: boolean;
 }
 
