@@ -39,8 +39,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#controller !== undefined;
   }
 
-  /**
-   * Fails with `reason` at once, even while undici waits for a connection and cannot be aborted yet. */
+  /** Fails with `reason` at once, even while undici waits for a connection and cannot be aborted yet. */
   abort(reason: SeoError): void {
     this.#reason = reason.with({ uncertain: this.begun });
     this.#reject(this.#reason);

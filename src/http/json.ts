@@ -4,17 +4,11 @@ import { parse } from "secure-json-parse";
 const MAX_DEPTH = 64;
 /** Bounds the time that parsing takes. A page of 100 large reports has 200,000 values. Empty arrays and objects count twice. */
 const MAX_VALUES = 250_000;
-const SPACE = 32;
 const QUOTE = 34;
 const COMMA = 44;
 const OPEN_ARRAY = 91;
 const BACKSLASH = 92;
-const CLOSE_ARRAY = 93;
 const OPEN_OBJECT = 123;
-const CLOSE_OBJECT = 125;
-
-/** No character outside of a string comes after it. */
-const LAST = CLOSE_OBJECT;
 
 const NOT_JSON = "is not JSON";
 const TOO_DEEP = "is nested too deeply";
@@ -36,29 +30,29 @@ function endOfString(text: string, start: number): number {
   return end;
 }
 
-/** The reason why a text must not be parsed; undefined if it can be. */
-function problemOf(text: string): string | undefined {
-  let level = 0;
+/** Whether a text has more values than may be parsed. */
+function hasTooMany(text: string): boolean {
+  if (text.length <= MAX_VALUES) return false;
   let values = 0;
-  for (let i = 0; i < text.length; i++) {
+  for (let i = 0; i < text.length && values <= MAX_VALUES; i++) {
     const code = text.charCodeAt(i);
-    if (code <= SPACE) continue;
-    if (code === QUOTE) {
+    if (code === COMMA || code === OPEN_ARRAY || code === OPEN_OBJECT) values++;
+    else if (code === QUOTE) {
       i = endOfString(text, i);
-      if (i < 0) return NOT_JSON;
-    } else if (code === COMMA) values++;
-    else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
-      values++;
-      if (++level > MAX_DEPTH) return TOO_DEEP;
-    } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) level--;
-    else if (code > LAST) return NOT_JSON;
-    if (values > MAX_VALUES) return TOO_MANY;
+      if (i < 0) return false;
+    }
   }
-  return undefined;
+  return values > MAX_VALUES;
 }
 
-/** Few other texts match than those with a long integer. */
-const mayHaveLong = /(?:^|[\s,:[-])\d{16}/;
+const countOf = (text: string, part: string): number => text.split(part).length - 1;
+
+const isTooDeep = (value: object, level = 1): boolean =>
+  level > MAX_DEPTH ||
+  Object.values(value).some((part) => typeof part === "object" && part !== null && isTooDeep(part, level + 1));
+
+/** Few other texts match than those with a long integer. Written out, the digits are found ten times as fast as with `{16}`. */
+const mayHaveLong = /\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d/;
 /** A string, or a number with what follows it, because one that becomes text must not become a name. No match needs a second try. */
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*\s*:?/gs;
 
@@ -71,11 +65,13 @@ const quoteLong = (text: string) =>
 
 /** Parses JSON. An integer that a JavaScript number does not hold exactly becomes text. */
 export function parseJson(text: string): { json: unknown } | { problem: string } {
-  const problem = problemOf(text);
-  if (problem) return { problem };
+  if (hasTooMany(text)) return { problem: TOO_MANY };
   try {
     const exact = mayHaveLong.test(text) ? quoteLong(text) : text;
-    return { json: dangerous.some((part) => exact.includes(part)) ? parse(exact, remove) : JSON.parse(exact) };
+    const json = dangerous.some((part) => exact.includes(part)) ? parse(exact, remove) : JSON.parse(exact);
+    // Counting is faster than looking at each value, and enough for most responses.
+    const mayBeDeep = countOf(text, "[") + countOf(text, "{") > MAX_DEPTH;
+    return mayBeDeep && isTooDeep(Object(json)) ? { problem: TOO_DEEP } : { json };
   } catch {
     return { problem: NOT_JSON };
   }

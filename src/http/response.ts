@@ -43,10 +43,7 @@ export const acceptEncoding = "gzip, br";
 
 /** The content codings of a body, in lower case. */
 const codingsOf = ({ "content-encoding": coding = "" }: Headers) =>
-  String(coding)
-    .split(",")
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => !plain.includes(name));
+  (String(coding).match(/[^,\s]+/g) ?? []).map((name) => name.toLowerCase()).filter((name) => !plain.includes(name));
 
 /**
  * Undoes the content coding, and reads UTF-8: a byte order mark is dropped, invalid bytes become U+FFFD. Servers also put a
