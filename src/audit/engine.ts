@@ -4,7 +4,7 @@ import type { Batch, Store } from "./batch.js";
 import { clock } from "./clock.js";
 import type { AuditOptions, Options } from "./options.js";
 import type { Requests } from "./requests.js";
-import { type Job, Run } from "./run.js";
+import { Run } from "./run.js";
 
 /** For each request in flight, so many lost responses can be looked for. */
 const MOST_LOST = 10;
@@ -13,9 +13,6 @@ const DRAIN = 10_000;
 const BETWEEN = 50;
 /** Milliseconds after which it is noted what was delivered. */
 const NOTED = 200;
-
-/** How many jobs wait for a response. */
-const inFlight = (jobs: Job[]) => jobs.filter((job) => job.inFlight && !job.isLost).length;
 
 /** Works through the batches of a store, the oldest first. */
 export class Engine {
@@ -109,7 +106,7 @@ export class Engine {
   async drain(): Promise<void> {
     const { clock } = this.options;
     this.isEnding = true;
-    for (const end = clock.now() + DRAIN; inFlight(this.#jobs()) > 0 && clock.now() < end; ) await sleep(BETWEEN);
+    for (const end = clock.now() + DRAIN; this.#count().inFlight > 0 && clock.now() < end; ) await sleep(BETWEEN);
     await sleep(NOTED);
   }
 
@@ -138,15 +135,22 @@ export class Engine {
     void this.#start(ending);
   }
 
+  /** How many jobs wait for a response, and how many look for one that is lost. */
+  #count() {
+    let inFlight = 0;
+    let lost = 0;
+    for (const { jobs } of this.runs)
+      for (const job of jobs)
+        if (job.isLost) lost++;
+        else if (job.inFlight) inFlight++;
+    return { inFlight, lost };
+  }
+
   /** Whether another page can be requested. */
   hasRoom(): boolean {
     const { share } = this.options;
-    const jobs = this.#jobs();
-    return inFlight(jobs) < share && jobs.filter(({ isLost }) => isLost).length < share * MOST_LOST;
-  }
-
-  #jobs(): Job[] {
-    return [...this.runs].flatMap(({ jobs }) => [...jobs]);
+    const { inFlight, lost } = this.#count();
+    return inFlight < share && lost < share * MOST_LOST;
   }
 
   /** Begins as much as can be in flight. */
