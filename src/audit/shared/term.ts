@@ -107,8 +107,9 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     const nodes = Array.from(hosts, ({ options }) => prefixOf(options.node));
     for (const id of ids) {
       if (others.has(id) || nodes.some((prefix) => id.startsWith(prefix))) continue;
+      const isMeant = await isOpen(link.letters, id);
       others.add(id);
-      if (await isOpen(link.letters, id)) machine.handOver();
+      if (isMeant) machine.handOver();
     }
   }
 

@@ -6,7 +6,7 @@ import { clock as realClock } from "../../../src/audit/clock.js";
 import { type Journals, readKept } from "../../../src/audit/failures.js";
 import type { Requests } from "../../../src/audit/requests.js";
 import { entriesIn, type Line } from "../../../src/audit/shared/journal.js";
-import type { JobEntry } from "../../../src/audit/shared/letter.js";
+import { type JobEntry, prefixOf } from "../../../src/audit/shared/letter.js";
 import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
@@ -448,6 +448,29 @@ describe("The messages that one machine handles for all", () => {
       (await audit.progress()).map(({ batch }) => batch),
       names,
     );
+  });
+
+  it("hands over for a node that it does not have, although the node's letter could not be read at first", async () => {
+    const service = createFake();
+    let fails = true;
+    const shared = memory.shareAs(SHORT, (server) => ({
+      ...server,
+      queue: (name) => {
+        const queue = server.queue(name);
+        const getJobLogs: typeof queue.getJobLogs = async (...parameters) => {
+          if (!fails || !parameters[0].startsWith(prefixOf("other"))) return queue.getJobLogs(...parameters);
+          fails = false;
+          throw Object.assign(new Error("timed out"), { code: "ETIMEDOUT" });
+        };
+        return vary(queue, { getJobLogs });
+      },
+    }));
+    const lead = open(service, { create: inQueue(shared, { node: "own" }) });
+    await lead.add(["no page"]);
+    const other = open(service, { create: inQueue(memory.share(SHORT), { node: "other" }) });
+    assert.equal(await other.add(urls(3)), 3);
+    assert.equal(fails, false);
+    await other.finished();
   });
 
   it("keeps the failures of a batch until a new list of its name is saved", async () => {
