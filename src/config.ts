@@ -1,3 +1,4 @@
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { SeoError, type Stage } from "./errors.js";
 import { service } from "./operations.js";
 import { readSettings } from "./schema.js";
@@ -16,7 +17,7 @@ export interface TlsOptions {
 /** A proxy's URL, with its user name and password if it needs them, and the hosts that are reached without it. */
 export interface ProxyOptions {
   url: string;
-  except: string[];
+  except?: string[] | undefined;
 }
 
 /** A client's options: where the service is, the API key, and the settings of the table, as text or numbers, blank for their defaults. */
@@ -75,10 +76,20 @@ export function parseProxy(text: string, source = ""): URL {
   return url;
 }
 
+/** Throws SEO_CONFIG if Node.js cannot use the TLS options, which are not quoted. */
+function checkTls(tls: TlsOptions | undefined): void {
+  try {
+    if (tls) createSecureContext(tls as SecureContextOptions);
+  } catch (cause) {
+    throw invalid(`The TLS configuration is not valid (${Object(cause).code}).`, "tls");
+  }
+}
+
 /** Reads a client's options. Throws SEO_CONFIG. */
 export function readConfig({ apiKey, tls, proxy, ...settings }: ClientOptions) {
   const key = parseKey(apiKey);
-  const texts = readSettings(service, settings, "SEO_CONFIG", (name) => name);
+  checkTls(tls);
+  const texts = readSettings(service, settings, (name) => name);
   const { timeout, concurrency, rate = Number.POSITIVE_INFINITY, queue, retries, reconcile = 0 } = texts;
   return {
     baseUrl: parseBase(String(texts.baseUrl)),

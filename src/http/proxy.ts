@@ -33,7 +33,8 @@ function isExcepted(origin: string, except: string): boolean {
 /** The proxy for an origin: the chosen one, else that of the environment. Throws SEO_CONFIG if it is needed and not usable. */
 export function proxyFor(origin: string, chosen?: ProxyOptions): URL | undefined {
   const { env } = process;
-  if (isExcepted(origin, chosen ? chosen.except.join(",") : (env.no_proxy ?? env.NO_PROXY ?? ""))) return undefined;
+  if (isExcepted(origin, chosen ? [chosen.except ?? []].flat().join() : (env.no_proxy ?? env.NO_PROXY ?? "")))
+    return undefined;
   if (chosen) return parseProxy(chosen.url);
   const names = VARIABLES[origin.startsWith("https:") ? "https:" : "http:"];
   const name = names.find((one) => env[one] !== undefined);

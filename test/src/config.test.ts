@@ -106,6 +106,13 @@ describe("The options of a client", () => {
     assert.deepEqual([timeout, concurrency, rate, queue, retries], [7, 2, 60, 0, 0]);
   });
 
+  for (const tls of ["nope", { ca: 3 }, { cert: "x" }, { key: "y" }] as never[])
+    it(`cannot have TLS options that Node.js does not accept: ${JSON.stringify(tls)}`, () => {
+      const isRefusal = ({ code, message }: SeoError) =>
+        code === "SEO_CONFIG" && /^The TLS configuration is not valid \(ERR_\w+\)\.$/.test(message);
+      assert.throws(() => readConfig({ ...place, tls }), isRefusal);
+    });
+
   it("do not compile if one is misspelled", () => {
     // @ts-expect-error: `retires`
     readConfig({ ...place, retires: 3 });

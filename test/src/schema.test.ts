@@ -175,7 +175,7 @@ describe("Settings", () => {
             (all) => name in all,
           ) ?? {};
         assert.throws(
-          () => readSettings(fields, { ...base, [name]: value }, "SEO_CONFIG"),
+          () => readSettings(fields, { ...base, [name]: value }),
           (error: SeoError) => error.message.startsWith(`${name} must be ${wholeNumber(fields[name]?.min)}; `),
         );
       });
