@@ -13,7 +13,7 @@ import { pauseAfter, retryIn } from "./retry.js";
 /** A response, and what it took to get it. */
 export interface CallResponse extends Response {
   attempts: number;
-  /** Milliseconds from the call to the response, and those of them without a request in flight. */
+  /** Milliseconds from the call to the response, and those of them in which no attempt was in flight. */
   duration: number;
   waited: number;
   /** The response was lost, and the outcome was found out: looks that it took, and milliseconds since the request was sent. */
@@ -28,9 +28,9 @@ export interface Durable {
   horizon?: number;
   /** Awaited before each attempt, with a slot. If it rejects, nothing is sent. */
   sending?(intent: Intent): Promise<void>;
-  /** A request that another process was sending: it is looked for first. */
+  /** A request that an earlier process sent: its effect is looked for first, and it is sent only if it has none. */
   intent?: Intent | undefined;
-  /** When the report was generated, of an update. */
+  /** When the report was generated, if it is updated. The client may know a later time. */
   generatedAt?: string | undefined;
 }
 

@@ -45,7 +45,7 @@ export interface Response {
   /** The JSON of the response; null if it is empty. */
   body: unknown;
   attempts: number;
-  /** Milliseconds from the call to the response, and those of them without a request in flight. */
+  /** Milliseconds from the call to the response, and those of them in which no attempt was in flight. */
   duration: number;
   waited: number;
   /** The response was lost, and the outcome was looked up: looks that it took, and milliseconds since the request was sent. */
