@@ -20,7 +20,7 @@ export type Process = (task: MessageTask) => Promise<StatusText>;
 
 export type Config = NodeDef & Record<string, unknown>;
 
-export interface HandlerOptions {
+interface HandlerOptions {
   type: string;
   row: NodeType;
   config: Config;

@@ -62,7 +62,7 @@ export interface Figures {
 /** By ID, as text. */
 export type ById<T> = Record<string, T>;
 
-export interface ReportState {
+interface ReportState {
   reports: ById<Figures>;
 }
 

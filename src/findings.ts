@@ -17,7 +17,7 @@ export interface Issue {
 }
 
 /** A check as it was recognized in a report. */
-export interface Finding {
+interface Finding {
   check: string;
   passed: boolean;
   /** Made on demand, because few findings are sent. */

@@ -5,7 +5,7 @@
  *    or the log of a job in a queue (shared/).
  * 2. state.ts has what a journal says, and the state of each page. Every change is an entry, which is saved first.
  * 3. access.ts opens the store of the batches. If that cannot be done, or nothing can be saved (trouble.ts), it holds everything up.
- * 4. The engine (engine.ts) works on the batches, the oldest first. Timers are those of clock.ts.
+ * 4. The engine (engine.ts) works on the batches, the oldest first.
  * 5. run.ts does what is next in a batch. breaker.ts decides whether it waits for its account, progress.ts reports how far it is.
  * 6. plan.ts reads the account's reports once per list, and decides which pages to create, to regenerate, or to leave as they are.
  * 7. page.ts requests a page through the client (requests.ts), with an entry before and after. Then its result is sent to the flow.

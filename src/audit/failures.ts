@@ -22,7 +22,7 @@ export type Journals = (name?: string) => AsyncIterable<Readable>;
 export type Kept = ReadonlyMap<string, Progress | undefined>;
 
 /** A row that has failed, or is uncertain. */
-export interface Failure {
+interface Failure {
   /** From 0. */
   index: number;
   url: string;

@@ -1,9 +1,8 @@
-import type { CallResponse } from "../call.js";
+import type { CallResponse, Durable } from "../call.js";
 import type { Client } from "../client.js";
 import type { SeoError } from "../errors.js";
 import { createLane, createTask, type Task } from "../lane.js";
 import { service } from "../operations.js";
-import type { Intent } from "../reconcile/watermark.js";
 
 /** The part of a response that an audit needs. */
 export type SendResult = Pick<CallResponse, "body" | "attempts" | "reconciled">;
@@ -14,15 +13,9 @@ export interface PageOfReports {
   response: { headers: Record<string, unknown> };
 }
 
-export interface SendOptions {
+export interface SendOptions extends Omit<Durable, "horizon"> {
   /** The job of the request. It gets whether the response is lost, so that its effect is looked for. */
   task?: Pick<Task, "isLost">;
-  /** Of a request that an earlier process sent: its effect is looked for first, and it is sent only if it has none. */
-  intent?: Intent | undefined;
-  /** When the report was generated, if it is updated. The client may know a later time. */
-  generatedAt?: string | undefined;
-  /** Awaited before each attempt is sent. If it rejects, nothing is sent. */
-  sending?(intent: Intent): Promise<void>;
 }
 
 /** The service, as an audit needs it. All requests keep to its budget. Rejects with an SeoError. */

@@ -1,7 +1,7 @@
 import { type Details, SeoError } from "../errors.js";
 
 /** Why the jobs cannot be kept: the disk, damage, another process that has the folder, or the queue's server. */
-export type TroubleKind = "disk" | "damaged" | "locked" | "server";
+type TroubleKind = "disk" | "damaged" | "locked" | "server";
 
 /** Why the audit itself does not send a request: that has not failed. */
 export class Refusal extends SeoError {

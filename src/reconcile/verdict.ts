@@ -79,7 +79,7 @@ export function judgeCreation(reports: NewReport[], { decides, isSettled, starte
 }
 
 /** A look at the report of an update. */
-export interface ReportLook {
+interface ReportLook {
   decides: boolean;
   record: Json;
   /** When the report was generated, as it was known before sending. */

@@ -10,7 +10,7 @@ import { type Answer, FORMAT, idsIn, type JobEntry, obey, type Packed, prefixOf,
 import type { Queue } from "./server.js";
 
 /** The machine that leads, as the store needs it. */
-export interface Lead {
+interface Lead {
   /** Gets an exception, which may end the work. Returns the error as the engine wants it. */
   fail(cause: unknown): SeoError;
   /** The store takes over nothing more: its node was closed, or the machine does not lead any more. */
