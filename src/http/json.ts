@@ -53,8 +53,11 @@ const isTooDeep = (value: object, level = 1): boolean =>
 
 /** Few other texts match than those with a long integer. Written out, the digits are found ten times as fast as with `{16}`. */
 const mayHaveLong = /\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d/;
-/** A string, or a number with what follows it, because one that becomes text must not become a name. No match needs a second try. */
-const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*\s*:?/gs;
+/**
+ * A string, also one that does not end, or a number with what follows it, because one that becomes text must not become a name. No
+ * match needs a second try.
+ */
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*\s*:?/gs;
 
 /** Makes text of the integers that a JavaScript number does not hold exactly. */
 const quoteLong = (text: string) =>
