@@ -40,7 +40,7 @@ function cursorOf(link: unknown): string | undefined {
   return new URLSearchParams(link.slice(link.indexOf("?") + 1)).get("cursor") ?? undefined;
 }
 
-const linkTo = ({ next, next_page_url }: Json) => next ?? next_page_url ?? undefined;
+const linkTo = ({ next, next_page_url }: Json) => next || next_page_url || undefined;
 
 /** Recognizes the shapes of a list; undefined where the response is none. */
 export function readShape(body: unknown): Shape | undefined {

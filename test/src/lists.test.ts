@@ -62,6 +62,7 @@ describe("The position of a page", () => {
     [{ data, total: 1.5 }, {}],
     [{ data, links: { next: "https://other.example/?page=2" } }, { more: true }],
     [{ data, links: { next: null } }, { more: false }],
+    [{ data, links: { next: "" } }, { more: false }],
     [{ data, links: {} }, {}],
     [{ data, next_page_url: "/?page=2" }, { more: true }],
     [{ data, next_page_url: null }, { more: false }],
