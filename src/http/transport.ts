@@ -18,8 +18,8 @@ const { name, version } = createRequire(import.meta.url)("../../../package.json"
 const LARGE = 16 << 10;
 /** Milliseconds by which a timeout can be late. */
 const PRECISION = 50;
-/** Keys that are shorter are not redacted in successes, because they could match ordinary words. */
-const SHORTEST_KEY = 8;
+/** Secrets that are shorter are not redacted in successes, because they could match ordinary words. */
+const SHORTEST_SECRET = 8;
 
 /** A success as a flow sees it. */
 export interface Response {
@@ -45,7 +45,9 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
   const core = unencoded(apiKey);
   const keyRedactor = createRedactor([apiKey]);
   /** A service that echoes its caller's key must not put it into a flow. */
-  const hasKey = (text: unknown) => apiKey.length >= SHORTEST_KEY && String(text).includes(core);
+  const hasKey = (text: unknown) => apiKey.length >= SHORTEST_SECRET && String(text).includes(core);
+  const hasPassword = (text: string, password: string) =>
+    password.length >= SHORTEST_SECRET && text.includes(unencoded(password));
   function redactHeaders(received: Headers): Headers {
     for (const name in received) if (hasKey(received[name])) return keyRedactor(received);
     return received;
@@ -91,12 +93,16 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
         const received = await exchange.received;
         // Let pending socket data arrive before parsing blocks; otherwise 1,000 pages take 25% longer.
         if (received.bytes.length > LARGE) await setImmediate();
-        const redactor = () => createRedactor([apiKey, ...secretsOf(row, input)]);
+        const passwords = secretsOf(row, input);
+        const redactor = () => createRedactor([apiKey, ...passwords]);
         const read = readResponse(row, received, redactor, subject);
+        // Escapes hide a secret.
+        const text = read.text.includes("\\u") ? JSON.stringify(read.body) : read.text;
+        const hasSecret = hasKey(text) || passwords.some((password) => hasPassword(text, password));
         return {
           statusCode: received.statusCode,
           headers: redactHeaders(received.headers),
-          body: hasKey(read.text) ? keyRedactor(read.body) : read.body,
+          body: hasSecret ? redactor()(read.body) : read.body,
         };
       } catch (cause) {
         return fromCause(cause, origin, exchange.begun);

@@ -14,7 +14,7 @@ const types = Object.keys(operations);
 const payload = { url: "https://example.com", id: 7, project: "p", privacy: 2, password: PASSWORD };
 const nodes = () => types.map((type) => node(type, type));
 
-/** Returns everything it received: in the body, with slashes escaped as PHP does, and in a header. */
+/** Returns everything it received: in the body, with slashes escaped as PHP does, of a 201 also letters, and in a header. */
 const echo =
   (status: number): Behaviour =>
   (socket, { head, body }) => {
@@ -23,7 +23,8 @@ const echo =
       [KEY]: 1,
     });
     const key = /authorization: (.*)/i.exec(head)?.[1] ?? "";
-    socket.end(answer(status, said.replaceAll("/", "\\/"), { "X-Echo": key, Connection: "close" }));
+    const escaped = said.replaceAll("/", "\\/").replaceAll("c", status === 201 ? "\\u0063" : "c");
+    socket.end(answer(status, escaped, { "X-Echo": key, Connection: "close" }));
   };
 
 describe("Secrets", () => {
@@ -37,7 +38,7 @@ describe("Secrets", () => {
         const { outputs, caught } = await flow.send(type, { payload: { ...payload } });
         const { payload: came, ...rest } = (outputs[0] ?? caught) as Record<string, unknown>;
         assert.doesNotMatch(inspect(rest, { depth: 20 }), secret, type);
-        assert.doesNotMatch(inspect(outputs.length > 0 ? came : undefined, { depth: 20 }), /canary-key/, type);
+        assert.doesNotMatch(inspect(outputs.length > 0 ? came : undefined, { depth: 20 }), secret, type);
         if (outputs.length === 0) assert.deepEqual(came, payload, "a failed message keeps its payload");
       }
       for (const id of ["service", ...types]) assert.doesNotMatch(inspect(helper.getNode(id), { depth: 4 }), secret);
