@@ -11,12 +11,15 @@ import { listOf, pageOf } from "./state.js";
 const LIST = "seo-report-list";
 const NEWEST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
 const AT_ONCE = 100;
+/** So often the list is read at most. */
+const MOST_READINGS = 3;
 /** Pages in one entry of the journal. */
 const PLANS = 1000;
 
 /**
  * Finds out which pages of a list have a report, by reading the account's list of reports until nothing more can change: each
- * page was found, or only reports that are too old are left. `fresh` gets the pages that need no request.
+ * page was found, or only reports that are too old are left. A report that is generated meanwhile moves to
+ * where the list was read before: then it is read again. `fresh` gets the pages that need no request.
  */
 export async function makePlan(
   batch: Batch,
@@ -32,9 +35,6 @@ export async function makePlan(
   const found = new Map<number, Json>();
   /** Reports that need no request. As long as the list is not sorted, a newer one of the same page can follow. */
   const recent = new Map<number, Json>();
-  let sorted = true;
-  let last = Number.POSITIVE_INFINITY;
-
   function see(record: Json, now: number): void {
     const page = pageOf(state, pageKey(String(record.url)));
     if (page === undefined || !isListed(page)) return;
@@ -54,21 +54,32 @@ export async function makePlan(
     while (all.length > 0) await Promise.all(all.splice(0, AT_ONCE).map(([page, record]) => fresh(page, record)));
   }
 
-  for await (const { records, response } of requests.pages(LIST, NEWEST)) {
-    if (state.dropped) return;
-    const now = clockOf(response.headers);
-    for (const record of reportsIn(records)) {
-      if (typeof record.generated_at === "string") {
-        sorted &&= dateOf(record) <= last;
-        last = dateOf(record);
+  /** Reads the list. Returns whether reports were missed. */
+  async function read(): Promise<boolean> {
+    let sorted = true;
+    let last = Number.POSITIVE_INFINITY;
+    let misses = false;
+    for await (const { records, response, truncated = false } of requests.pages(LIST, NEWEST)) {
+      if (state.dropped) return false;
+      misses = truncated;
+      const now = clockOf(response.headers);
+      for (const record of reportsIn(records)) {
+        if (typeof record.generated_at === "string") {
+          sorted &&= dateOf(record) <= last;
+          last = dateOf(record);
+        }
+        see(record, now);
       }
-      see(record, now);
+      if (!sorted) continue;
+      await endRecent();
+      if (found.size === pages) return false;
+      if (existing === "return" && maxAge !== undefined && last < now - maxAge * DAY) return false;
     }
-    if (!sorted) continue;
-    await endRecent();
-    if (found.size === pages) break;
-    if (existing === "return" && maxAge !== undefined && last < now - maxAge * DAY) break;
+    return misses;
   }
+
+  for (let times = 0; times < MOST_READINGS && (await read()); times++);
+  if (state.dropped) return;
   await endRecent();
   const all = [...plans.values()];
   while (all.length > 0) await batch.write({ type: "plan", list, pages: all.splice(0, PLANS) });

@@ -10,6 +10,8 @@ export type SendResult = Pick<CallResponse, "body" | "attempts" | "reconciled">;
 /** A page of the account's list of reports. */
 export interface PageOfReports {
   records: unknown[];
+  /** The list has more than could be read. */
+  truncated?: boolean;
   response: { headers: Record<string, unknown> };
 }
 

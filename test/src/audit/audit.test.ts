@@ -667,6 +667,19 @@ describe("an audit", () => {
       assert.deepEqual(carriedOut.toSorted(), ["create 1", ...expected, "create 4"].toSorted());
     });
 
+  it("reads the list of reports again if one moved meanwhile to where it was read before", async () => {
+    const service = createFake();
+    let readings = 0;
+    async function* pages() {
+      const response = { headers: {} };
+      readings++;
+      yield { records: readings === 1 ? [] : [{ id: 1, url: "example.com/1" }], truncated: readings === 1, response };
+    }
+    const { add, finished } = open(folder, service, { connect: () => ({ ...service.connect(), pages }) });
+    await add(["https://example.com/1"], { existing: "return" });
+    assert.deepEqual([(await finished()).fresh, readings], [1, 2]);
+  });
+
   it("reads the list of reports again if other settings arrive meanwhile, also in the next process", async () => {
     const closes = deferred();
     const service = createFake({ latency: 50, beforeList: () => closes.promise }, [reportOf(1), reportOf(2)]);
