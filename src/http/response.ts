@@ -80,7 +80,9 @@ function retryAfter(headers: Headers): number | undefined {
   const after = String(headers["retry-after"]).trim();
   // A larger number counts as 2³¹, as in RFC 9111.
   if (/^\d+$/.test(after)) return Math.min(Number(after), 2 ** 31);
-  const reset = String(headers["x-ratelimit-reset"]).trim();
+  // A gateway can count requests of its own, of which some remain.
+  const isUsedUp = !(Number(headers["x-ratelimit-remaining"]) > 0);
+  const reset = isUsedUp ? String(headers["x-ratelimit-reset"]).trim() : "";
   const until = /GMT$/.test(after) ? Date.parse(after) : /^\d{9,11}$/.test(reset) ? Number(reset) * 1000 : Number.NaN;
   return Number.isNaN(until) ? undefined : Math.max(0, Math.ceil((until - clockOf(headers)) / 1000));
 }
@@ -107,10 +109,11 @@ const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHE
  */
 function toError({ statusCode: status, headers }: Received, text: string, redact: Redact, subject?: string): SeoError {
   if (status < 400) {
-    const target = String(headers.location);
+    // Redacted first, because a URL's host becomes lower case.
+    const target = redact(String(headers.location));
     // A URL without a host has the origin "null".
     const origin = parseUrl(target)?.origin ?? "null";
-    const to = origin === "null" ? "" : ` to ${redact(origin)}`;
+    const to = origin === "null" ? "" : ` to ${origin}`;
     const sentence = `The service redirected the request${to} (${status}). Redirects are not followed.`;
     const values = { target: to.slice(4) || "…" };
     return new SeoError("SEO_RESPONSE", sentence, { statusCode: status, stage: "redirect", values });

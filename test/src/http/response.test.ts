@@ -155,6 +155,16 @@ describe("The time to wait", () => {
       }
       assert.equal((await failure(500, HTML, headers())).details.retryAfter, undefined);
     });
+
+  it("is not read from X-RateLimit-Reset while requests remain, as of a gateway", async () => {
+    for (const [remaining, seconds] of [
+      ["0", 0],
+      ["4990", undefined],
+    ] as const) {
+      const headers = { "x-ratelimit-remaining": remaining, "x-ratelimit-reset": "1000000000" };
+      for (const status of [429, 503]) assert.equal((await failure(status, HTML, headers)).details.retryAfter, seconds);
+    }
+  });
 });
 
 describe("An HTTP status", () => {
