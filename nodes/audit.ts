@@ -119,7 +119,7 @@ class AuditNode implements Watched {
       import("../src/audit/requests.js"),
       import("../src/schema.js"),
     ]);
-    const { share } = readSettings(row.options, this.#config);
+    const { share } = readSettings(row.options, this.#config, "SEO_CONFIG");
     const most = share === undefined ? Math.max(1, client.concurrency - 1) : Number(share);
     const options = {
       connect: (changed: () => void) => requestsOf(client, most, changed),

@@ -13,7 +13,7 @@ export interface QueueNode extends Node {
 export async function readPlace({ tls, ...given }: Record<string, unknown>): Promise<Place> {
   const { settings, credential } = configNodes["seo-queue"];
   const { readSettings } = await import("../src/schema.js");
-  const { url = "", prefix } = readSettings({ ...settings, ...credential }, given);
+  const { url = "", prefix } = readSettings({ ...settings, ...credential }, given, "SEO_CONFIG");
   return { url, prefix, tls: tls as Place["tls"] };
 }
 

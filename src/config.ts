@@ -89,7 +89,7 @@ function checkTls(tls: TlsOptions | undefined): void {
 export function readConfig({ apiKey, tls, proxy, ...settings }: ClientOptions) {
   const key = parseKey(apiKey);
   checkTls(tls);
-  const texts = readSettings(service, settings, (name) => name);
+  const texts = readSettings(service, settings, "SEO_CONFIG", (name) => name);
   const { timeout, concurrency, rate = Number.POSITIVE_INFINITY, queue, retries, reconcile = 0 } = texts;
   return {
     baseUrl: parseBase(String(texts.baseUrl)),

@@ -87,14 +87,15 @@ export function createValidator(
   };
 }
 
-/** Validates a node's own properties and adds the defaults of the table. Throws SEO_CONFIG. */
+/** Validates a node's own properties and adds the defaults of the table. Throws an SeoError with `code`. */
 export function readSettings(
   fields: Record<string, Field>,
   config: Record<string, unknown>,
+  code?: "SEO_INPUT" | "SEO_CONFIG",
   source = (name: string) => `the node's ${name}`,
 ): Record<string, string> {
   const own = Object.entries(fields).filter(([, { kind }]) => kind !== "node");
-  const read = createValidator(Object.fromEntries(own), "SEO_CONFIG")(config, source);
+  const read = createValidator(Object.fromEntries(own), code)(config, source);
   for (const [name, { default: preset = "", unlimited }] of own) {
     if (preset !== "" && !(unlimited && config[name] !== undefined)) read[name] ??= preset;
   }

@@ -175,7 +175,7 @@ describe("Settings", () => {
             (all) => name in all,
           ) ?? {};
         assert.throws(
-          () => readSettings(fields, { ...base, [name]: value }),
+          () => readSettings(fields, { ...base, [name]: value }, "SEO_CONFIG"),
           (error: SeoError) => error.message.startsWith(`${name} must be ${wholeNumber(fields[name]?.min)}; `),
         );
       });
