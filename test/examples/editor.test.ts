@@ -19,7 +19,7 @@ const env = { SLACK_WEBHOOK_URL: "", AI_API_KEY: "", SHEETS_URL: "", REPORT_PASS
 const SILENT = ["18 every day", "18 send", "20 send"];
 /** Nodes that are red at the end, by the number of the example: its last button causes an error. */
 const FAILED: Record<string, string[]> = { "10": ["red: store report"] };
-/** Milliseconds in which a status is drawn. */
+/** Milliseconds in which a status is drawn, and between two looks at the audits. */
 const DRAWN = 500;
 
 /** What is wrong in the drawing of the open flow, and the nodes that are red. Runs in the browser: it must not use outer variables. */
@@ -74,6 +74,15 @@ describe("Each example in the editor, at the first click", function () {
   let red: Instance;
   let sandbox: Sandbox | undefined;
 
+  /** Waits until no audit works. Otherwise its next results would count for another button, and be cleared before they are looked for. */
+  async function settle(): Promise<void> {
+    for (;;) {
+      const { text } = await bench.ask("seo-report-audit/batches", "writer");
+      if ((JSON.parse(text) as { finished: boolean }[]).every(({ finished }) => finished)) return;
+      await sleep(DRAWN);
+    }
+  }
+
   before(async function () {
     const chromium = needChromium();
     if (!chromium) return this.skip();
@@ -119,6 +128,8 @@ describe("Each example in the editor, at the first click", function () {
       for (const { id, type, name = "" } of nodes) {
         if (type !== "inject" && type !== "ui-button") continue;
         const isSilent = SILENT.includes(`${number} ${name}`);
+        await settle();
+        await red.outputs(() => true);
         await page.evaluate(() => RED.actions.invoke("core:clear-debug-messages"));
         if (type === "inject") await page.locator(`[id="${id}"] .red-ui-flow-node-button-button`).click();
         else await bench.ask(`inject/${id}`, "writer", {});
@@ -132,6 +143,7 @@ describe("Each example in the editor, at the first click", function () {
             await page.locator(".red-ui-debug-msg-name", { hasText: output }).first().waitFor({ timeout: 30_000 });
         }
       }
+      await settle();
       await sleep(DRAWN);
       assert.deepEqual(await page.evaluate(inspect), FAILED[number] ?? []);
       assert.deepEqual(
