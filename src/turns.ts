@@ -37,14 +37,14 @@ export function createTurns() {
   };
 }
 
-/** Does work for all that came meanwhile, together: the next group begins when the one before has ended. */
-export function createGroups<Item>(work: (items: Item[]) => Promise<void>) {
-  let next: { items: Item[]; done: Promise<void> } | undefined;
+/** Does work for all that came meanwhile, together: the next group begins when the one before has ended, and `rest` after it. */
+export function createGroups<Item, Value>(work: (items: Item[]) => Promise<Value>, rest: () => unknown = () => {}) {
+  let next: { items: Item[]; done: Promise<Value> } | undefined;
   let last: Promise<unknown> = Promise.resolve();
   let closed = false;
   return {
     /** Resolves, or rejects, with the work for its group. */
-    async add(...items: Item[]): Promise<void> {
+    async add(...items: Item[]): Promise<Value> {
       if (closed) throw cancelled;
       if (!next) {
         const group: Item[] = [];
@@ -53,7 +53,7 @@ export function createGroups<Item>(work: (items: Item[]) => Promise<void>) {
           return work(group);
         });
         next = { items: group, done };
-        last = done.catch(() => {});
+        last = done.catch(() => {}).then(rest);
       }
       next.items.push(...items);
       return next.done;

@@ -1,7 +1,8 @@
 import { pageKey } from "../../src/address.js";
 import type { Json } from "../../src/json.js";
 import type { Requester } from "../../src/reconcile/list.js";
-import { createReconciler, type Time } from "../../src/reconcile/reconcile.js";
+import type { Time } from "../../src/reconcile/look.js";
+import { createReconciler } from "../../src/reconcile/reconcile.js";
 import type { Fate } from "../../src/reconcile/search.js";
 import { EPOCH, HORIZON, quiet, type Rule, type Store, simulate, type World } from "../../test/support/simulation.js";
 

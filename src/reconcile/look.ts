@@ -3,34 +3,74 @@ import { parseDate } from "../dates.js";
 import { SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
+import type { Lookup } from "../operations.js";
 import { idOf, reportsIn } from "../records.js";
 import type { Account } from "./account.js";
 import { covers, type Reading, type Requester } from "./list.js";
-import type { LookResult, OpenRequest, Search } from "./search.js";
-import { judgeCreation, judgeUpdate, type NewReport } from "./verdict.js";
-import { isAfter } from "./watermark.js";
+import { judgeCreation, judgeUpdate, type NewReport, type Verdict } from "./verdict.js";
+import { type Intent, isAfter, type Watermark } from "./watermark.js";
 
-/** The knowledge that all looks of a client share. `now` only rises. */
-export interface Knowledge {
+/** An open request: not sent yet, in flight, or with its response lost. */
+export interface OpenRequest extends Intent {
+  lookup: Lookup;
+  input: Record<string, string>;
+  /** The page, or the report of an update. */
+  page: string;
+  /** When it was sent, in milliseconds that only rise. */
+  sentAt: number;
+  /** Resolves when the response of what is in flight arrived or was lost. */
+  settled?: Promise<void>;
+  /** From when the service does not work on it any more; known once its response was lost. */
+  horizonAt?: number;
+}
+
+/** The search for what became of one request, and what the looks so far have shown. */
+export interface Search {
+  readonly request: OpenRequest;
+  /** The newest report before the last look: the next one reads only newer reports. The deciding look reads everything. */
+  seen?: Watermark | undefined;
+  /** The addresses for which the decision was put off. */
+  doubted?: ReadonlySet<string>;
+  /** The date of an updated report at the first look. */
+  dateAtFirst?: string;
+}
+
+/** A list that a look reads, down to a watermark. */
+export interface ListNeed {
+  request: OpenRequest;
+  list: string;
+  readTo: Watermark;
+}
+
+/** The time that the reconciler goes by. */
+export interface Time {
+  /** Milliseconds that only rise. */
+  now(): number;
+  sleep(ms: number): Promise<unknown>;
+}
+
+/** The knowledge that all looks of a client share. */
+export interface Knowledge extends Time {
   account: Account;
   requester: Requester;
   open: ReadonlySet<OpenRequest>;
-  now(): number;
+  /** Reads the list, for all that look at the same time. */
+  read(need: ListNeed): Promise<Reading>;
 }
 
-/** Looks once. Rejects if the look proves nothing. `read` reads the list, for all that look at the same time. */
-export async function look(
-  knowledge: Knowledge,
-  search: Search,
-  read: (list: string) => Promise<Reading>,
-): Promise<LookResult> {
-  const { account } = knowledge;
-  const { request, decides, readTo } = search;
+/** The verdict of a look, with the response if the report was found. */
+type LookResult = Exclude<Verdict, { was: "carried out" }> | { was: "carried out"; response: Response };
+
+/** Looks once. Rejects if the look proves nothing. `decides`: it began after the horizon, so it can prove that the request had no effect. */
+export async function look(knowledge: Knowledge, search: Search, decides: boolean): Promise<LookResult> {
+  const { account, read } = knowledge;
+  const { request } = search;
   const { list } = request.lookup;
-  if (!list) return lookAtReport(knowledge, search);
+  if (!list) return lookAtReport(knowledge, search, decides);
+  const readTo = (decides ? undefined : search.seen) ?? request.watermark;
   if (!readTo) return { was: "undecided", records: [] };
   const seen = account.newest();
-  const reading = await read(list);
+  const reading = await read({ request, list, readTo });
   // Nor does a match count: it may be another request's report, and this one's be missing.
   if (!covers(reading, readTo)) throw new SeoError("SEO_RESPONSE", "The list of reports is not complete.");
   search.seen = seen;
@@ -67,8 +107,8 @@ async function lookInList(
 }
 
 /** Shows the report of an update. */
-async function lookAtReport({ requester, now }: Knowledge, search: Search): Promise<LookResult> {
-  const { request, decides, dateAtFirst } = search;
+async function lookAtReport({ requester, now }: Knowledge, search: Search, decides: boolean): Promise<LookResult> {
+  const { request, dateAtFirst } = search;
   const { response, record } = await getReport(requester, request.lookup.show, {
     reportId: String(request.input.reportId),
   });

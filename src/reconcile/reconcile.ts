@@ -1,22 +1,19 @@
 import { pageKey } from "../address.js";
 import { parseDate } from "../dates.js";
-import { SeoError } from "../errors.js";
+import { cancelled, SeoError } from "../errors.js";
 import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import { reportsIn } from "../records.js";
-import { createTurns, deferred } from "../turns.js";
+import { createGroups, createTurns, deferred } from "../turns.js";
 import { createAccount } from "./account.js";
 import type { Requester } from "./list.js";
-import { type Fate, type OpenRequest, Search } from "./search.js";
-import { Searches } from "./searches.js";
+import type { Knowledge, ListNeed, OpenRequest, Time } from "./look.js";
+import { type Fate, searchFor } from "./search.js";
 import type { Intent } from "./watermark.js";
 
-/** The time that the reconciler goes by. */
-export interface Time {
-  /** Milliseconds that only rise. */
-  now(): number;
-  sleep(ms: number): Promise<unknown>;
-}
+const SECOND = 1000;
+/** Many that search share their looks. */
+const MOST_SECONDS_BETWEEN = 5;
 
 /** Of two dates of a report, the one that its latest response had. */
 const later = (one: string | undefined, other: string | undefined) =>
@@ -27,7 +24,18 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
   const account = createAccount(requester, now);
   const takeTurn = createTurns();
   const open = new Set<OpenRequest>();
-  const searches = new Searches({ account, requester, open, now }, sleep);
+  let searching = 0;
+  /** One read of the list serves all that look at the same time. */
+  const { add: read } = createGroups(
+    async (needs: ListNeed[]) => {
+      const wanted = needs.filter(({ request }) => open.has(request));
+      const [oldest] = wanted.sort((a, b) => a.readTo.rank - b.readTo.rank);
+      if (!oldest) throw cancelled;
+      return account.readAfter(oldest.list, oldest.readTo);
+    },
+    () => sleep(SECOND * Math.min(searching, MOST_SECONDS_BETWEEN)),
+  );
+  const knowledge: Knowledge = { account, requester, open, now, sleep, read };
 
   return {
     /** Learns from a response, if any lost response was to be looked for so far. */
@@ -46,7 +54,6 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
       const request: OpenRequest = { lookup, input, page, sentAt: now(), ...intent };
       const ended = deferred();
       let settle = () => {};
-      let search: Search | undefined;
       open.add(request);
       isNeeded = true;
       return {
@@ -62,12 +69,10 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         sending(): Intent {
           const { promise: settled, resolve } = deferred();
           settle = resolve;
-          const known: Intent = list
-            ? { watermark: account.newest(), generatedAt: undefined }
-            : {
-                watermark: undefined,
-                generatedAt: later(request.generatedAt, account.generatedAt(String(input.reportId))),
-              };
+          const known: Intent = {
+            watermark: list ? account.newest() : undefined,
+            generatedAt: later(request.generatedAt, account.generatedAt(String(input.reportId))),
+          };
           Object.assign(request, { sentAt: now(), settled, ...known });
           return known;
         },
@@ -79,15 +84,15 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         },
         /** The response was lost: looks until the outcome is known. `error` says why, `horizon` is in milliseconds after sending. */
         lost(error: SeoError, horizon: number): Promise<Fate> {
-          search = new Search(request, error, horizon, now());
-          searches.add(search);
-          return search.fate;
+          searching++;
+          return searchFor(knowledge, request, error, horizon).finally(() => {
+            searching--;
+          });
         },
         /** Must follow, whatever happened. Stops looking. */
         end(): void {
           settle();
           open.delete(request);
-          if (search) searches.delete(search);
           ended.resolve();
         },
       };

@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
+import { SeoError } from "../../src/errors.js";
+import { type Lookup, operations } from "../../src/operations.js";
+import type { Requester } from "../../src/reconcile/list.js";
+import { createReconciler } from "../../src/reconcile/reconcile.js";
+import { deferred } from "../../src/turns.js";
 import { HORIZON, HOUR, quiet, SECOND, type Store, simulate, type World, written } from "../support/simulation.js";
 
 const redirects = {
@@ -219,10 +225,42 @@ describe("reconciling", () => {
 
   it("reads the list once for all that look, as far back as the oldest request requires", async () => {
     const others = Array.from({ length: 30 }, (_, nth) => at(`f.example/${nth}`, 1, 0));
-    // The newest request is lost first; both look when the list can be read again.
-    const stores = [at("a.example/1", 0, 70), ...others, at("a.example/2", 15, 0, "response lost")];
+    // The first request was sent before them all, and looks last. The list was read just before, so it looks together with the second.
+    const stores = [
+      at("a.example/1", 0, 70),
+      ...others,
+      at("a.example/2", 14.9, 0, "response lost"),
+      at("a.example/3", 13, 0, "response lost"),
+    ];
     const { ends, endedAt } = await simulate({ ...quiet, stores, ids: "numbers", latency: 0, outage: [46, 72] });
-    assert.deepEqual([ends[0], ends.at(-1), Math.floor(endedAt)], [{ id: 32 }, { id: 31 }, 76]);
+    assert.deepEqual([ends[0], ...ends.slice(-2), Math.floor(endedAt)], [{ id: 33 }, { id: 31 }, { id: 32 }, 75]);
+  });
+
+  it("does not read the list for a request that has ended while another one reads it", async () => {
+    const { promise, resolve } = deferred();
+    let lists = 0;
+    const requester: Requester = {
+      request: async () => ({ statusCode: 200, headers: {}, body: { data: [] } }),
+      async *pages() {
+        lists++;
+        await promise;
+        yield* [];
+      },
+    };
+    const { open } = createReconciler(requester, { now: () => 0, sleep: () => setImmediate() });
+    const lookup = operations["seo-report-store"].lookup as Lookup;
+    const tickets = [1, 2].map((page) => open(lookup, { url: `a.example/${page}` }));
+    await tickets[0]?.newest();
+    for (const ticket of tickets) {
+      ticket.sending();
+      void ticket.lost(new SeoError("SEO_SERVER", "No."), 0);
+      await setImmediate();
+    }
+    assert.equal(lists, 1);
+    for (const ticket of tickets) ticket.end();
+    resolve();
+    for (let turn = 0; turn < 5; turn++) await setImmediate();
+    assert.equal(lists, 1);
   });
 
   it("reads the list also if another one that looks was sent before the list could be read", async () => {

@@ -5,7 +5,8 @@ import type { Response } from "../../src/http/transport.js";
 import { readPages } from "../../src/lists.js";
 import { type Lookup, operations } from "../../src/operations.js";
 import type { Requester } from "../../src/reconcile/list.js";
-import { createReconciler, type Reconciler, type Time } from "../../src/reconcile/reconcile.js";
+import type { Time } from "../../src/reconcile/look.js";
+import { createReconciler, type Reconciler } from "../../src/reconcile/reconcile.js";
 
 /** Time that passes only when nothing is left to do, so that hours take milliseconds. */
 function createClock() {
