@@ -1,8 +1,8 @@
-import type { CallResponse } from "../src/call.js";
 import { cancelled, ended, SeoError } from "../src/errors.js";
 import type { Success } from "../src/existing.js";
 import { type ListPage, readPages } from "../src/lists.js";
 import type { Operation } from "../src/operations.js";
+import type { CallResponse } from "../src/responses.js";
 import type { MessageTask } from "./handler.js";
 
 /** The place of a response in a list. */

@@ -2,25 +2,14 @@ import { performance } from "node:perf_hooks";
 import type { Base } from "./config.js";
 import { cancelled, SeoError } from "./errors.js";
 import { buildRequest, type Request } from "./http/request.js";
-import type { createTransport, Response } from "./http/transport.js";
+import type { createTransport } from "./http/transport.js";
 import { createTask, type Lane, type Task } from "./lane.js";
 import { type Operation, rowOf } from "./operations.js";
 import type { Queue } from "./queue.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
 import type { Intent } from "./reconcile/watermark.js";
+import type { CallResponse, Response } from "./responses.js";
 import { pauseAfter, retryIn } from "./retry.js";
-
-/** A response, and what it took to get it. */
-export interface CallResponse extends Response {
-  attempts: number;
-  /** Milliseconds from the call to the response, and those of them in which no attempt was in flight. */
-  duration: number;
-  waited: number;
-  /** The response was lost, and the outcome was found out: looks that it took, and milliseconds since the request was sent. */
-  reconciled?: { looks: number; after: number };
-  /** A delete found nothing to delete after an attempt whose outcome was unknown. */
-  alreadyDeleted?: true;
-}
 
 /** How a request outlives its process: an audit saves it before it is sent, and the next process finds out what became of it. */
 export interface Durable {

@@ -14,7 +14,7 @@
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
-import { Call, type CallResponse, type ClientParts, type SendOptions } from "./call.js";
+import { Call, type ClientParts, type SendOptions } from "./call.js";
 import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, oneLine } from "./errors.js";
 import { createTransport } from "./http/transport.js";
@@ -24,6 +24,7 @@ import { readPages } from "./lists.js";
 import { type NodeType, rowOf } from "./operations.js";
 import { Queue } from "./queue.js";
 import { createReconciler } from "./reconcile/reconcile.js";
+import type { CallResponse } from "./responses.js";
 import { createTurns, deferred } from "./turns.js";
 
 /** Characters of a page or a record in a log. */

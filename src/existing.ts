@@ -1,11 +1,12 @@
 import { parseDate } from "./dates.js";
 import type { Json } from "./json.js";
+import type { CallResponse } from "./responses.js";
 
 /** The action if the account has a report of the page: a new one anyway, a new analysis of it, or that report. */
 export type Existing = "create" | "regenerate" | "return";
 
 /** The outcome of a page; `fresh`: its report is recent enough, and nothing was created or regenerated. */
-export type Success = "created" | "regenerated" | "fresh";
+export type Success = NonNullable<CallResponse["outcome"]>;
 
 export const DAY = 86_400_000;
 

@@ -2,12 +2,14 @@
 import { createClient as connect } from "./client.js";
 import type { ProxyOptions, TlsOptions } from "./config.js";
 import { SeoError } from "./errors.js";
-import { readPages } from "./lists.js";
+import { type ListPage, readPages } from "./lists.js";
 import { type operations, rowOf, service } from "./operations.js";
+import type { CallResponse as Response } from "./responses.js";
 import { submit } from "./submit.js";
 
 export type { ProxyOptions, TlsOptions } from "./config.js";
 export type { Code, Details } from "./errors.js";
+export type { Response };
 export { SeoError };
 
 /** An operation of the service, by its node type. */
@@ -38,34 +40,8 @@ export interface ClientOptions extends Omit<Settings, "queue" | "tls" | "proxy">
   proxy?: ProxyOptions | undefined;
 }
 
-/** A response, and what it took to get it. */
-export interface Response {
-  statusCode: number;
-  headers: Record<string, string | string[] | undefined>;
-  /** The JSON of the response; null if it is empty. */
-  body: unknown;
-  attempts: number;
-  /** Milliseconds from the call to the response, and those of them in which no attempt was in flight. */
-  duration: number;
-  waited: number;
-  /** The response was lost, and the outcome was looked up: looks that it took, and milliseconds since the request was sent. */
-  reconciled?: { looks: number; after: number };
-  /** A delete found nothing to delete after an attempt whose outcome was unknown. */
-  alreadyDeleted?: true;
-  /** The outcome of `seo-report-store`. */
-  outcome?: "created" | "regenerated" | "fresh";
-}
-
 /** A page of a list that is read completely. */
-export interface Page {
-  /** The records that no earlier page had. */
-  records: unknown[];
-  /** From 1. */
-  page: number;
-  pages: number | undefined;
-  total: number | undefined;
-  response: Response;
-}
+export type Page = Omit<ListPage<Response>, "truncated" | "isLast">;
 
 /** One account of the service. All calls share its limits. */
 export interface Client {

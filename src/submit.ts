@@ -1,14 +1,15 @@
 import { allowedPage, bareUrl, isPage, pageKey, spellingsOf } from "./address.js";
-import type { CallResponse, SendOptions } from "./call.js";
+import type { SendOptions } from "./call.js";
 import type { Client } from "./client.js";
 import { clockOf } from "./dates.js";
 import { invalidParams, SeoError } from "./errors.js";
-import { decide, type Existing, isNewer, type Success } from "./existing.js";
+import { decide, type Existing, isNewer } from "./existing.js";
 import { validateInput } from "./input.js";
 import type { Json } from "./json.js";
 import { readPages } from "./lists.js";
 import { rowOf } from "./operations.js";
 import { isReport } from "./records.js";
+import type { CallResponse } from "./responses.js";
 
 type Send = Client["send"];
 
@@ -102,7 +103,7 @@ export async function submit(
   type: string,
   { existing = "create", maxAge, ...input }: Record<string, string>,
   options: SendOptions = {},
-): Promise<CallResponse & { outcome: Success }> {
+): Promise<CallResponse> {
   const { lookup } = rowOf(type);
   const { url = "" } = input;
   const spent = { attempts: 0, duration: 0, waited: 0 };

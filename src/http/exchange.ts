@@ -2,7 +2,8 @@ import { performance } from "node:perf_hooks";
 import type { Dispatcher } from "undici";
 import type { SeoError } from "../errors.js";
 import type { Task } from "../lane.js";
-import type { Headers, Received } from "./response.js";
+import type { Headers } from "../responses.js";
+import type { Received } from "./response.js";
 
 /**
  * One request in flight: undici's events of it, and the response or the error that it ends with. It replaces undici's

@@ -3,12 +3,11 @@ import { clockOf } from "../dates.js";
 import { type Code, ended, oneLine, SeoError, type Stage } from "../errors.js";
 import { isObject } from "../json.js";
 import type { Operation } from "../operations.js";
+import type { Headers } from "../responses.js";
 import { LONGEST_WAIT } from "../retry.js";
 import { parseUrl } from "../url.js";
 import { parseJson } from "./json.js";
 import type { Redact } from "./redact.js";
-
-export type Headers = Record<string, string | string[] | undefined>;
 
 /** A response as received. */
 export interface Received {

@@ -6,11 +6,12 @@ import type { Base } from "../config.js";
 import { fromCause, SeoError } from "../errors.js";
 import { secretsOf } from "../input.js";
 import type { Lane, Task } from "../lane.js";
+import type { Headers, Response } from "../responses.js";
 import { type ConnectionOptions, createDispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
 import { createRedactor, unencoded } from "./redact.js";
 import type { Request } from "./request.js";
-import { acceptEncoding, type Headers, readResponse } from "./response.js";
+import { acceptEncoding, readResponse } from "./response.js";
 
 const { name, version } = createRequire(import.meta.url)("../../../package.json") as { name: string; version: string };
 
@@ -20,14 +21,6 @@ const LARGE = 16 << 10;
 const PRECISION = 50;
 /** Secrets that are shorter are not redacted in successes, because they could match ordinary words. */
 const SHORTEST_SECRET = 8;
-
-/** A success as a flow sees it. */
-export interface Response {
-  statusCode: number;
-  headers: Headers;
-  /** The response's JSON; null where the service sent nothing. */
-  body: unknown;
-}
 
 /** Sends single requests to one origin, each with the key, and ends those that take too long or are cancelled. */
 export function createTransport({ origin }: Base, apiKey: string, connections: ConnectionOptions) {

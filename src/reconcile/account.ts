@@ -1,7 +1,7 @@
 import { pageKey } from "../address.js";
-import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
 import { idOf, reportsIn, unwrap } from "../records.js";
+import type { Response } from "../responses.js";
 import { NEWEST, type Requester, readAfter, SMALLEST_PAGE } from "./list.js";
 import { isNumber, rankOf, type Watermark } from "./watermark.js";
 

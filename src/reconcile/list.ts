@@ -1,7 +1,7 @@
 import { SeoError } from "../errors.js";
-import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
 import { idOf, reportsIn } from "../records.js";
+import type { Response } from "../responses.js";
 import { isBeyond, rankOf, type Watermark } from "./watermark.js";
 
 /** The calls that a look can make. They go through the client's budget. */

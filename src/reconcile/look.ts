@@ -1,10 +1,10 @@
 import { pageKey } from "../address.js";
 import { parseDate } from "../dates.js";
 import { SeoError } from "../errors.js";
-import type { Response } from "../http/transport.js";
 import type { Json } from "../json.js";
 import type { Lookup } from "../operations.js";
 import { idOf, reportsIn } from "../records.js";
+import type { Response } from "../responses.js";
 import type { Account } from "./account.js";
 import { covers, type Reading, type Requester } from "./list.js";
 import { judgeCreation, judgeUpdate, type NewReport, type Verdict } from "./verdict.js";

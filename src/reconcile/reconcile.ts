@@ -1,9 +1,9 @@
 import { pageKey } from "../address.js";
 import { parseDate } from "../dates.js";
 import { cancelled, SeoError } from "../errors.js";
-import type { Response } from "../http/transport.js";
 import type { Lookup } from "../operations.js";
 import { reportsIn } from "../records.js";
+import type { Response } from "../responses.js";
 import { createGroups, createTurns, deferred } from "../turns.js";
 import { createAccount } from "./account.js";
 import type { Requester } from "./list.js";

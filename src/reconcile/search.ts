@@ -1,6 +1,6 @@
 import type { Details, SeoError } from "../errors.js";
-import type { Response } from "../http/transport.js";
 import { isObject, type Json } from "../json.js";
+import type { Response } from "../responses.js";
 import { type Knowledge, look, type OpenRequest, type Search } from "./look.js";
 import { REPEAT } from "./verdict.js";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import fc from "fast-check";
-import type { CallResponse } from "../../src/call.js";
 import { type ListPage, readPages, readShape } from "../../src/lists.js";
+import type { CallResponse } from "../../src/responses.js";
 import { type Lists, listed, reports, shapes, startLists } from "../support/lists.js";
 import { closeClients, readAll } from "../support/reading.js";
 

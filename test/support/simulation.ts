@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { pageKey } from "../../src/address.js";
 import { SeoError } from "../../src/errors.js";
-import type { Response } from "../../src/http/transport.js";
 import { readPages } from "../../src/lists.js";
 import { type Lookup, operations } from "../../src/operations.js";
 import type { Requester } from "../../src/reconcile/list.js";
 import type { Time } from "../../src/reconcile/look.js";
 import { createReconciler, type Reconciler } from "../../src/reconcile/reconcile.js";
+import type { Response } from "../../src/responses.js";
 
 /** Time that passes only when nothing is left to do, so that hours take milliseconds. */
 function createClock() {

@@ -4,8 +4,9 @@ import fc from "fast-check";
 import type { Code, SeoError } from "../../../src/errors.js";
 import { parseJson } from "../../../src/http/json.js";
 import { createRedactor } from "../../../src/http/redact.js";
-import { decode, type Headers, readResponse } from "../../../src/http/response.js";
+import { decode, readResponse } from "../../../src/http/response.js";
 import { type Operation, operations } from "../../../src/operations.js";
+import type { Headers } from "../../../src/responses.js";
 import { returned } from "../../support/sentences.js";
 
 const show = operations["seo-report-show"] as Operation;
