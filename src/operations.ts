@@ -102,22 +102,19 @@ const search: Param = {
   example: "pricing",
   help: "Text to search for.",
 };
-const searchBy = (values: Record<string, string>): Param => ({
-  kind: "choice",
-  label: "Search by",
-  fold: true,
-  values,
-  default: String(Object.keys(values)[0]),
-  help: "Field to search in.",
-});
-const sortBy = (values: Record<string, string>): Param => ({
-  kind: "choice",
-  label: "Sort by",
-  fold: true,
-  values,
-  default: String(Object.keys(values)[0]),
-  help: "Field to sort by.",
-});
+/** A choice of a record's property; the first is the default. */
+const by =
+  (label: string, help: string) =>
+  (values: Record<string, string>): Param => ({
+    kind: "choice",
+    label,
+    fold: true,
+    values,
+    default: String(Object.keys(values)[0]),
+    help,
+  });
+const searchBy = by("Search by", "Field to search in.");
+const sortBy = by("Sort by", "Field to sort by.");
 const sort: Param = {
   kind: "choice",
   label: "Order",
