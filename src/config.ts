@@ -47,10 +47,7 @@ export function parseBase(text: string): Base {
   if (username || password) throw refuse("must not contain a user name or password");
   return {
     origin,
-    prefix: pathname
-      .replace(/\/+$/, "")
-      .replace(/\/api\/v1$/, "")
-      .replace(/\/+$/, ""),
+    prefix: pathname.replace(/(?:\/+api\/v1)?\/*$/, ""),
   };
 }
 

@@ -24,6 +24,7 @@ describe("A base URL", () => {
     "https://example.com/tools/seo///": ["https://example.com", "/tools/seo"],
     "https://example.com/api/v1": ["https://example.com", ""],
     "https://example.com/tools/api/v1/": ["https://example.com", "/tools"],
+    "https://example.com//tools//api/v1//": ["https://example.com", "//tools"],
     "https://[::1]:8443/x": ["https://[::1]:8443", "/x"],
   };
   for (const [text, [origin, prefix]] of Object.entries(accepted)) {
