@@ -1,15 +1,15 @@
 import { pageKey } from "./address.js";
+import { isObject } from "./json.js";
 import { kindOf } from "./kinds.js";
 import type { NodeType, Operation } from "./operations.js";
 import { createValidator } from "./schema.js";
 
 /** Takes the main parameter out of an object that contains it, or out of a response that wraps such an object in `data`. */
 function unwrap(value: unknown, names: string[]): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const { data } = value as { data?: unknown };
-  for (const holder of [value, data]) {
-    if (typeof holder !== "object" || holder === null) continue;
-    for (const name of names) if (Object.hasOwn(holder, name)) return (holder as Record<string, unknown>)[name];
+  if (!isObject(value)) return value;
+  for (const holder of [value, value.data]) {
+    if (!isObject(holder)) continue;
+    for (const name of names) if (Object.hasOwn(holder, name)) return holder[name];
   }
   return undefined;
 }
