@@ -39,21 +39,21 @@ export function createTurns() {
 
 /** Does work for all that came meanwhile, together: the next group begins when the one before has ended, and `rest` after it. */
 export function createGroups<Item, Value>(work: (items: Item[]) => Promise<Value>, rest: () => unknown = () => {}) {
+  const inOrder = createSequence();
   let next: { items: Item[]; done: Promise<Value> } | undefined;
-  let last: Promise<unknown> = Promise.resolve();
   let closed = false;
   return {
     /** Resolves, or rejects, with the work for its group. */
     async add(...items: Item[]): Promise<Value> {
       if (closed) throw cancelled;
       if (!next) {
-        const group: Item[] = [];
-        const done = last.then(() => {
+        const items: Item[] = [];
+        const done = inOrder(() => {
           next = undefined;
-          return work(group);
+          return work(items);
         });
-        next = { items: group, done };
-        last = done.catch(() => {}).then(rest);
+        next = { items, done };
+        void inOrder(rest);
       }
       next.items.push(...items);
       return next.done;
@@ -62,7 +62,7 @@ export function createGroups<Item, Value>(work: (items: Item[]) => Promise<Value
     /** Takes nothing more. Resolves when nothing is left to do. */
     async close(): Promise<void> {
       closed = true;
-      await last;
+      await inOrder(() => {});
     },
   };
 }
