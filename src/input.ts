@@ -32,9 +32,8 @@ export function validateInput(
   const whole = input[main];
   const value = unwrap(whole, [main, wire]);
   const inside = value === undefined && typeof whole === "object" && whole !== null ? `.${wire}` : "";
-  return validate(value === whole ? input : { ...input, [main]: value }, (name) =>
-    name === main ? (from[name] ?? name) + inside : (from[name] ?? name),
-  );
+  const source = (name: string) => (from[name] ?? name) + (name === main ? inside : "");
+  return validate(value === whole ? input : { ...input, [main]: value }, source);
 }
 
 /** The page or the record that an input is about, for a sentence: `example.com/a`, `report ID 7`. */
