@@ -37,12 +37,11 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
 
   const core = unencoded(apiKey);
   const keyRedactor = createRedactor([apiKey]);
-  /** A service that echoes its caller's key must not put it into a flow. */
-  const hasKey = (text: unknown) => apiKey.length >= SHORTEST_SECRET && String(text).includes(core);
-  const hasPassword = (text: string, password: string) =>
-    password.length >= SHORTEST_SECRET && text.includes(unencoded(password));
+  /** A service that echoes a secret must not put it into a flow. */
+  const echoes = (text: string, secret: string, part = unencoded(secret)) =>
+    secret.length >= SHORTEST_SECRET && text.includes(part);
   function redactHeaders(received: Headers): Headers {
-    for (const name in received) if (hasKey(received[name])) return keyRedactor(received);
+    for (const name in received) if (echoes(String(received[name]), apiKey, core)) return keyRedactor(received);
     return received;
   }
 
@@ -91,7 +90,7 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
         const read = readResponse(row, received, redactor, subject);
         // Escapes hide a secret.
         const text = read.text.includes("\\u") ? JSON.stringify(read.body) : read.text;
-        const hasSecret = hasKey(text) || passwords.some((password) => hasPassword(text, password));
+        const hasSecret = echoes(text, apiKey, core) || passwords.some((password) => echoes(text, password));
         return {
           statusCode: received.statusCode,
           headers: redactHeaders(received.headers),
