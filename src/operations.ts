@@ -2,7 +2,7 @@ import { SeoError } from "./errors.js";
 import type { Dependent, Kind } from "./kinds.js";
 
 /** One field of an edit dialog. The texts are English; the translations are in nodes/locales. */
-export interface Field extends Omit<Dependent, "when" | "requiredIf"> {
+export interface Field extends Dependent {
   kind: Kind;
   label: string;
   help: string;
@@ -31,7 +31,7 @@ export interface Field extends Omit<Dependent, "when" | "requiredIf"> {
 }
 
 /** A parameter of an operation: a field that a message can set. It is sent in the path, the query of a GET or DELETE, or the form. */
-export interface Param extends Field, Pick<Dependent, "when" | "requiredIf"> {
+export interface Param extends Field {
   /** If it is not sent, because the node itself uses it: the property of msg that it is read from, or blank. */
   reads?: string;
   /** The service's name for it, if the node's property has another name. */

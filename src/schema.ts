@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { invalidParams } from "./errors.js";
-import { conflictOf, type Dependent, isBlank, type Kind, kindOf, named } from "./kinds.js";
+import { conflictOf, isBlank, type Kind, kindOf, named } from "./kinds.js";
 import type { Field } from "./operations.js";
 
 const scalars = { string: z.string, number: z.number, boolean: z.boolean };
@@ -40,10 +40,7 @@ function show(kind: Kind, value: unknown): string {
  * Creates the function that validates a set of fields. It returns the values that are set, ready to be sent, or throws one
  * SeoError with `code` that names every invalid field, what is allowed, the actual value and its `source`.
  */
-export function createValidator(
-  fields: Record<string, Field & Dependent>,
-  code: "SEO_INPUT" | "SEO_CONFIG" = "SEO_INPUT",
-) {
+export function createValidator(fields: Record<string, Field>, code: "SEO_INPUT" | "SEO_CONFIG" = "SEO_INPUT") {
   const rows = Object.entries(fields).map(([name, field]) => ({
     name,
     field,
@@ -94,9 +91,8 @@ export function readSettings(
   code?: "SEO_INPUT" | "SEO_CONFIG",
   source = (name: string) => `the node's ${name}`,
 ): Record<string, string> {
-  const own = Object.entries(fields).filter(([, { kind }]) => kind !== "node");
-  const read = createValidator(Object.fromEntries(own), code)(config, source);
-  for (const [name, { default: preset = "", unlimited }] of own) {
+  const read = createValidator(fields, code)(config, source);
+  for (const [name, { default: preset = "", unlimited }] of Object.entries(fields)) {
     if (preset !== "" && !(unlimited && config[name] !== undefined)) read[name] ??= preset;
   }
   return read;
