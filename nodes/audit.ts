@@ -13,7 +13,7 @@ import { type Control, closeCards, controls, openCards, registerCards, type Watc
 import { chosen, resolved } from "./config.js";
 import { SECOND } from "./figures.js";
 import { isInFlows, placeOf } from "./flows.js";
-import { type Config, forNodeRed, noService, reportOn, setSeo, toError } from "./handler.js";
+import { type Config, forNodeRed, noService, report, toError } from "./handler.js";
 import { AuditStatus } from "./progress.js";
 import type { QueueNode } from "./queue.js";
 import type { ServiceNode } from "./service.js";
@@ -63,7 +63,7 @@ class AuditNode implements Watched {
     this.#folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
     this.#place = this.#placeNow();
     this.#where = this.#folder;
-    node.on("input", (msg: Message, _send, done) => this.#receive(msg, done));
+    node.on("input", (msg: Message, _send, done) => void this.#receive(msg, done));
     node.on("close", (_removed: boolean, done: () => void) => {
       void this.#close()
         .catch((cause) => node.error(thrownText(cause)))
@@ -76,26 +76,22 @@ class AuditNode implements Watched {
 
   errors = () => this.#status.errors();
 
-  #receive(msg: Message, done: (error?: Error) => void): void {
+  async #receive(msg: Message, done: (error?: Error) => void): Promise<void> {
     this.#unreported++;
-    const how = controlIn(msg);
-    const source = msg.batch === undefined || msg.batch === null ? "topic" : "batch";
-    (how ? this.control(how, msg[source], `msg.${source}`) : this.#add(msg)).then(
-      () => this.#report(msg, done),
-      (cause) => {
-        if (this.#closed) return;
-        const error = toError(cause);
-        this.#reported.add(error);
-        this.#status.failed(error);
-        setSeo(msg, { operation: TYPE, error: error.toJSON() });
-        this.#report(msg, () => done(forNodeRed(error)));
-      },
-    );
+    const error = await this.#handle(msg).then(() => undefined, toError);
+    if (error) {
+      if (this.#closed) return;
+      this.#reported.add(error);
+      this.#status.failed(error);
+    }
+    this.#unreported--;
+    report(this.#node, msg, done, error);
   }
 
-  #report(msg: Message, how: () => void): void {
-    this.#unreported--;
-    reportOn(this.#node, { _msgid: msg._msgid, seo: msg.seo }, how);
+  async #handle(msg: Message): Promise<void> {
+    const how = controlIn(msg);
+    const source = msg.batch === undefined || msg.batch === null ? "topic" : "batch";
+    await (how ? this.control(how, msg[source], `msg.${source}`) : this.#add(msg));
   }
 
   /** Opens the audit, which continues the batches of an earlier process. */

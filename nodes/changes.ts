@@ -13,7 +13,7 @@ export function registerChanges(RED: NodeAPI): void {
     const state = openState(RED, this, String(config.store ?? "").trim() || undefined);
     const { busy, resume } = createSchedule(this, config.interval);
     const load = async () => (await import("./comparison.js")).createComparison(RED, this, state, config.service);
-    handleInput(RED, this, { type: TYPE, row: changes, config, load, busy });
+    handleInput(RED, this, { row: changes, config, load, busy });
     void resume(async () => (Object(await state.read()) as Partial<Saved>).at);
   });
 }

@@ -21,7 +21,6 @@ export type Process = (task: MessageTask) => Promise<StatusText>;
 export type Config = NodeDef & Record<string, unknown>;
 
 interface HandlerOptions {
-  type: string;
   row: NodeType;
   config: Config;
   /** Called with the first message. */
@@ -57,12 +56,19 @@ export const toError = (cause: unknown): SeoError =>
     : new SeoError("SEO_INPUT", `The message could not be processed: ${thrownText(cause)}`);
 
 /**
- * Reports how a message ended, by `how`. Node-RED clones the message for it, which fails if it is nested too deeply:
- * Catch nodes then get `rest`, without the payload, or only the error. An exception here would end Node-RED.
+ * Reports that a message has ended: with `error`, which is also in `msg.seo`, or as a success. Node-RED clones the message for it,
+ * which fails if it is nested too deeply: Catch nodes then get the rest of it, without the payload, or only the error. An exception
+ * here would end Node-RED.
  */
-export function reportOn(node: Node, rest: Message, how: () => void): void {
+export function report(node: Node, msg: Message, done: Done, error?: SeoError): void {
+  const rest: Message = {
+    _msgid: msg._msgid,
+    seo: error ? { operation: node.type, error: error.toJSON() } : msg.seo,
+  };
   try {
-    how();
+    // A frozen message does not get it; an assignment would throw.
+    if (error) Reflect.set(msg, "seo", rest.seo);
+    done(error && forNodeRed(error));
   } catch (cause) {
     const sentence = `Complete or Catch nodes could not get the message: ${thrownText(cause)}`;
     try {
@@ -72,9 +78,6 @@ export function reportOn(node: Node, rest: Message, how: () => void): void {
     }
   }
 }
-
-/** Sets `msg.seo`. Of a frozen message it is not set; an assignment would throw. */
-export const setSeo = (msg: Message, seo: object): boolean => Reflect.set(msg, "seo", seo);
 
 /** The tools to handle messages; they are loaded with the first one. */
 interface Tools {
@@ -153,11 +156,9 @@ class Handler {
   #tools: Tools | undefined;
   /** Messages whose values take time to read are admitted in the order in which they were received. */
   readonly #inOrder = createSequence();
-  #unreported = 0;
   /** The subjects of canceled requests that may have taken effect, and how many others would have changed something. */
   readonly #uncertain: string[] = [];
   #unsent = 0;
-  #closed = false;
 
   constructor(RED: NodeAPI, node: Node, options: HandlerOptions) {
     const { row, config } = options;
@@ -173,9 +174,8 @@ class Handler {
   /** Handles a message. */
   receive(msg: Message, pass: Send, done: Done): void {
     const message = new Received(this, msg, pass, done);
-    this.#unreported++;
-    this.#options.busy?.(this.#unreported);
     this.status.received();
+    this.#options.busy?.(this.status.unreported);
     try {
       this.#read(message)?.catch((cause) => this.fail(message, cause));
     } catch (cause) {
@@ -213,13 +213,10 @@ class Handler {
 
   /** Processes an admitted message. */
   async run(message: Received): Promise<void> {
-    const { msg, done, client, tools } = message;
+    const { client, tools } = message;
     try {
-      const text = await tools.process(message);
-      this.#report({ _msgid: msg._msgid, seo: msg.seo }, () => {
-        this.status.succeeded(text);
-        done();
-      });
+      this.status.succeeded(await tools.process(message));
+      this.#report(message);
     } catch (cause) {
       if (this.lane.closed && cause instanceof SeoError) this.#note(cause, message);
       this.fail(message, cause);
@@ -230,7 +227,7 @@ class Handler {
 
   send({ pass }: Received, out: Message): void {
     try {
-      if (!this.#closed) pass(out);
+      if (!this.status.closed) pass(out);
     } catch (cause) {
       const { attempts } = Object(out.seo) as { attempts?: number };
       const sentence = `The service responded, but the message could not be sent: ${thrownText(cause)}`;
@@ -239,22 +236,17 @@ class Handler {
   }
 
   /** Reports an error, but of a closed node none whose message was never sent. */
-  fail({ msg, done }: Received, cause: unknown): void {
+  fail(message: Received, cause: unknown): void {
     const error = toError(cause);
     if (this.lane.closed && !error.details.attempts) return;
-    const seo = { operation: this.#options.type, error: error.toJSON() };
-    this.#report({ _msgid: msg._msgid, seo }, () => {
-      this.status.failed(error);
-      setSeo(msg, seo);
-      done(forNodeRed(error));
-    });
+    this.status.failed(error);
+    this.#report(message, error);
   }
 
-  #report(rest: Message, how: () => void): void {
-    this.#unreported--;
-    if (this.#closed) return;
-    reportOn(this.#node, rest, how);
-    this.#options.busy?.(this.#unreported);
+  #report({ msg, done }: Received, error?: SeoError): void {
+    if (this.status.closed) return;
+    report(this.#node, msg, done, error);
+    this.#options.busy?.(this.status.unreported);
   }
 
   /** Keeps for the log what a redeploy ended. Messages that were never sent are counted as not reported. */
@@ -271,14 +263,13 @@ class Handler {
     setImmediate(() => {
       const warnings = this.#warnings();
       if (warnings.length > 0) this.#node.warn(warnings.join(" · "));
-      this.#closed = true;
       this.status.close();
       done();
     });
   }
 
   #warnings(): string[] {
-    const dropped = this.#unreported + this.#unsent;
+    const dropped = this.status.unreported + this.#unsent;
     const { length: count } = this.#uncertain;
     const more = count > MOST_NAMED ? [`… (+${count - MOST_NAMED})`] : [];
     const names = [...this.#uncertain.slice(0, MOST_NAMED), ...more].join(", ");

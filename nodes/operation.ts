@@ -7,6 +7,6 @@ export function registerOperation(RED: NodeAPI, type: string, row: Operation): v
   RED.nodes.registerType(type, function (config: Config) {
     RED.nodes.createNode(this, config);
     const load = async () => (await import("./output.js")).createOutput(RED, type, row);
-    handleInput(RED, this, { type, row, config, load });
+    handleInput(RED, this, { row, config, load });
   });
 }

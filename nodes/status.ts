@@ -46,7 +46,8 @@ export class Status {
   #shown: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stale = false;
-  #closed = false;
+  /** The node is gone. */
+  closed = false;
 
   constructor(RED: NodeAPI, node: Node) {
     this.#RED = RED;
@@ -60,10 +61,15 @@ export class Status {
     lane.changed = () => this.#show();
   }
 
+  /** How many messages have not ended. */
+  get unreported(): number {
+    const { received, done, failed } = this.#run;
+    return received - done - failed;
+  }
+
   /** Counts a message; the first one after all others were reported begins a new run. */
   received(): void {
-    const { received, done, failed } = this.#run;
-    if (received === done + failed) this.#run = { since: performance.now(), received: 0, done: 0, failed: 0 };
+    if (this.unreported === 0) this.#run = { since: performance.now(), received: 0, done: 0, failed: 0 };
     this.#run.received++;
   }
 
@@ -90,7 +96,7 @@ export class Status {
   }
 
   close(): void {
-    this.#closed = true;
+    this.closed = true;
     clearTimeout(this.#timer);
     this.#node.status({});
   }
@@ -106,7 +112,7 @@ export class Status {
   }
 
   #show(): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     this.#stale = true;
     if (this.#timer) return;
     this.#stale = false;
