@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { buildSync } from "esbuild";
-import type { Kind } from "../../src/kinds.js";
+import { type Kind, kindOf } from "../../src/kinds.js";
 import { build, CATEGORY, type Form, PACKAGE, SET } from "./forms.js";
 
 export const KEYS = `${SET}.`;
@@ -9,31 +9,31 @@ export const safe = (text: string) => text.replace(/[&<>"']/g, (character) => `&
 /** A value as JavaScript source that is safe inside a script element. */
 const literal = (value: unknown) => JSON.stringify(value).replace(/</g, "\\u003c");
 
-const input =
-  (type: string) =>
-  (id: string, { unlimited, source }: Form["rows"][string]) =>
-    `<input type="${type}" id="${id}" style="width:100%"${unlimited ? ' placeholder="∞"' : ""}>${
-      source ? `<input type="hidden" id="${id}Type">` : ""
-    }`;
-const select = (id: string, row: Form["rows"][string]) =>
-  row.source
-    ? input("text")(id, row)
-    : `<select id="${id}" style="width:100%">${Object.keys(row.values ?? {})
-        .map((value) => `<option value="${value}" data-i18n="${KEYS}${row.key}.values.${value}"></option>`)
-        .join("")}</select>`;
-export const widgets: Record<Kind, { icon: string; type: string; html: typeof select }> = {
-  text: { icon: "font", type: "string", html: input("text") },
-  url: { icon: "font", type: "string", html: input("text") },
-  secret: { icon: "lock", type: "string", html: (id, row) => input(row.source ? "text" : "password")(id, row) },
-  segment: { icon: "key", type: "string | number", html: input("text") },
-  choice: { icon: "list-ul", type: "string | number", html: select },
-  flag: { icon: "check-square-o", type: "boolean", html: select },
-  count: { icon: "hashtag", type: "number", html: input("text") },
-  node: { icon: "cog", type: "node", html: input("text") },
-  property: { icon: "envelope-o", type: "string", html: input("text") },
-  server: { icon: "lock", type: "string", html: input("password") },
-  store: { icon: "database", type: "string", html: select },
+/** The icon of each kind, and its JavaScript types as the help names them. */
+export const widgets: Record<Kind, { icon: string; type: string }> = {
+  text: { icon: "font", type: "string" },
+  url: { icon: "font", type: "string" },
+  secret: { icon: "lock", type: "string" },
+  segment: { icon: "key", type: "string | number" },
+  choice: { icon: "list-ul", type: "string | number" },
+  flag: { icon: "check-square-o", type: "boolean" },
+  count: { icon: "hashtag", type: "number" },
+  node: { icon: "cog", type: "node" },
+  property: { icon: "envelope-o", type: "string" },
+  server: { icon: "lock", type: "string" },
+  store: { icon: "database", type: "string" },
 };
+
+/** The input of a field. Those that the user chooses a source for become TypedInputs. */
+function input(id: string, { kind, key, source, unlimited, values = {} }: Form["rows"][string]): string {
+  if (source) return `<input type="text" id="${id}" style="width:100%"><input type="hidden" id="${id}Type">`;
+  if (["choice", "flag", "store"].includes(kind)) {
+    const option = (value: string) => `<option value="${value}" data-i18n="${KEYS}${key}.values.${value}"></option>`;
+    return `<select id="${id}" style="width:100%">${Object.keys(values).map(option).join("")}</select>`;
+  }
+  const type = kindOf(kind).secret ? "password" : "text";
+  return `<input type="${type}" id="${id}" style="width:100%"${unlimited ? ' placeholder="∞"' : ""}>`;
+}
 
 const TEST = `<div class="form-row"><span></span><div>
 <button type="button" class="red-ui-button seo-test"><i class="fa fa-plug" aria-hidden="true"></i> <span data-i18n="${KEYS}dialog.test"></span></button>
@@ -90,7 +90,7 @@ function template(type: string, { rows, effects, outputs }: Form): string {
     const id = `node-${config ? "config-" : ""}input-${name}`;
     return `<div class="form-row">
 <label for="${id}" data-i18n="[title]${KEYS}${row.key}.help"><i class="fa fa-fw fa-${widgets[row.kind].icon}" aria-hidden="true"></i><span data-i18n="${KEYS}${row.key}.label"${row.unit ? ` data-unit="${row.unit}"` : ""}></span></label>
-${widgets[row.kind].html(id, row)}
+${input(id, row)}
 <div class="seo-reason" id="${id}-reason" role="status"></div>
 </div>`;
   };
