@@ -66,14 +66,13 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     // The reason can quote the value.
     const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "." : `: ${thrownText(cause)}`);
     const refuse = (cause: unknown) => `Could not read ${param} from ${from[param]}${reason(cause)}`;
-    try {
-      return { param, read: reader(RED, node, type, value), refuse };
-    } catch (cause) {
-      const read: Read = () => {
-        throw cause;
-      };
-      return { param, read, refuse };
-    }
+    let found: Read | undefined;
+    // With the first message, of which it is an error if the value cannot be parsed.
+    const read: Read = (msg) => {
+      found ??= reader(RED, node, type, value);
+      return found(msg);
+    };
+    return { param, read, refuse };
   });
 
   return (msg: Message): Input | Promise<Input> => {
@@ -84,24 +83,19 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
       if (Object.keys(unreadable).length > 0) throw invalidParams(unreadable);
       return { input, from };
     };
-    const keep = (param: string, value: unknown) => {
-      if (value !== undefined) input[param] = value;
-    };
     for (const { param, read, refuse } of reads) {
+      const keep = (value: unknown) => {
+        if (value !== undefined) input[param] = value;
+      };
+      const fail = (cause: unknown) => {
+        unreadable[param] = refuse(cause);
+      };
       try {
         const value = read(msg);
-        if (!(value instanceof Promise)) keep(param, value);
-        else
-          pending.push(
-            value.then(
-              (it) => keep(param, it),
-              (cause: unknown) => {
-                unreadable[param] = refuse(cause);
-              },
-            ),
-          );
+        if (value instanceof Promise) pending.push(value.then(keep, fail));
+        else keep(value);
       } catch (cause) {
-        unreadable[param] = refuse(cause);
+        fail(cause);
       }
     }
     return pending.length > 0 ? Promise.all(pending).then(end) : end();
