@@ -1,26 +1,29 @@
-import type { NodeAPI, NodeDef } from "node-red";
+import type { NodeAPI } from "node-red";
 import { parseUrl } from "../src/url.js";
 import type { Config } from "./handler.js";
+
+/** All nodes in the flows, by ID: also those that are disabled, and subflows. */
+function nodesIn(RED: NodeAPI): Map<string, Config> {
+  const nodes = new Map<string, Config>();
+  RED.nodes.eachNode((node) => nodes.set(node.id, node as Config));
+  return nodes;
+}
 
 /**
  * Whether the flows have a node, which can be disabled. In a subflow its ID is that of the instance, a hyphen, and its own; a node
  * that was moved into a subflow, or out of one, has another.
  */
 export function isInFlows(RED: NodeAPI, id: string): boolean {
-  const nodes = new Map<string, NodeDef & { z?: string }>();
-  RED.nodes.eachNode((node) => nodes.set(node.id, node));
-  const subflowOf = ({ z = "" }: { z?: string }) => (nodes.get(z)?.type === "subflow" ? z : undefined);
-  function holds(path: string, subflow?: string): boolean {
-    const node = nodes.get(path);
-    if (node && subflowOf(node) === undefined && (subflow === undefined || node.type === `subflow:${subflow}`))
-      return true;
-    return path.split("-").some((_, i, parts) => {
-      const own = i > 0 && nodes.get(parts.slice(i).join("-"));
-      if (!own || (subflow !== undefined && own.type !== `subflow:${subflow}`)) return false;
-      const around = subflowOf(own);
-      return around !== undefined && holds(parts.slice(0, i).join("-"), around);
+  const nodes = nodesIn(RED);
+  /** `subflow`: the one that has the first node of the path, if any. */
+  const holds = (path: string, subflow?: string): boolean =>
+    [...nodes.values()].some(({ id, type, z }) => {
+      const around = nodes.get(z)?.type === "subflow" ? z : undefined;
+      if (around !== subflow) return false;
+      if (path === id) return true;
+      const [, inner] = type.split("subflow:");
+      return inner !== undefined && path.startsWith(`${id}-`) && holds(path.slice(id.length + 1), inner);
     });
-  }
   return holds(id);
 }
 
@@ -29,8 +32,7 @@ export function isInFlows(RED: NodeAPI, id: string): boolean {
  * the same settings.
  */
 export function placeOf(RED: NodeAPI, id: string): string {
-  const nodes = new Map<string, Config>();
-  RED.nodes.eachNode((one) => nodes.set(one.id, one as Config));
+  const nodes = nodesIn(RED);
   const { folder, queue }: Partial<Config> = nodes.get(id) ?? {};
   if (!queue) return JSON.stringify(folder);
   const { url = "" } = (RED.nodes.getCredentials(String(queue)) ?? {}) as { url?: string };
