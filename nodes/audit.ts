@@ -51,7 +51,7 @@ class AuditNode implements Watched {
   #tools: Promise<Tools> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #unreported = 0;
-  #closed = false;
+  isClosed = false;
 
   constructor(RED: NodeAPI, node: Node & { _alias?: string }, config: Config) {
     this.#RED = RED;
@@ -80,7 +80,7 @@ class AuditNode implements Watched {
     this.#unreported++;
     const error = await this.#handle(msg).then(() => undefined, toError);
     if (error) {
-      if (this.#closed) return;
+      if (this.isClosed) return;
       this.#reported.add(error);
       this.#status.failed(error);
     }
@@ -124,7 +124,7 @@ class AuditNode implements Watched {
       progress: (progress: Progress) => this.#sendProgress(progress),
       failed: (error: SeoError, batch?: string) => this.#fail(error, batch),
       recovered: (opened: boolean) => {
-        if (!this.#closed) this.#status.succeeded({ opened });
+        if (!this.isClosed) this.#status.succeeded({ opened });
       },
     };
     const audit = queue ? await this.#share(queue, options) : await this.#keep(options);
@@ -151,7 +151,7 @@ class AuditNode implements Watched {
       node: this.#node.id,
       service: String(this.#config.service),
       standBy: (all, changed) => {
-        if (this.#closed) return;
+        if (this.isClosed) return;
         this.#status.standBy(all);
         for (const progress of changed) if (!progress.finished && this.#status.isDue(progress)) this.#send(progress);
       },
@@ -201,7 +201,7 @@ class AuditNode implements Watched {
   }
 
   #sendResult({ record, input, ...rest }: Result): void {
-    if (this.#closed) return;
+    if (this.isClosed) return;
     const topic = rest.batch;
     const seo = { operation: TYPE, ...rest };
     try {
@@ -213,7 +213,7 @@ class AuditNode implements Watched {
   }
 
   #sendProgress(progress: Progress): void {
-    if (this.#closed) return;
+    if (this.isClosed) return;
     this.#status.update(progress);
     this.#send(progress);
   }
@@ -224,12 +224,12 @@ class AuditNode implements Watched {
 
   /** Reports an error of a batch, or of the whole node. */
   #fail(error: SeoError, batch?: string): void {
-    if (this.#closed) return;
+    if (this.isClosed) return;
     this.#status.failed(error, batch);
     const named = batch !== undefined && { batch };
     // A message that needs the folder at the same time reports the same error.
     setImmediate(() => {
-      if (this.#closed || this.#reported.has(error)) return;
+      if (this.isClosed || this.#reported.has(error)) return;
       const seo = { operation: TYPE, ...named, error: error.toJSON() };
       this.#node.error(forNodeRed(error), { ...(named && { topic: batch }), seo });
     });
@@ -244,7 +244,7 @@ class AuditNode implements Watched {
    * kept elsewhere from now on, a warning says what was left behind.
    */
   async #close(): Promise<void> {
-    this.#closed = true;
+    this.isClosed = true;
     clearInterval(this.#timer);
     const { audit } = (await this.#tools?.catch(() => undefined)) ?? {};
     const warn = (text: string, values: Record<string, string | number>) =>

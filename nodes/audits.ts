@@ -11,14 +11,14 @@ export type Control = (typeof controls)[number];
 
 /** An audit node, as the sidebar sees it. */
 export interface Watched extends Pick<AuditStatus, "errors"> {
+  /** By a deploy, which may start it again. */
+  readonly isClosed: boolean;
   control(how: Control, batch: string, from: string): Promise<void>;
   journals(): Promise<Journals>;
 }
 
 interface Entry {
   node: Watched;
-  /** By a deploy, which may start it again. */
-  isClosed: boolean;
   /** By name. */
   batches: Map<string, Progress>;
   /** Finished batches that can be retried, as far as they were read. */
@@ -40,15 +40,13 @@ let entries = new Map<string, Entry>();
 /** Shows a node. Returns its batches before a deploy. */
 export function openCards(id: string, node: Watched): Map<string, Progress> {
   const { batches = new Map(), kept = new Map() } = entries.get(id) ?? {};
-  entries.set(id, { node, isClosed: false, batches, kept, isReading: false });
+  entries.set(id, { node, batches, kept, isReading: false });
   return batches;
 }
 
+/** Removes the cards of a closed node, but after a deploy not those of its successor. */
 export function closeCards(id: string, node: Watched, isGone: boolean): void {
-  const entry = entries.get(id);
-  if (entry?.node !== node) return;
-  entry.isClosed = true;
-  setTimeout(() => entries.get(id) === entry && entries.delete(id), isGone ? 0 : DEPLOY).unref();
+  setTimeout(() => entries.get(id)?.node === node && entries.delete(id), isGone ? 0 : DEPLOY).unref();
 }
 
 /** Reads what is kept. */
@@ -66,7 +64,7 @@ async function read(entry: Entry): Promise<void> {
 /** The cards of a node: its errors and batches. That of an error of a batch is shown only if there is no other of the batch. */
 function cardsOf([node, entry]: [string, Entry]): object[] {
   // For the next request: none waits for a disk or a server.
-  if (!entry.isReading && !entry.isClosed) void read(entry);
+  if (!entry.isReading && !entry.node.isClosed) void read(entry);
   const kept = [...entry.kept.values()].flatMap((progress) => progress ?? []);
   const all = [...entry.node.errors(), ...kept, ...entry.batches.values()];
   return [...new Map(all.map((one) => [one.batch, { ...one, node }])).values()];
@@ -90,7 +88,7 @@ async function control(entry: Entry, values: Values, response: Response): Promis
 async function answer(values: Values, response: Response, work: typeof control): Promise<void> {
   try {
     const entry = entries.get(String(values.node));
-    if (!entry || entry.isClosed) throw new Error("There is no such node.");
+    if (!entry || entry.node.isClosed) throw new Error("There is no such node.");
     await work(entry, values, response.set("cache-control", "no-store"));
   } catch (cause) {
     response.status(400).json({ message: thrownText(cause) });
