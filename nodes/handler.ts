@@ -20,11 +20,14 @@ export type Process = (task: MessageTask) => Promise<StatusText>;
 
 export type Config = NodeDef & Record<string, unknown>;
 
+/** The node's own properties, validated: its method, its output and so on. */
+export type Settings = Record<string, string>;
+
 interface HandlerOptions {
   row: NodeType;
   config: Config;
   /** Called with the first message. */
-  load(): Promise<Process>;
+  load(settings: Settings): Promise<Process>;
   /** Called with the number of messages that are not reported yet, whenever it changes. */
   busy?(count: number): void;
 }
@@ -82,7 +85,7 @@ export function report(node: Node, msg: Message, done: Done, error?: SeoError): 
 /** The tools to handle messages; they are loaded with the first one. */
 interface Tools {
   client: Client;
-  settings: Record<string, string>;
+  settings: Settings;
   process: Process;
 }
 
@@ -108,7 +111,6 @@ class Received implements Task, Queued {
   get client() {
     return this.tools.client;
   }
-  /** The node's own properties: its method, its output and so on. */
   get settings() {
     return this.tools.settings;
   }
@@ -206,8 +208,8 @@ class Handler {
     this.status.follow(this.lane, client);
     const { readSettings } = await import("../src/schema.js");
     const { row, config, load } = this.#options;
-    const process = await load();
-    this.#tools = { client, process, settings: readSettings(row.options, config) };
+    const settings = readSettings(row.options, config);
+    this.#tools = { client, settings, process: await load(settings) };
     return this.#tools;
   }
 

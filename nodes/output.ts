@@ -7,7 +7,7 @@ import { type ListPage, readShape, type Shape } from "../src/lists.js";
 import type { Operation, OutputName } from "../src/operations.js";
 import { unwrap } from "../src/records.js";
 import { submit } from "../src/submit.js";
-import type { MessageTask, Process, StatusText } from "./handler.js";
+import type { MessageTask, Process, Settings, StatusText } from "./handler.js";
 import { type Found, metadata, readAllPages } from "./reading.js";
 import type { Message } from "./sources.js";
 
@@ -188,12 +188,11 @@ const outputs: Record<OutputName, Output> = {
 };
 
 /** Makes the function with which the node of one row processes a message. */
-export function createOutput(RED: NodeAPI, type: string, row: Operation): Process {
-  let context: Context | undefined;
+export function createOutput(RED: NodeAPI, type: string, row: Operation, settings: Settings): Process {
+  const context = { RED, type, row, target: createTarget(RED, settings.target) };
+  const output = outputs[settings.output as OutputName];
   return (task) => {
-    const { target, output } = task.settings;
-    context ??= { RED, type, row, target: createTarget(RED, target) };
     context.target.check(task.msg);
-    return outputs[output as OutputName](task, context);
+    return output(task, context);
   };
 }
