@@ -3,7 +3,7 @@ import type { Progress } from "../src/audit/progress.js";
 import { reasonOf, Trouble } from "../src/audit/trouble.js";
 import type { SeoError } from "../src/errors.js";
 import { reasonKey, span } from "./figures.js";
-import { blue, conditionOf, green, red, yellow } from "./status.js";
+import { blue, conditionOf, createSetter, green, red, yellow } from "./status.js";
 
 const figure = (value: number) => value.toLocaleString("en-US");
 const sum = (all: Progress[], of: (progress: Progress) => number) => all.reduce((total, one) => total + of(one), 0);
@@ -16,7 +16,7 @@ const BETWEEN = 5000;
 /** Shows how far the batches of a node are, all together, or why they cannot continue. */
 export class AuditStatus {
   readonly #RED: NodeAPI;
-  readonly #node: Node;
+  readonly #put: (status: NodeStatus) => void;
   readonly #batches: Map<string, Progress>;
   /** By batch; that of a message, or of the whole node, has no name. */
   readonly #errors = new Map<string, SeoError>();
@@ -24,12 +24,11 @@ export class AuditStatus {
   readonly #sent = new Map<string, { at: number; was: Progress["paused"] }>();
   /** Another machine leads. */
   #standsBy = false;
-  #shown = "";
 
   /** `batches`: by name, those of the node before a deploy. They are kept up to date. */
   constructor(RED: NodeAPI, node: Node, batches = new Map<string, Progress>()) {
     this.#RED = RED;
-    this.#node = node;
+    this.#put = createSetter(node);
     this.#batches = batches;
   }
 
@@ -102,7 +101,7 @@ export class AuditStatus {
   }
 
   close(): void {
-    this.#node.status({});
+    this.#put({});
   }
 
   #set(progress: Progress): void {
@@ -112,12 +111,6 @@ export class AuditStatus {
     if (paused === false) for (const name of ["", batch]) this.#errors.delete(name);
     const ended = [...this.#batches.values()].filter((one) => one.finished);
     for (const { batch } of ended.slice(0, -MOST_FINISHED)) this.#batches.delete(batch);
-  }
-
-  #put(status: NodeStatus): void {
-    const now = JSON.stringify(status);
-    if (now !== this.#shown) this.#node.status(status);
-    this.#shown = now;
   }
 
   /** Of a machine that stands by, the same figures. */

@@ -17,6 +17,16 @@ export const yellow = (text: string): NodeStatus => ({ fill: "yellow", shape: "r
 export const green = (text: string): NodeStatus => ({ fill: "green", shape: "dot", text });
 export const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot", text });
 
+/** Makes the function that sets the status of a node, unless it has that status already. */
+export function createSetter(node: Node) {
+  let last = "";
+  return (status: NodeStatus): void => {
+    const text = JSON.stringify(status);
+    if (text !== last) node.status(status);
+    last = text;
+  };
+}
+
 /** The texts for a config node that is incomplete or invalid. */
 const PLACES: Record<string, string> = { "seo-service": "invalidService", "seo-queue": "invalidQueue" };
 
@@ -36,14 +46,13 @@ export function conditionOf(
 /** Shows what a node is doing: its figures while it does anything, and then how its messages ended. */
 export class Status {
   readonly #RED: NodeAPI;
-  readonly #node: Node;
+  readonly #set: (status: NodeStatus) => void;
   #lane: Lane | undefined;
   #client: Client | undefined;
   /** The messages since the node was idle. */
   #run = { since: 0, received: 0, done: 0, failed: 0 };
   #last = (): NodeStatus => ({});
   #progress: (() => string) | undefined;
-  #shown: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stale = false;
   /** The node is gone. */
@@ -51,7 +60,7 @@ export class Status {
 
   constructor(RED: NodeAPI, node: Node) {
     this.#RED = RED;
-    this.#node = node;
+    this.#set = createSetter(node);
   }
 
   /** Shows the figures of `lane` from now on, whenever they change. */
@@ -98,7 +107,7 @@ export class Status {
   close(): void {
     this.closed = true;
     clearTimeout(this.#timer);
-    this.#node.status({});
+    this.#set({});
   }
 
   #text(key: string, values: Record<string, string | number>): string {
@@ -116,10 +125,7 @@ export class Status {
     this.#stale = true;
     if (this.#timer) return;
     this.#stale = false;
-    const status = this.#current();
-    const text = JSON.stringify(status);
-    if (text !== this.#shown) this.#node.status(status);
-    this.#shown = text;
+    this.#set(this.#current());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       if (this.#stale) this.#show();
