@@ -41,9 +41,9 @@ function readMessage(RED: NodeAPI, expression: string): Read {
   };
 }
 
-/** Evaluates by a callback of Node-RED's, which can also throw. */
-const evaluated = (evaluate: (done: (error: unknown, value: unknown) => void) => void) =>
-  new Promise((resolve, reject) => evaluate((error, value) => (error ? reject(error) : resolve(value))));
+/** Calls a function of Node-RED's that has a callback, and can also throw. */
+export const promised = (call: (done: (error: unknown, value?: unknown) => void) => void): Promise<unknown> =>
+  new Promise((resolve, reject) => call((error, value) => (error ? reject(error) : resolve(value))));
 
 function reader(RED: NodeAPI, node: Node, type: string, value: string): Read {
   if (type === "str" || value === "") return () => value;
@@ -51,9 +51,9 @@ function reader(RED: NodeAPI, node: Node, type: string, value: string): Read {
   if (type === "jsonata") {
     // Parsing takes ten times as long as evaluating, so it is done once.
     const expression = RED.util.prepareJSONataExpression(value, node);
-    return (msg) => evaluated((done) => RED.util.evaluateJSONataExpression(expression, msg, done));
+    return (msg) => promised((done) => RED.util.evaluateJSONataExpression(expression, msg, done));
   }
-  return (msg) => evaluated((done) => RED.util.evaluateNodeProperty(value, type, node, msg, done));
+  return (msg) => promised((done) => RED.util.evaluateNodeProperty(value, type, node, msg, done));
 }
 
 /** Makes the function that reads a message's parameters as the edit dialog says. It throws SEO_INPUT for all that cannot be read. */

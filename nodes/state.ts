@@ -1,6 +1,6 @@
 import type { Node, NodeAPI } from "node-red";
 import { SeoError } from "../src/errors.js";
-import { thrownText } from "./sources.js";
+import { promised, thrownText } from "./sources.js";
 
 const KEY = "reports";
 
@@ -22,7 +22,7 @@ export function openState<T>(RED: NodeAPI, node: Node, store: string | undefined
     done();
   });
 
-  async function use(how: (done: (error: unknown, value?: unknown) => void) => void): Promise<unknown> {
+  async function use(how: Parameters<typeof promised>[0]): Promise<unknown> {
     const stores = Object.keys(configured() ?? { memory: {} });
     if (store !== undefined && store !== "default" && !stores.includes(store)) {
       throw new SeoError(
@@ -30,8 +30,7 @@ export function openState<T>(RED: NodeAPI, node: Node, store: string | undefined
         `${node.name || node.type}: the context store "${store}" is not in Node-RED's settings, which have: ${stores.join(", ")}.`,
       );
     }
-    const value = new Promise((resolve, reject) => how((error, value) => (error ? reject(error) : resolve(value))));
-    return value.catch((cause) => {
+    return promised(how).catch((cause) => {
       throw new SeoError("SEO_INPUT", `The context store could not be accessed: ${thrownText(cause)}`);
     });
   }
