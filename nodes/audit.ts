@@ -45,7 +45,7 @@ class AuditNode implements Watched {
   readonly #folder: string;
   /** The place where the flows say that the jobs are kept, and the name of that place for a person. */
   readonly #place: string;
-  #where: string;
+  readonly #where: string;
   /** Errors that a Catch node got with a message. */
   readonly #reported = new WeakSet<SeoError>();
   #tools: Promise<Tools> | undefined;
@@ -62,7 +62,8 @@ class AuditNode implements Watched {
     this.#status = new AuditStatus(RED, node, openCards(node.id, this));
     this.#folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
     this.#place = this.#placeNow();
-    this.#where = this.#folder;
+    const queue = RED.nodes.getNode(String(config.queue ?? "")) as Node | null;
+    this.#where = queue?.name || queue?.id || this.#folder;
     node.on("input", (msg: Message, _send, done) => void this.#receive(msg, done));
     node.on("close", (_removed: boolean, done: () => void) => {
       void this.#close()
@@ -109,7 +110,6 @@ class AuditNode implements Watched {
     if (!this.#service?.client) throw noService;
     resolved(folder, "folder");
     const queue = chosen<QueueNode>(this.#RED, id, "queue");
-    this.#where = queue?.name || queue?.id || this.#folder;
     const [client, { requestsOf }, { readSettings }] = await Promise.all([
       this.#service.client(),
       import("../src/audit/requests.js"),
