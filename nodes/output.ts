@@ -28,19 +28,12 @@ const recordCount = (RED: NodeAPI, count: number, total: number | undefined) => 
     : RED._("seo-reports.status.of", { count, total });
 
 /** The place where messages get their results, as the option `target` says. */
-interface Target {
-  /** Throws SEO_INPUT if the message has a value there that cannot get properties. */
-  check(msg: Message): void;
-  set(msg: Message, result: unknown): void;
-  /** The message without what `set` replaces. */
-  rest(msg: Message): Message;
-}
-
-function createTarget(RED: NodeAPI, target = "payload"): Target {
+function createTarget(RED: NodeAPI, target = "payload") {
   const path = RED.util.normalisePropertyExpression(target) as string[];
   const top = String(path[0]);
   return {
-    check(msg) {
+    /** Throws SEO_INPUT if the message has a value there that cannot get properties. */
+    check(msg: Message): void {
       let holder: unknown = msg;
       for (const [i, key] of path.entries()) {
         if (holder === undefined) return;
@@ -52,14 +45,17 @@ function createTarget(RED: NodeAPI, target = "payload"): Target {
         holder = (holder as Message)[key];
       }
     },
-    set: (msg, result) => RED.util.setMessageProperty(msg, target, result, true),
-    rest: (msg) => {
+    set: (msg: Message, result: unknown) => RED.util.setMessageProperty(msg, target, result, true),
+    /** The message without what `set` replaces. */
+    rest(msg: Message): Message {
       if (path.length > 1) return msg;
       const { [top]: _, ...rest } = msg;
       return rest;
     },
   };
 }
+
+type Target = ReturnType<typeof createTarget>;
 
 /** Sends one request. */
 function request(task: MessageTask, type: string, row: Operation): Promise<Found> {

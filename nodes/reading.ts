@@ -1,27 +1,21 @@
 import { cancelled, ended, SeoError } from "../src/errors.js";
 import type { Success } from "../src/existing.js";
-import { type ListPage, readPages } from "../src/lists.js";
+import { type ListPage, readPages, type Shape } from "../src/lists.js";
 import type { Operation } from "../src/operations.js";
 import type { CallResponse } from "../src/responses.js";
 import type { MessageTask } from "./handler.js";
 
 /** The place of a response in a list. */
-interface Position {
-  page?: number | undefined;
-  pages?: number | undefined;
-  total?: number | undefined;
-  truncated?: boolean;
-}
+type Position = Partial<Pick<Shape, "page" | "pages" | "total"> & Pick<ListPage, "truncated">>;
 
 export type Found = CallResponse & { outcome?: Success };
 
 /** The attempts of a message, and milliseconds since it was received, and those of them without a request in flight. */
 type Effort = Pick<CallResponse, "attempts" | "duration" | "waited">;
 
-const none: Position = {};
-
 /** The `msg.seo` of a response, with its place in a list if that is known. */
-export function metadata(operation: string, response: Found, { attempts, duration, waited }: Effort, position = none) {
+export function metadata(operation: string, response: Found, effort: Effort, position: Position = {}) {
+  const { attempts, duration, waited } = effort;
   const { statusCode, headers, outcome, reconciled, alreadyDeleted } = response;
   const { page, pages, total, truncated } = position;
   // Without spreads, because an object that consists of others is slow to create and slow to read.
