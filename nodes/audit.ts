@@ -245,8 +245,8 @@ class AuditNode implements Watched {
    */
   async #close(): Promise<void> {
     this.isClosed = true;
-    clearInterval(this.#timer);
     const { audit } = (await this.#tools?.catch(() => undefined)) ?? {};
+    clearInterval(this.#timer);
     const warn = (text: string, values: Record<string, string | number>) =>
       this.#node.warn(this.#RED._(`seo-reports.status.${text}`, values));
     let waiting = 0;

@@ -505,6 +505,35 @@ describe("The audit node", () => {
       assert.deepEqual([flow.warnings(), readdirSync(folder)], [[], []]);
     });
 
+    it("while the service is being opened, leaves no timer", async () => {
+      await run();
+      const { setInterval, clearInterval } = globalThis;
+      const timers = new Set<unknown>();
+      closing.push(() => {
+        Object.assign(globalThis, { setInterval, clearInterval });
+        for (const timer of timers) clearInterval(timer as NodeJS.Timeout);
+      });
+      Object.assign(globalThis, {
+        setInterval(...values: Parameters<typeof setInterval>) {
+          const timer = setInterval(...values);
+          timers.add(timer);
+          return timer;
+        },
+        clearInterval(timer: NodeJS.Timeout) {
+          timers.delete(timer);
+          clearInterval(timer);
+        },
+      });
+      const opened = helper.getNode("service") as Node & { client(): Promise<unknown> };
+      const { client } = opened;
+      opened.client = () => late(50).then(client);
+      void flow.send("audit", { payload: urls(1) });
+      await late(10);
+      await flow.deploy(nodes().filter(({ id }) => id !== "audit"));
+      await late(100);
+      assert.equal(timers.size, 0);
+    });
+
     it("drops a list that is not saved yet, with a warning", async () => {
       await run();
       const open = flow.send("audit", { payload: urls(300_000) });
