@@ -9,7 +9,6 @@ const LONGEST_TIMER = 2 ** 31 - 1;
  * of several nodes, each wait is longer by a random part of up to a tenth, at most a minute. Blank `minutes`: never.
  */
 export function createSchedule(node: Node, minutes: unknown) {
-  const active = String(minutes ?? "").trim() !== "";
   /** In milliseconds; 0 if it is invalid, which is an error of the first message. */
   const interval = Number.isSafeInteger(Number(minutes)) ? Math.max(Number(minutes), 0) * MINUTE : 0;
   let timer: NodeJS.Timeout | undefined;
@@ -40,7 +39,7 @@ export function createSchedule(node: Node, minutes: unknown) {
   return {
     /** Continues after a start of the node. `read` resolves with the time of the last run, in milliseconds; without one, a run is due. */
     async resume(read: () => Promise<number | undefined>): Promise<void> {
-      if (!active) return;
+      if (String(minutes ?? "").trim() === "") return;
       // A context store that cannot be read is an error of the first message, too.
       const last = Number(await read().catch(() => 0)) || 0;
       // A last run in the future means that the clock was set.
