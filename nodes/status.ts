@@ -27,15 +27,12 @@ export function createSetter(node: Node) {
   };
 }
 
-/** The texts for a config node that is incomplete or invalid. */
-const PLACES: Record<string, string> = { "seo-service": "invalidService", "seo-queue": "invalidQueue" };
-
 /** An error as a status shows it: the condition, and the parameters that are invalid. */
 export function conditionOf(
   RED: { _(key: string): string },
   { code, details: { params = [], place } }: SeoError,
 ): string {
-  if (place) return `seo-reports.status.${PLACES[place] ?? ""}`;
+  if (place) return `seo-reports.status.${place}`;
   const key = `seo-reports.error.${code}.status`;
   // The remedy of a configuration is to open the node, whose edit dialog shows what is invalid.
   if (code !== "SEO_INPUT" || params.length === 0) return key;

@@ -96,7 +96,7 @@ describe("An unusable SEO service node", () => {
         assert.deepEqual([outcome.caught?.payload, outcome.ends], [payload, 1]);
       }
       const { fill, text } = flow.statuses(`show-${i}`).at(-1) ?? {};
-      assert.deepEqual([fill, text], ["red", "seo-reports.status.invalidService"]);
+      assert.deepEqual([fill, text], ["red", "seo-reports.status.seo-service"]);
     });
 
   it("fails every message with the reason: none selected", async () => {

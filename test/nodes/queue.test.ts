@@ -96,7 +96,7 @@ for (const engine of engines)
       const begin = `The queue's server 127.0.0.1:${server?.port} rejects the connection:`;
       assert.equal(error.message, `${begin} the user name or password in the queue's URL is wrong.`);
       const { fill, text } = { ...flow.statuses("audit").at(-1) };
-      assert.deepEqual([fill, text], ["red", "seo-reports.status.invalidQueue"]);
+      assert.deepEqual([fill, text], ["red", "seo-reports.status.seo-queue"]);
     });
 
     it("keeps its URL out of its object, errors, statuses and the log", () => {
