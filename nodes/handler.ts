@@ -130,13 +130,34 @@ class Received implements Task, Queued {
   }
   /** Sends the message, or a message made of it; does nothing once the node is closed. */
   send(out: Message): void {
-    this.handler.send(this, out);
+    const { status, method } = this.handler;
+    try {
+      if (!status.closed) this.pass(out);
+    } catch (cause) {
+      const { attempts } = Object(out.seo) as { attempts?: number };
+      const sentence = `The service responded, but the message could not be sent: ${thrownText(cause)}`;
+      throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
+    }
   }
-  start(): void {
-    void this.handler.run(this);
+  /** Processes it: it was admitted. */
+  async start(): Promise<void> {
+    const { handler, tools } = this;
+    try {
+      handler.status.succeeded(await tools.process(this));
+      handler.report(this);
+    } catch (cause) {
+      if (this.lane.closed && cause instanceof SeoError) handler.note(cause, this);
+      this.refuse(cause);
+    } finally {
+      tools.client.end(this);
+    }
   }
-  refuse(error: SeoError): void {
-    this.handler.fail(this, error);
+  /** Reports an error, but of a closed node none whose message was never sent. */
+  refuse(cause: unknown): void {
+    const error = toError(cause);
+    if (this.lane.closed && !error.details.attempts) return;
+    this.handler.status.failed(error);
+    this.handler.report(this, error);
   }
 }
 
@@ -148,12 +169,12 @@ class Received implements Task, Queued {
 class Handler {
   readonly lane = createLane();
   readonly status: Status;
+  readonly method: string;
   readonly #RED: NodeAPI;
   readonly #node: Node;
   readonly #options: HandlerOptions;
   readonly #service: ServiceNode | null;
   readonly #readInput: ReturnType<typeof createSources>;
-  readonly #method: string;
   #loading: Promise<Tools> | undefined;
   #tools: Tools | undefined;
   /** Messages whose values take time to read are admitted in the order in which they were received. */
@@ -169,7 +190,7 @@ class Handler {
     this.#options = options;
     this.#service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
     this.#readInput = createSources(RED, node, row, config);
-    this.#method = (row as Partial<Operation>).method ?? "GET";
+    this.method = (row as Partial<Operation>).method ?? "GET";
     this.status = new Status(RED, node);
   }
 
@@ -179,9 +200,9 @@ class Handler {
     this.status.received();
     this.#options.busy?.(this.status.unreported);
     try {
-      this.#read(message)?.catch((cause) => this.fail(message, cause));
+      this.#read(message)?.catch((cause) => message.refuse(cause));
     } catch (cause) {
-      this.fail(message, cause);
+      message.refuse(cause);
     }
   }
 
@@ -213,48 +234,17 @@ class Handler {
     return this.#tools;
   }
 
-  /** Processes an admitted message. */
-  async run(message: Received): Promise<void> {
-    const { client, tools } = message;
-    try {
-      this.status.succeeded(await tools.process(message));
-      this.#report(message);
-    } catch (cause) {
-      if (this.lane.closed && cause instanceof SeoError) this.#note(cause, message);
-      this.fail(message, cause);
-    } finally {
-      client.end(message);
-    }
-  }
-
-  send({ pass }: Received, out: Message): void {
-    try {
-      if (!this.status.closed) pass(out);
-    } catch (cause) {
-      const { attempts } = Object(out.seo) as { attempts?: number };
-      const sentence = `The service responded, but the message could not be sent: ${thrownText(cause)}`;
-      throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: this.#method !== "GET" });
-    }
-  }
-
-  /** Reports an error, but of a closed node none whose message was never sent. */
-  fail(message: Received, cause: unknown): void {
-    const error = toError(cause);
-    if (this.lane.closed && !error.details.attempts) return;
-    this.status.failed(error);
-    this.#report(message, error);
-  }
-
-  #report({ msg, done }: Received, error?: SeoError): void {
+  /** Reports that a message has ended. */
+  report({ msg, done }: Received, error?: SeoError): void {
     if (this.status.closed) return;
     report(this.#node, msg, done, error);
     this.#options.busy?.(this.status.unreported);
   }
 
   /** Keeps for the log what a redeploy ended. Messages that were never sent are counted as not reported. */
-  #note({ code, details: { uncertain, attempts } }: SeoError, { client, input }: Received): void {
+  note({ code, details: { uncertain, attempts } }: SeoError, { client, input }: Received): void {
     if (uncertain) this.#uncertain.push(client.nameOf(this.#options.row, input));
-    else if (code === "SEO_CANCELLED" && attempts && this.#method !== "GET") this.#unsent++;
+    else if (code === "SEO_CANCELLED" && attempts && this.method !== "GET") this.#unsent++;
   }
 
   /** Cancels what is in flight, and warns of it. */
