@@ -83,19 +83,19 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
       if (Object.keys(unreadable).length > 0) throw invalidParams(unreadable);
       return { input, from };
     };
-    for (const { param, read, refuse } of reads) {
-      const keep = (value: unknown) => {
-        if (value !== undefined) input[param] = value;
-      };
-      const fail = (cause: unknown) => {
-        unreadable[param] = refuse(cause);
-      };
+    const keep = (param: string, value: unknown) => {
+      if (value !== undefined) input[param] = value;
+    };
+    const fail = ({ param, refuse }: (typeof reads)[number], cause: unknown) => {
+      unreadable[param] = refuse(cause);
+    };
+    for (const one of reads) {
       try {
-        const value = read(msg);
-        if (value instanceof Promise) pending.push(value.then(keep, fail));
-        else keep(value);
+        const value = one.read(msg);
+        if (!(value instanceof Promise)) keep(one.param, value);
+        else pending.push(value.then((it) => keep(one.param, it)).catch((cause) => fail(one, cause)));
       } catch (cause) {
-        fail(cause);
+        fail(one, cause);
       }
     }
     return pending.length > 0 ? Promise.all(pending).then(end) : end();
