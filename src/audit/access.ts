@@ -23,7 +23,8 @@ export class Access {
   /** Why nothing can go on. */
   error: SeoError | undefined;
   closed = false;
-  readonly #options: Options;
+  /** Nothing more is begun. */
+  isEnding = false;
   readonly #engine: Engine;
   /** The code of the error that was reported, until something is saved. */
   #reported: string | undefined;
@@ -33,8 +34,10 @@ export class Access {
   /** The last attempt to open the store. */
   #opening: Promise<void>;
 
-  constructor(options: Options, engine: Engine) {
-    this.#options = options;
+  constructor(
+    readonly options: Options,
+    engine: Engine,
+  ) {
     this.#engine = engine;
     this.#opening = this.#open();
   }
@@ -42,7 +45,7 @@ export class Access {
   async #open(): Promise<void> {
     let gone: SeoError | undefined;
     try {
-      const store = await this.#options.open((error) => {
+      const store = await this.options.open((error) => {
         if (gone) return;
         gone = error;
         if (this.store) this.#lose(error);
@@ -79,16 +82,15 @@ export class Access {
     this.error = error;
     this.#free = deferred();
     this.#retryLater(error);
-    if (this.#reported !== error.code) this.#options.failed(error);
+    if (this.#reported !== error.code) this.options.failed(error);
     this.#reported = error.code;
     this.#engine.changed();
   }
 
   #retryLater(error: SeoError): void {
-    if (this.closed) return;
     const isServer = error instanceof Trouble && error.kind === "server";
     this.#cancel();
-    this.#cancel = this.#options.clock.later(isServer ? SOON : MINUTE, () => {
+    this.#cancel = this.options.clock.later(isServer ? SOON : MINUTE, () => {
       if (this.store) void this.probe();
       else this.#opening = this.#open();
     });
@@ -107,6 +109,7 @@ export class Access {
     this.#cancel();
     this.error = undefined;
     this.#engine.changed();
+    this.options.recovered?.(false);
     this.#free.resolve();
   }
 

@@ -13,6 +13,7 @@
 import { cancelled, type SeoError } from "../errors.js";
 import { createSequence } from "../turns.js";
 import type { Batch, List, Store } from "./batch.js";
+import { clock } from "./clock.js";
 import { Engine } from "./engine.js";
 import type { AuditOptions } from "./options.js";
 import type { Progress } from "./progress.js";
@@ -25,7 +26,7 @@ export type { AuditOptions };
 
 /** The batches of one node. */
 export function createAudit(options: AuditOptions) {
-  const engine = new Engine(options);
+  const engine = new Engine({ clock, ...options });
   const { access } = engine;
   const inOrder = createSequence();
 

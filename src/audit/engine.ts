@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Access } from "./access.js";
 import type { Batch, Store } from "./batch.js";
-import { clock } from "./clock.js";
-import type { AuditOptions, Options } from "./options.js";
+import type { Options } from "./options.js";
 import type { Requests } from "./requests.js";
 import { Run } from "./run.js";
 
@@ -16,32 +15,28 @@ const NOTED = 200;
 
 /** Works through the batches of a store, the oldest first. */
 export class Engine {
-  readonly options: Options;
   readonly access: Access;
-  requests: Requests;
   readonly runs = new Set<Run>();
-  /** Nothing more is begun. */
-  isEnding = false;
+  #requests: Requests;
   readonly #working = new Set<Promise<void>>();
   /** Batches whose end is being reported, and which are then removed or kept. */
   readonly #endings = new Map<Run, Promise<void>>();
   #filling = false;
 
-  constructor(options: AuditOptions) {
-    this.options = { clock, ...options };
-    this.requests = this.#connect();
-    this.access = new Access(this.options, this);
+  constructor(options: Options) {
+    this.#requests = this.#connect(options);
+    this.access = new Access(options, this);
   }
 
-  #connect(): Requests {
-    return this.options.connect(() => {
+  #connect({ connect }: Options): Requests {
+    return connect(() => {
       for (const run of this.runs) if (run.jobs.size > 0) run.reporter.changed();
-      this.fill();
+      this.#fill();
     });
   }
 
   begin({ broken, batches }: Store): void {
-    const { failed, recovered } = this.options;
+    const { failed, recovered } = this.access.options;
     recovered?.(true);
     for (const { name, error } of broken) failed(error, name);
     for (const batch of batches) this.add(batch);
@@ -50,17 +45,16 @@ export class Engine {
   /** Nothing can go on, and the progress says why; or everything can. */
   changed(): void {
     for (const run of this.runs) run.reporter.changed();
-    if (!this.access.error) this.options.recovered?.(false);
-    this.fill();
+    this.#fill();
   }
 
   /** Ends what is in flight; the next one to open the store looks for its effects. */
   async end(): Promise<void> {
-    this.requests.cancel();
+    this.#requests.cancel();
     await Promise.all(this.#working);
     for (const run of this.runs) run.close();
     this.runs.clear();
-    this.requests = this.#connect();
+    this.#requests = this.#connect(this.access.options);
   }
 
   /** The batches of a name, or all. One that was reset has no name any more. */
@@ -75,9 +69,9 @@ export class Engine {
     // One that was reset may still look for lost responses: what is reported from now on is the new round's progress.
     for (const other of this.runs)
       if (other.batch.state.name === batch.state.name) other.reporter.end(other.batch.isUnchanged);
-    const run = new Run(batch, this);
+    const run = new Run(batch, this.#requests, this.access, () => this.#fill());
     this.runs.add(run);
-    this.requests.claim(batch.state.reports);
+    this.#requests.claim(batch.state.reports);
     run.changed();
   }
 
@@ -104,8 +98,8 @@ export class Engine {
 
   /** Begins nothing more, waits for the responses to what is in flight, and until their delivery is noted. */
   async drain(): Promise<void> {
-    const { clock } = this.options;
-    this.isEnding = true;
+    const { clock } = this.access.options;
+    this.access.isEnding = true;
     for (const end = clock.now() + DRAIN; this.#count().inFlight > 0 && clock.now() < end; ) await sleep(BETWEEN);
     await sleep(NOTED);
   }
@@ -115,7 +109,7 @@ export class Engine {
     this.#working.add(work);
     await work;
     this.#working.delete(work);
-    this.fill();
+    this.#fill();
   }
 
   async #finish(run: Run): Promise<void> {
@@ -147,14 +141,14 @@ export class Engine {
   }
 
   /** Whether another page can be requested. */
-  hasRoom(): boolean {
-    const { share } = this.options;
+  #hasRoom(): boolean {
+    const { share } = this.access.options;
     const { inFlight, lost } = this.#count();
     return inFlight < share && lost < share * MOST_LOST;
   }
 
   /** Begins as much as can be in flight. */
-  fill(): void {
+  #fill(): void {
     if (this.#filling) return;
     this.#filling = true;
     queueMicrotask(() => {
@@ -163,8 +157,8 @@ export class Engine {
       const canGoOn = () => access.store && !access.error;
       for (const run of this.runs) {
         if (canGoOn() && run.isOver() && !this.#endings.has(run)) this.#end(run);
-        while (canGoOn() && !this.isEnding) {
-          const job = run.begin();
+        while (canGoOn() && !access.isEnding) {
+          const job = run.begin(this.#hasRoom());
           if (!job) break;
           void this.#start(run.work(job));
         }

@@ -52,13 +52,19 @@ interface Run {
   readonly paused: { reason: string; message: string } | undefined;
   /** Pages, of which some look for a lost response, and plans. */
   jobs: ReadonlySet<{ page?: number; isLost?: boolean }>;
-  engine: { options: { clock: Clock; progress(progress: Progress): void }; requests: { waitingFor(): number } };
+  requests: { waitingFor(): number };
+}
+
+interface Options {
+  clock: Clock;
+  progress(progress: Progress): void;
 }
 
 /** Reports how far a batch is: at once if a pause begins or ends, otherwise at most every 5 s. */
 export class Reporter {
   readonly #run: Run;
   readonly #clock: Clock;
+  readonly #report: Options["progress"];
   /** When the last requests ended: 200 of them, so that hours do not hide the last minutes. */
   #times: number[];
   #shown = Number.NEGATIVE_INFINITY;
@@ -67,9 +73,10 @@ export class Reporter {
   #cancel: (() => void) | undefined;
   #closed = false;
 
-  constructor(run: Run) {
+  constructor(run: Run, { clock, progress }: Options) {
     this.#run = run;
-    this.#clock = run.engine.options.clock;
+    this.#clock = clock;
+    this.#report = progress;
     this.#times = [this.#clock.now()];
   }
 
@@ -90,7 +97,7 @@ export class Reporter {
     if (this.#closed) return;
     this.close();
     const { reason: _, ...last } = this.read();
-    this.#run.engine.options.progress({ ...last, paused: false, finished: true, ...(repeated && { repeated }) });
+    this.#report({ ...last, paused: false, finished: true, ...(repeated && { repeated }) });
   }
 
   close(): void {
@@ -108,7 +115,7 @@ export class Reporter {
     this.#shown = this.#clock.now();
     const now = this.read();
     if (now.secondsToWait !== undefined) this.changed();
-    this.#run.engine.options.progress(now);
+    this.#report(now);
   }
 
   /** Requests a minute. */
@@ -118,7 +125,7 @@ export class Reporter {
   }
 
   read(): Progress {
-    const { batch, paused, jobs, engine } = this.#run;
+    const { batch, paused, jobs, requests } = this.#run;
     const { state } = batch;
     const { dropped } = state;
     const lost = [...jobs].filter(({ isLost }) => isLost);
@@ -127,9 +134,9 @@ export class Reporter {
     const reconciling = lost.reduce((sum, { page = -1 }) => sum + rowsOf(state, page).length, 0);
     const ended = rest === 0 || dropped;
     // How long lost responses take does not depend on the pace.
-    const requests = !ended && !alone && rest > reconciling;
-    const left = ended ? 0 : requests ? Math.round((rest * 60) / this.#pace()) : undefined;
-    const wait = engine.requests.waitingFor();
+    const isRequesting = !ended && !alone && rest > reconciling;
+    const left = ended ? 0 : isRequesting ? Math.round((rest * 60) / this.#pace()) : undefined;
+    const wait = requests.waitingFor();
     return {
       ...progressOf(state),
       waiting: dropped ? 0 : rest,
@@ -137,7 +144,7 @@ export class Reporter {
       dropped: dropped ? rest : 0,
       perMinute: round(this.#pace()),
       ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
-      ...(!paused && requests && wait > 0 && { secondsToWait: Math.ceil(wait / 1000) }),
+      ...(!paused && isRequesting && wait > 0 && { secondsToWait: Math.ceil(wait / 1000) }),
       paused: paused?.message ?? false,
       ...(paused && { reason: paused.reason }),
       finished: false,

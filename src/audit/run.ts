@@ -3,7 +3,6 @@ import type { Access } from "./access.js";
 import type { Batch } from "./batch.js";
 import { Breaker } from "./breaker.js";
 import type { Ended, PageRequest } from "./entries.js";
-import type { Options } from "./options.js";
 import { type End, requestPage, showReport } from "./page.js";
 import { makePlan } from "./plan.js";
 import { Reporter } from "./progress.js";
@@ -11,18 +10,6 @@ import type { Requests } from "./requests.js";
 import { urlOf } from "./rows.js";
 import { done, inputOf, listOf, rowsOf, stageOf, total } from "./state.js";
 import { deposed, outdated, reasonOf, Trouble } from "./trouble.js";
-
-/** The engine, as it is needed here. */
-interface Engine {
-  options: Options;
-  requests: Requests;
-  access: Access;
-  /** Begins what can begin. */
-  fill(): void;
-  hasRoom(): boolean;
-  /** Nothing more is begun. */
-  isEnding: boolean;
-}
 
 /** A page that is worked on, or the plan of a list. */
 export interface Job {
@@ -47,25 +34,28 @@ export class Run {
   /** Messages that change it. */
   active = 0;
 
+  /** `fill` begins what can begin. */
   constructor(
     readonly batch: Batch,
-    readonly engine: Engine,
+    readonly requests: Requests,
+    readonly access: Access,
+    readonly fill: () => void,
   ) {
-    this.breaker = new Breaker(batch, engine.options, () => this.changed());
-    this.reporter = new Reporter(this);
+    this.breaker = new Breaker(batch, access.options, () => this.changed());
+    this.reporter = new Reporter(this, access.options);
   }
 
   /** Why it waits. */
   get paused() {
     if (this.batch.state.paused) return { reason: "message", message: "Paused by msg.pause." };
-    const error = this.breaker.error ?? this.engine.access.error;
+    const error = this.breaker.error ?? this.access.error;
     return error && { reason: reasonOf(error), message: error.message };
   }
 
   /** Something may be reported, or begin. */
   changed(): void {
     this.reporter.changed();
-    this.engine.fill();
+    this.fill();
   }
 
   isOver(): boolean {
@@ -74,8 +64,8 @@ export class Run {
     return this.jobs.size === 0 && this.active === 0 && isDone;
   }
 
-  /** Begins the next job, if there is one. */
-  begin(): Job | undefined {
+  /** Begins the next job, if there is one. `hasRoom`: another page can be requested. */
+  begin(hasRoom: boolean): Job | undefined {
     const { batch, breaker } = this;
     const { state } = batch;
     const { page, isLater } = batch.next() ?? {};
@@ -87,7 +77,7 @@ export class Run {
     if (!breaker.allows()) return undefined;
     // Requests of earlier processes are looked for at once, or other pages' lost responses could not be explained.
     if (stageOf(state, page) !== "waiting") return this.#add({ page, inFlight: true, number: breaker.begin() });
-    if (state.paused || !this.engine.hasRoom()) return undefined;
+    if (state.paused || !hasRoom) return undefined;
     // Nothing is left but pages that have failed before: they would be probed for ever.
     if (isLater && this.jobs.size === 0) breaker.end();
     const list = listOf(state, page);
@@ -115,28 +105,27 @@ export class Run {
     if (page === undefined) return;
     const ended = this.batch.state.ended.get(page);
     if (!ended) return this.#request(page, job);
-    const record = await showReport(this.engine.requests, ended);
+    const record = await showReport(this.requests, ended);
     // An earlier process may have delivered the result.
     this.#report(page, { ended, record }, page < this.batch.earlier);
   }
 
   /** A job, or the end, was rejected. */
   fail(cause: unknown): void {
-    const { access } = this.engine;
+    const { access } = this;
     if (!access.store || cause === deposed || cause === outdated) return;
     if (cause instanceof Trouble) access.stop(cause);
     else if (!(cause instanceof SeoError))
       this.breaker.stop(new SeoError("SEO_INPUT", `The batch cannot continue: ${cause}`));
     else if (cause.code !== "SEO_CANCELLED") this.breaker.stop(cause);
     // The service was closed, and the engine will be.
-    else this.engine.isEnding = true;
+    else access.isEnding = true;
   }
 
   /** Requests a page, or looks for the effect of an earlier request. */
   async #request(page: number, job: Job): Promise<void> {
-    const { batch } = this;
+    const { batch, requests, access } = this;
     const { state } = batch;
-    const { requests, access } = this.engine;
     const settings = batch.settingsOf(page);
     const waits = () => access.keep(() => batch.write({ type: "waits", page }));
     async function sending(request: PageRequest): Promise<void> {
@@ -157,7 +146,7 @@ export class Run {
     const isAgain = this.breaker.judge(page, job.number, end.ended) && !state.dropped;
     if (!end.ended.error) {
       job.inFlight = false;
-      this.engine.fill();
+      this.fill();
     }
     if (!isAgain) return this.#end(page, end);
     batch.putLast(page);
@@ -166,29 +155,27 @@ export class Run {
 
   /** Nothing is reported before it is saved. */
   async #end(page: number, end: End): Promise<void> {
-    await this.engine.access.keep(() => this.batch.write({ type: "ended", page, ...end.ended }));
+    await this.access.keep(() => this.batch.write({ type: "ended", page, ...end.ended }));
     this.#report(page, end);
   }
 
   /** Reports how a page ended, unless it is to be requested again by now. */
   #report(page: number, { ended, record }: End, isRepeated = false): void {
-    const { batch, reporter } = this;
+    const { batch, reporter, access } = this;
     const { state } = batch;
-    const { access, options } = this.engine;
     if (!access.store) throw cancelled;
     if (stageOf(state, page) !== "ended") return;
     const { report: _, ...rest } = ended;
     const repeated = isRepeated && ({ repeated: true } as const);
     for (const index of rowsOf(state, page))
-      options.result({ batch: state.name, index, input: inputOf(state, index), ...rest, record, ...repeated });
+      access.options.result({ batch: state.name, index, input: inputOf(state, index), ...rest, record, ...repeated });
     batch.delivered(page);
     reporter.changed();
   }
 
   /** Finds out what the pages of a list need, and reports those that need nothing. */
   async #plan(list: number): Promise<void> {
-    const { batch, breaker } = this;
-    const { requests, access } = this.engine;
+    const { batch, breaker, requests, access } = this;
     const fresh = async (page: number, record: { id?: unknown }) => {
       if (!batch.isWaiting(page) || listOf(batch.state, page) !== list) return;
       batch.take(page);

@@ -47,12 +47,13 @@ describe("the progress of a batch", () => {
           const ends = [time];
           const reason = pauses && { reason: "message", message: "Because." };
           const clock = { now: () => time, later: () => () => {} };
-          const reporter = new Reporter({
+          const run = {
             batch: { state },
             paused: reason || undefined,
             jobs: new Set([...lost.map((page) => ({ page, isLost: true })), ...(isStuck ? [] : [{ page: 0 }])]),
-            engine: { options: { clock, progress() {} }, requests: { waitingFor: () => wait } },
-          });
+            requests: { waitingFor: () => wait },
+          };
+          const reporter = new Reporter(run, { clock, progress() {} });
           for (const ms of times) {
             time += ms;
             ends.push(time);
