@@ -23,18 +23,19 @@ const slug = (name: string) =>
     .replace(/^-|-$/g, "")
     .slice(0, 40);
 
-/** Makes the folder of a node, and those above it. One that is made is on disk only when the one above it is. */
-async function makeFolder(folder: string, own: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
-  for (let made = folder; first !== undefined && made.length >= first.length; made = dirname(made))
-    await syncFolder(dirname(made));
-  // Not recursively, because Node.js then does not say why it failed.
-  await mkdir(own, { mode: 0o700 }).then(
-    () => syncFolder(folder),
-    (error) => {
-      if (error.code !== "EEXIST") throw error;
-    },
-  );
+/** Makes a folder, and those above it: one by one, because Node.js may not end otherwise, nor say why it failed. */
+async function makeFolder(folder: string): Promise<void> {
+  const make = () => mkdir(folder, { mode: 0o700 });
+  try {
+    await make().catch(async ({ code }) => {
+      if (code === "ENOENT" && folder !== dirname(folder)) await makeFolder(dirname(folder));
+      await make();
+    });
+    // A new folder is on disk only when the one above it is.
+    await syncFolder(dirname(folder));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }
 
 async function removeFile(path: string): Promise<void> {
@@ -193,7 +194,7 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
   let unlock = async () => {};
   const files = new Files(own, () => unlock().finally(vacate));
   try {
-    await makeFolder(folder, own);
+    await makeFolder(own);
     const message = `The folder ${own} was removed, or taken over by another process.`;
     unlock = await lockFolder(own, () => lost(new Trouble("locked", message)));
     await files.load();

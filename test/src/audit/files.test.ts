@@ -478,6 +478,17 @@ describe("the files of an audit", () => {
     assert.equal(message, `The folder ${own} was removed, or taken over by another process.`);
   });
 
+  it("say why their folder cannot be made", async () => {
+    put("file", "");
+    const reasons = { [join(own, "file/jobs")]: "it is not a folder (ENOTDIR)" };
+    // Node.js does not end if it is to make this folder together with those above it.
+    if (process.platform === "linux") reasons["/proc/jobs/more"] = "it does not exist (ENOENT)";
+    for (const [path, reason] of Object.entries(reasons)) {
+      const message = `${join(path, "node")} could not be read or written: ${reason}.`;
+      await assert.rejects(openFiles(path, "node", never), { message });
+    }
+  });
+
   it("are not changed by a probe of the disk", async () => {
     const { probe } = await open();
     await probe();
