@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { createTurns, deferred } from "../turns.js";
 import { Batch, type List, type Store } from "./batch.js";
@@ -165,14 +165,8 @@ class Files implements Store {
 
   async probe(): Promise<void> {
     const path = join(this.#folder, "probe.new");
-    const file = await open(path, "w", 0o600);
-    try {
-      await file.appendFile(" ".repeat(ROOM));
-      await file.sync();
-    } finally {
-      await file.close();
-      await rm(path).catch(() => {});
-    }
+    const written = writeFile(path, " ".repeat(ROOM), { mode: 0o600, flush: true });
+    await written.finally(() => rm(path).catch(() => {}));
   }
 
   /** `removes`: with everything that is kept. */
