@@ -151,12 +151,15 @@ export class Batch {
     }, DELIVERY);
   }
 
-  /** Ends a batch that is over. It stays for msg.retry, unless all pages have succeeded, or it was reset. */
-  async finish(): Promise<void> {
+  /** Resolves when the notes of all results were written, or could not be. */
+  async noted(): Promise<void> {
     // Timers of the same time end in their order.
     await sleep(DELIVERY);
-    // Not with the end, because a note that cannot be saved is not saved again.
     await this.#noted;
+  }
+
+  /** Ends a batch that is over and noted. It stays for msg.retry, unless all pages have succeeded, or it was reset. */
+  async finish(): Promise<void> {
     const { failed, uncertain } = this.state.counts;
     if (this.state.dropped || failed + uncertain === 0) return this.journal.remove();
     await this.journal.append({ type: "finished" });
