@@ -10,8 +10,6 @@ const MOST_LOST = 10;
 /** Milliseconds: for so long, responses are waited for, and so often they are looked for. */
 const DRAIN = 10_000;
 const BETWEEN = 50;
-/** Milliseconds after which it is noted what was delivered. */
-const NOTED = 200;
 
 /** Works through the batches of a store, the oldest first. */
 export class Engine {
@@ -91,7 +89,7 @@ export class Engine {
     const { clock } = this.access.options;
     this.access.isEnding = true;
     for (const end = clock.now() + DRAIN; this.#count().inFlight > 0 && clock.now() < end; ) await sleep(BETWEEN);
-    await sleep(NOTED);
+    await Promise.all(Array.from(this.runs, ({ batch }) => batch.noted()));
   }
 
   /** Does work that cannot be rejected. */

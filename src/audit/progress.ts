@@ -55,16 +55,11 @@ interface Run {
   requests: { waitingFor(): number };
 }
 
-interface Options {
-  clock: Clock;
-  progress(progress: Progress): void;
-}
-
 /** Reports how far a batch is: at once if a pause begins or ends, otherwise at most every 5 s. */
 export class Reporter {
   readonly #run: Run;
   readonly #clock: Clock;
-  readonly #report: Options["progress"];
+  readonly #report: (progress: Progress) => void;
   /** When the last requests ended: 200 of them, so that hours do not hide the last minutes. */
   #times: number[];
   #shown = Number.NEGATIVE_INFINITY;
@@ -73,10 +68,10 @@ export class Reporter {
   #cancel: (() => void) | undefined;
   #closed = false;
 
-  constructor(run: Run, { clock, progress }: Options) {
+  constructor(run: Run, clock: Clock, report: (progress: Progress) => void) {
     this.#run = run;
     this.#clock = clock;
-    this.#report = progress;
+    this.#report = report;
     this.#times = [this.#clock.now()];
   }
 

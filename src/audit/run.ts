@@ -37,7 +37,7 @@ export class Run {
     readonly fill: () => void,
   ) {
     this.breaker = new Breaker(batch, access.options, () => this.changed());
-    this.reporter = new Reporter(this, access.options);
+    this.reporter = new Reporter(this, access.options.clock, access.options.progress);
   }
 
   /** Why it waits. */

@@ -53,7 +53,7 @@ describe("the progress of a batch", () => {
             jobs: new Set([...lost.map((page) => ({ page, isLost: true })), ...(isStuck ? [] : [{ page: 0 }])]),
             requests: { waitingFor: () => wait },
           };
-          const reporter = new Reporter(run, { clock, progress() {} });
+          const reporter = new Reporter(run, clock, () => {});
           for (const ms of times) {
             time += ms;
             ends.push(time);
