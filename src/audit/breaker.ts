@@ -84,10 +84,9 @@ export class Breaker {
     // A request of an earlier process says nothing of the account now.
     const isPast = attempts === 0 && outcome === "uncertain";
     if (isFirst && number > this.#worked && !isPast) this.#failures.push(number);
-    const { code, message, ...details } = error;
     if (this.error) this.#wait(this.error);
     else if (this.#failures.length >= IN_A_ROW)
-      this.stop(new SeoError(code as Code, message, details), { inARow: true });
+      this.#pause(this.#explain(error, `: ${IN_A_ROW} pages in a row failed`));
     return again && outcome === "failed";
   }
 
@@ -102,24 +101,25 @@ export class Breaker {
     if (this.#byPlan) this.end();
   }
 
-  /** Has the batch wait. */
-  stop(cause: SeoError, { inARow = false, byPlan = false } = {}): void {
-    const isNew = !this.error;
-    this.error = this.#errorOf(cause, inARow);
+  /** Has the batch wait. `byPlan`: the account's reports could not be read. */
+  stop(cause: SeoError, byPlan = false): void {
     this.#byPlan = byPlan;
-    if (isNew) this.#options.failed(this.error, this.#batch.state.name);
-    this.#wait(this.error);
-    this.#changed();
+    // No repair of the account ends what has another cause.
+    this.#pause(cause.code === "SEO_INPUT" ? cause : this.#explain(cause.toJSON()));
   }
 
-  #errorOf(cause: SeoError, inARow: boolean): SeoError {
-    // No repair of the account ends it.
-    if (!inARow && cause.code === "SEO_INPUT") return cause;
-    const { code, message, ...details } = cause.toJSON() as { code: Code; message: string };
-    const why = inARow ? `: ${IN_A_ROW} pages in a row failed` : "";
+  #explain({ code, message, ...details }: { code: string; message: string }, why = ""): SeoError {
     const sentence = `The batch ${JSON.stringify(this.#batch.state.name)} is paused${why}.`;
     const when = "It continues within 15 minutes of the repair, or at msg.resume.";
-    return new SeoError(code, `${sentence} ${sentenceOf(message)} ${when}`, details);
+    return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
+  }
+
+  #pause(error: SeoError): void {
+    const isNew = !this.error;
+    this.error = error;
+    if (isNew) this.#options.failed(error, this.#batch.state.name);
+    this.#wait(error);
+    this.#changed();
   }
 
   /** Until the next probe. */

@@ -180,7 +180,7 @@ export class Run {
       breaker.planned();
     } catch (cause) {
       if (!(cause instanceof SeoError) || cause instanceof Trouble || cause.code === "SEO_CANCELLED") throw cause;
-      if (access.store) breaker.stop(cause, { byPlan: true });
+      if (access.store) breaker.stop(cause, true);
     }
   }
 
