@@ -1,6 +1,6 @@
 import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import type { SeoError } from "../errors.js";
-import type { Entry, Settings } from "./entries.js";
+import { type Entry, FORMAT, type Settings } from "./entries.js";
 import { keyOf, type Row } from "./rows.js";
 import { apply, hasFailed, listOf, pageOf, type State, stageOf, total } from "./state.js";
 
@@ -70,6 +70,12 @@ export class Batch {
     // Rows that are no page have ended.
     for (let row = added; row < total(this.state); row++) if (this.#isBegun(row)) this.#begun.add(row);
     if (entry.type === "retry") this.#cursor = 0;
+  }
+
+  /** Begins its journal, with its first list. */
+  async begin(name: string, list: List): Promise<void> {
+    await this.write({ type: "batch", format: FORMAT, name });
+    await this.add(list);
   }
 
   /** Adds the pages that are new, and has those that wait take the settings. Returns how many rows were added. */

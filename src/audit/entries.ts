@@ -46,9 +46,12 @@ export interface Plan {
   generatedAt?: string | undefined;
 }
 
+/** The format of a journal. A version of this package reads no other one. */
+export const FORMAT = 1;
+
 /** An entry of a journal, in this order. A page is the number of its first row. */
 export type Entry =
-  | { type: "batch"; name: string }
+  | { type: "batch"; format: number; name: string }
   /** Rows of a list, which counts once its last entry, `list`, follows. `from`: how many of them came before. */
   | { type: "rows"; from: number; rows: readonly Row[] }
   /** `pages`: those known before that take the settings of this list. */

@@ -139,8 +139,7 @@ class Files implements Store {
     const batch = await this.#open(path, true);
     try {
       await syncFolder(this.#folder);
-      await batch.write({ type: "batch", name });
-      await batch.add(list);
+      await batch.begin(name, list);
     } catch (cause) {
       await batch.journal.remove().catch(() => {});
       throw fromDisk(cause, this.#folder);

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { oneLine } from "../errors.js";
-import { type Ended, type Entry, type Outcome, outcomes, type PageRequest, type Settings } from "./entries.js";
+import { type Ended, type Entry, FORMAT, type Outcome, outcomes, type PageRequest, type Settings } from "./entries.js";
 import { keyOf, type Row } from "./rows.js";
 
 /** How far a page is. A row that repeats another one of its list is `repeat`. */
@@ -89,8 +89,9 @@ function wait(state: State, page: number): void {
 type Change<Type extends Entry["type"]> = (state: State, entry: Extract<Entry, { type: Type }>) => void;
 
 const changes: { [Type in Entry["type"]]: Change<Type> } = {
-  batch(state, { name }) {
+  batch(state, { format, name }) {
     state.name = name;
+    if (format !== FORMAT) throw new Error("another version of this package wrote it");
   },
   rows(state, { from, rows }) {
     // A list that was not completed is followed by another one.

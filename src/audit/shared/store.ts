@@ -232,8 +232,7 @@ export class QueueStore implements Store {
       const { id, log } = this.#current as Given;
       const kept = await this.#kept(name);
       const job = this.#work(id, log);
-      await job.batch.write({ type: "batch", name });
-      await job.batch.add(list);
+      await job.batch.begin(name, list);
       this.#jobs.set(id, job);
       // Not discarded now, because the batch could not be begun if that failed.
       for (const old of kept) this.#jobs.set(old, { is: "replaced" });

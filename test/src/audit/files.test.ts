@@ -17,7 +17,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import type { Batch, Store } from "../../../src/audit/batch.js";
-import type { Ended, Entry } from "../../../src/audit/entries.js";
+import { type Ended, type Entry, FORMAT } from "../../../src/audit/entries.js";
 import { openFiles as open, removeFiles } from "../../../src/audit/files.js";
 import { openFile } from "../../../src/audit/journal.js";
 import { readRows } from "../../../src/audit/rows.js";
@@ -38,7 +38,7 @@ const failed: Ended = { outcome: "failed", attempts: 1, error: { code: "SEO_REJE
 
 /** A journal with each type of entry. */
 const entries: Entry[] = [
-  { type: "batch", name: "default" },
+  { type: "batch", format: FORMAT, name: "default" },
   { type: "rows", from: 0, rows: [...readRows(urls(3))] },
   { type: "list", settings: { existing: "regenerate" }, rows: 3, pages: [] },
   { type: "plan", list: 0, pages: [{ page: 0, report: "7" }] },
@@ -158,7 +158,7 @@ describe("the files of an audit", () => {
       const texts = new Map<string, string>();
       for (let size = first; size < first + 250 && size <= length; size++) {
         // Each has a name of its own, of the same length.
-        const text = linesOf([{ type: "batch", name: String(1e6 + size) }, ...entries.slice(1)]);
+        const text = linesOf([{ type: "batch", format: FORMAT, name: String(1e6 + size) }, ...entries.slice(1)]);
         texts.set(`${size + 1}-x.jsonl`, Buffer.from(text).subarray(0, size).toString("latin1"));
       }
       for (const [name, text] of texts) put(name, text);
@@ -202,7 +202,7 @@ describe("the files of an audit", () => {
     const rows = [...readRows([...Array.from({ length: 200 }, (_, row) => `no page: ${row}`), ...urls(2)])];
     const intent = { watermark: { of: "id" as const, rank: 0, ids: [] } };
     const journal: Entry[] = [
-      { type: "batch", name: "default" },
+      { type: "batch", format: FORMAT, name: "default" },
       { type: "rows", from: 0, rows },
       { type: "list", settings, rows: rows.length, pages: [] },
       ...[200, 201].map((page): Entry => ({ type: "sent", page, action: "create", intent })),
@@ -255,7 +255,7 @@ describe("the files of an audit", () => {
       synced: fc.boolean(),
     });
     const torn = fc.string().map((text) => text.replaceAll("\n", ""));
-    const entryOf = (name: string): Entry => ({ type: "batch", name });
+    const entryOf = (name: string): Entry => ({ type: "batch", format: FORMAT, name });
     try {
       await fc.assert(
         fc.asyncProperty(fc.array(group, { maxLength: 5 }), torn, async (groups, torn) => {
@@ -343,7 +343,7 @@ describe("the files of an audit", () => {
     assert.deepEqual(names(), files);
     // If the name cannot be read, there is no other one.
     put("10-2027-spring.jsonl", `x\n${linesOf(entries.slice(1))}`);
-    put("11-b.jsonl", `${linesOf([{ type: "batch", name: "Über" }])}x\n`);
+    put("11-b.jsonl", `${linesOf([{ type: "batch", format: FORMAT, name: "Über" }])}x\n`);
     assert.deepEqual(
       (await open()).broken.map(({ name }) => name),
       ["2027-spring", "Über"],

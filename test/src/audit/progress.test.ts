@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Entry, outcomes } from "../../../src/audit/entries.js";
+import { type Entry, FORMAT, outcomes } from "../../../src/audit/entries.js";
 import { Reporter } from "../../../src/audit/progress.js";
 import { apply, rowsOf, State, stageOf } from "../../../src/audit/state.js";
 
@@ -19,7 +19,7 @@ describe("the progress of a batch", () => {
         (rows, times, { drops, pauses, isStuck }, wait) => {
           const state = new State();
           const take = (entry: Entry) => apply(state, entry);
-          take({ type: "batch", name: "a" });
+          take({ type: "batch", format: FORMAT, name: "a" });
           take({ type: "rows", from: 0, rows: rows.map(({ key }) => ({ input: `${key}.example` })) });
           take({ type: "list", settings: { existing: "create" }, rows: rows.length, pages: [] });
           const lost: number[] = [];

@@ -3,7 +3,14 @@ import { mock } from "node:test";
 import { setImmediate as breathe } from "node:timers/promises";
 import fc from "fast-check";
 import { Batch } from "../../../src/audit/batch.js";
-import type { Ended, Entry, Outcome, PageRequest, Settings } from "../../../src/audit/entries.js";
+import {
+  type Ended,
+  type Entry,
+  FORMAT,
+  type Outcome,
+  type PageRequest,
+  type Settings,
+} from "../../../src/audit/entries.js";
 import { keyOf, type Row } from "../../../src/audit/rows.js";
 import * as states from "../../../src/audit/state.js";
 import { apply, State } from "../../../src/audit/state.js";
@@ -50,7 +57,10 @@ describe("A page of a batch", () => {
     { type: "rows", from: 0, rows },
     { type: "list", settings: { existing }, rows: rows.length, pages },
   ];
-  const begin: Entry[] = [{ type: "batch", name: "a" }, ...listed([rowOf(1), rowOf(2), rowOf(1)], [], "regenerate")];
+  const begin: Entry[] = [
+    { type: "batch", format: FORMAT, name: "a" },
+    ...listed([rowOf(1), rowOf(2), rowOf(1)], [], "regenerate"),
+  ];
   const again = listed([], [0], "return");
   const plan = (list = 0): Entry => ({ type: "plan", list, pages: [{ page: 0, report: "7", generatedAt: "then" }] });
   const sent: Entry = { type: "sent", page: 0, action: "create", intent };
@@ -104,12 +114,17 @@ describe("A page of a batch", () => {
     assert.deepEqual([isPlanned(retry), isPlanned({ type: "finished" }, retry)], [true, false]);
     assert.equal(replay([...made, { type: "finished" }, retry]).finished, false);
   });
+
+  it("is of no batch whose journal has another format", () => {
+    const other: Entry = { type: "batch", format: FORMAT + 1, name: "a" };
+    assert.throws(() => replay([other]), /another version of this package wrote it/);
+  });
 });
 
 /** A batch that does what an engine does, beside its journal. */
 function createDriven() {
   /** The saved entries. */
-  const log: Entry[] = [{ type: "batch", name: "a" }];
+  const log: Entry[] = [{ type: "batch", format: FORMAT, name: "a" }];
   let unsaved: { entry: Entry; resolve(): void }[];
   let state: State;
   let batch: Batch;
@@ -359,7 +374,7 @@ describe("The state of a batch", () => {
   it("does not change if an entry cannot follow those before it", () => {
     const state = new State();
     const take = (entry: Entry) => apply(state, entry);
-    take({ type: "batch", name: "a" });
+    take({ type: "batch", format: FORMAT, name: "a" });
     take({ type: "rows", from: 0, rows: [1, 2, 1].map(rowOf) });
     take({ type: "list", settings: { existing: "return" }, rows: 3, pages: [] });
     take({ type: "rows", from: 0, rows: [rowOf(4)] });
