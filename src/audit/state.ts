@@ -102,6 +102,8 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
   list(state, { settings, rows, pages }) {
     if (rows !== state.draft.length) throw new Error("rows of the list are missing");
     for (const page of pages) check(state, page);
+    // Also if it has joined a batch that had finished, whose retry could not be saved.
+    state.finished = false;
     state.lists.push({ ...settings, first: total(state), planned: settings.existing === "create" });
     for (const row of state.draft) addRow(state, row);
     state.draft = [];

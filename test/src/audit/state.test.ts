@@ -115,6 +115,10 @@ describe("A page of a batch", () => {
     assert.equal(replay([...made, { type: "finished" }, retry]).finished, false);
   });
 
+  it("is worked on if a list joins its batch after the end", () => {
+    assert.equal(replay([...begin, { type: "finished" }, ...again]).finished, false);
+  });
+
   it("is of no batch whose journal has another format", () => {
     const other: Entry = { type: "batch", format: FORMAT + 1, name: "a" };
     assert.throws(() => replay([other]), /another version of this package wrote it/);
