@@ -1,13 +1,12 @@
 import { createRequire } from "node:module";
 import type { Node, NodeAPI, NodeDef } from "node-red";
 
-/** `received` is called with the message that comes back. */
-export type Message = { payload?: unknown; received?(msg: Message): void; [property: string]: unknown };
+export type Message = { payload?: unknown; [property: string]: unknown };
 
 /** By the ID of a driver: sends a message to the node behind it. */
 const senders = new Map<string, (msg: Message) => void>();
 
-/** By the ID of a driver: gets what it receives, in place of the message's own `received`. */
+/** By the ID of a driver: gets what it receives. */
 export const receivers = new Map<string, (msg: Message) => void>();
 
 /** Sends a message to a node of the flow. */
@@ -32,8 +31,7 @@ export default function register(RED: NodeAPI): void {
     RED.nodes.createNode(this, config);
     senders.set(config.id, (msg) => this.send(msg as never));
     this.on("input", (msg, _send, done) => {
-      const message = msg as unknown as Message;
-      (receivers.get(config.id) ?? message.received)?.(message);
+      receivers.get(config.id)?.(msg as unknown as Message);
       done();
     });
   });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Message, send } from "../driver.js";
+import { receivers, send } from "../driver.js";
 import { boot, serviceNode, startService } from "../runtime.js";
 import type { Counts } from "../service.js";
 import { add, conclude, hasGrown, heap, moreThanOnce } from "./results.js";
@@ -38,7 +38,7 @@ let lastEnd = performance.now();
 const isStore = (message: number) => message % 5 === 0;
 const pageOf = (message: number) => `${PROJECT}/${message}`;
 
-function received({ message, payload, seo, error }: Message): void {
+receivers.set("ends", ({ message, payload, seo, error }) => {
   const number = message as number;
   const { error: failure, reconciled: wasLost } = seo as {
     error?: { code: string; uncertain: boolean };
@@ -52,11 +52,11 @@ function received({ message, payload, seo, error }: Message): void {
   times[number] = (times[number] ?? 0) + 1;
   if (times[number] === 1) ended++;
   lastEnd = performance.now();
-}
+});
 
 function sendOne(message: number): void {
-  if (isStore(message)) send("store", { message, payload: `https://${pageOf(message)}`, received });
-  else send("list", { message, payload: { project: PROJECT }, received });
+  if (isStore(message)) send("store", { message, payload: `https://${pageOf(message)}` });
+  else send("list", { message, payload: { project: PROJECT } });
 }
 
 const heaps: number[] = [];

@@ -1,80 +1,39 @@
+import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { startNginx } from "../../../test/support/nginx.js";
 import { fill } from "../../markdown.js";
 import { nodeRed, root } from "../../nodered.js";
-import { startProcess } from "../process.js";
 import { chart } from "./chart.js";
-import type { Library, Tasks } from "./child.js";
+import type { Tasks } from "./child.js";
 import { contenders } from "./contenders.js";
-import { type Figures, median } from "./measure.js";
-import { pin } from "./pin.js";
-import { type Measured, type Run, report, summarize } from "./report.js";
-import { nginx, type Tasks as ServiceTasks } from "./service.js";
+import { pin } from "./measure.js";
+import { type Round, type Run, report, summarize } from "./report.js";
+import { nginx, startService } from "./service.js";
 
 /**
- * `npm run bench` prints the result, and writes it to docs/performance.md, beside those of other versions of Node; it takes five minutes.
- * `npm run bench -- --quick` takes one, is less exact, and only prints it. The running Node selects the Node-RED.
+ * `npm run bench` prints the result of seven rounds, and writes it to docs/performance.md, beside those of other versions of Node; it
+ * takes ten minutes. `npm run bench -- 1` measures one round, and only prints it. The running Node selects the Node-RED.
  */
-const quick = process.argv.includes("--quick");
-const { rounds, count, loads, lists } = quick
-  ? { rounds: 3, count: 4000, loads: 1, lists: 1 }
-  : { rounds: 11, count: 16_000, loads: 9, lists: 3 };
+const ROUNDS = 7;
+const [, , only] = process.argv;
+const run = promisify(execFile);
 
-const start = () => startProcess<Tasks>(new URL("child.js", import.meta.url), ["--expose-gc"]);
-
-/** Does one task in a process of its own. */
-function once<Task extends keyof Tasks>(task: Task, input: Parameters<Tasks[Task]>[0]) {
-  const child = start();
-  return child.run(task, input).finally(child.stop);
+/** Measures something in a process of its own. */
+async function measure<Task extends keyof Tasks>(task: Task, origin: string, name = "") {
+  const script = join(import.meta.dirname, "child.js");
+  const { stdout } = await run(process.execPath, ["--expose-gc", script, task, origin, name]);
+  return JSON.parse(stdout) as Awaited<ReturnType<Tasks[Task]>>;
 }
 
-/** Measures all contenders in turns. In the first one, their code is compiled. */
-async function measureRequests(origin: string): Promise<Measured["requests"]> {
-  const all = Object.keys(contenders).map((name) => ({ name, child: start(), figures: [] as Figures[] }));
-  try {
-    for (const { name, child } of all) await child.run("prepare", { name, origin });
-    for (let round = 0; round <= rounds; round++)
-      for (const { child, figures } of all) figures.push(await child.run("measure", { count }));
-    return Object.fromEntries(all.map(({ name, figures }) => [name, figures.slice(1)]));
-  } finally {
-    await Promise.all(all.map(({ child }) => child.stop()));
-  }
-}
-
-/** Measures the time to load each library in turns, each time in a Node-RED that has just started. */
-async function measureLoading(): Promise<Measured["loading"]> {
-  const all = { "the package": [], "an empty package": [], "undici and zod": [] } as Record<Library, number[]>;
-  const names = Object.keys(all) as Library[];
-  for (let load = 0; load < loads; load++) for (const name of names) all[name].push(await once("load", { name }));
-  return Object.fromEntries(names.map((name) => [name, median(all[name])])) as Measured["loading"];
-}
-
-async function run(): Promise<Run> {
-  pin(1);
-  const service = startProcess<ServiceTasks>(new URL("service.js", import.meta.url));
-  const origin = await service.run("start", {});
-  const server = await startNginx(nginx);
-  try {
-    const measured = {
-      requests: await measureRequests(server?.url ?? origin),
-      queued: await once("queue", { origin }),
-      loading: await measureLoading(),
-      pages: await once("pages", { origin, rounds: lists }),
-    };
-    return {
-      node: process.versions.node,
-      nodeRed: nodeRed().version,
-      machine: `${cpus().length} x ${cpus()[0]?.model}`,
-      server: server ? "nginx" : "Node's http",
-      date: new Date().toISOString().slice(0, 10),
-      ...summarize(measured),
-    };
-  } finally {
-    await service.stop();
-    await server?.close();
-  }
+/** Measures everything once. */
+async function measureAll(service: string, server: string): Promise<Round> {
+  const requests: Round["requests"] = {};
+  for (const name of Object.keys(contenders)) requests[name] = await measure("requests", server, name);
+  const queued = await measure("queue", service);
+  return { requests, queued, load: await measure("load", service), pages: await measure("pages", service) };
 }
 
 /** Keeps the run beside those of other versions of Node, and writes all into the document. */
@@ -91,6 +50,23 @@ function publish(result: Run): void {
   writeFileSync(join(root, document), fill(document, { figures: () => report(runs) }));
 }
 
-const result = await run();
-console.log(`Node-RED ${result.nodeRed}, ${result.machine}, against ${result.server}\n\n${report([result])}`);
-if (!quick) publish(result);
+pin(1);
+const service = await startService();
+const server = await startNginx(nginx);
+try {
+  const rounds: Round[] = [];
+  while (rounds.length < Number(only ?? ROUNDS)) rounds.push(await measureAll(service.url, server?.url ?? service.url));
+  const result: Run = {
+    node: process.versions.node,
+    nodeRed: nodeRed().version,
+    machine: `${cpus().length} x ${cpus()[0]?.model}`,
+    server: server ? "nginx" : "Node's http",
+    date: new Date().toISOString().slice(0, 10),
+    ...summarize(rounds),
+  };
+  console.log(`Node-RED ${result.nodeRed}, ${result.machine}, against ${result.server}\n\n${report([result])}`);
+  if (!only) publish(result);
+} finally {
+  service.stop();
+  await server?.close();
+}

@@ -1,4 +1,5 @@
-import { contenders, IN_FLIGHT } from "./contenders.js";
+import { contenders } from "./contenders.js";
+import { IN_FLIGHT } from "./measure.js";
 import type { Run } from "./report.js";
 
 const WIDTH = 760;

@@ -1,9 +1,8 @@
 import { request } from "undici";
 import { type FlowNode, serviceNode } from "../runtime.js";
+import { IN_FLIGHT } from "./measure.js";
 import { headers, key, path, query } from "./service.js";
 
-/** Requests in flight. */
-export const IN_FLIGHT = 32;
 export const OURS = "seo-report-list";
 export const RECONCILE = "with reconcile";
 export const FLOOR = "floor";
@@ -16,8 +15,7 @@ interface Contender {
   request?(url: string): Promise<unknown>;
 }
 
-export const href = (origin: string) =>
-  `${origin}${path}?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`;
+export const href = (origin: string) => `${origin}${path}?${new URLSearchParams(query)}`;
 
 const measured = { id: "measured", wires: [["received"]] };
 

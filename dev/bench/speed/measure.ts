@@ -1,5 +1,11 @@
-/** Sends one request and passes on the body of its response, or the error. */
-export type Send = (received: (body: unknown) => void) => void;
+import { spawnSync } from "node:child_process";
+import { cpus } from "node:os";
+
+/** Requests in flight. */
+export const IN_FLIGHT = 32;
+/** Requests of one measurement, and of the warm-up before it. */
+const COUNT = 16_000;
+const WARM_UP = 2 * COUNT;
 
 export interface Figures {
   /** Requests per second. */
@@ -16,36 +22,35 @@ const quantile = (values: number[], share: number): number =>
 
 export const median = (values: number[]) => quantile(values, 0.5);
 
-/** Keeps `inFlight` requests in flight, and measures `count` of them, after a warm-up of as many. */
-export function measure(send: Send, inFlight: number, count: number): Promise<Figures> {
-  return new Promise((resolve, reject) => {
-    const latencies: number[] = [];
-    let sent = 0;
-    let began = 0;
-    let usage: NodeJS.CpuUsage;
+/** Keeps this process, and all that it starts, on one processor, if there are two and the system can. */
+export function pin(processor: 0 | 1): void {
+  if (cpus().length > 1) spawnSync("taskset", ["-a", "-p", "-c", String(processor), String(process.pid)]);
+}
 
-    function end(now: number): void {
-      const { user, system } = process.cpuUsage(usage);
-      const p99 = quantile(latencies.slice(count), 0.99);
-      resolve({ rate: count / ((now - began) / 1000), cpu: (user + system) / count, p99 });
-    }
-
-    function next(): void {
-      if (sent === 2 * count) return;
+/** Sends `count` requests, so many at a time. Returns the milliseconds that each one took. */
+export async function sendAll(request: () => Promise<unknown>, inFlight: number, count: number): Promise<number[]> {
+  const latencies: number[] = [];
+  let sent = 0;
+  const sendInTurn = async () => {
+    while (sent < count) {
       sent++;
-      const start = performance.now();
-      send((body) => {
-        if (!Array.isArray(Object(body).data)) return reject(new Error(`Not a page: ${JSON.stringify(body)}`));
-        const now = performance.now();
-        const received = latencies.push(now - start);
-        if (received === count) {
-          began = now;
-          usage = process.cpuUsage();
-        } else if (received === 2 * count) end(now);
-        next();
-      });
+      const began = performance.now();
+      const body = await request();
+      latencies.push(performance.now() - began);
+      if (!Array.isArray(Object(body).data)) throw new Error(`Not a page: ${JSON.stringify(body)}`);
     }
+  };
+  await Promise.all(Array.from({ length: inFlight }, sendInTurn));
+  return latencies;
+}
 
-    for (let i = 0; i < inFlight; i++) next();
-  });
+/** Measures requests after a warm-up, in which their code is compiled. */
+export async function measure(request: () => Promise<unknown>): Promise<Figures> {
+  await sendAll(request, IN_FLIGHT, WARM_UP);
+  const began = performance.now();
+  const usage = process.cpuUsage();
+  const latencies = await sendAll(request, IN_FLIGHT, COUNT);
+  const { user, system } = process.cpuUsage(usage);
+  const rate = COUNT / ((performance.now() - began) / 1000);
+  return { rate, cpu: (user + system) / COUNT, p99: quantile(latencies, 0.99) };
 }

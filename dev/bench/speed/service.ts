@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { serve } from "../process.js";
 
 /** The request that every contender sends. */
-export const query = { project: "example.com", sort_by: "score", per_page: 10 };
+export const query = { project: "example.com", sort_by: "score", per_page: "10" };
 export const path = "/api/v1/reports";
 export const key = "0123456789abcdef0123456789abcdef";
 /** What every contender sends besides the headers of its own client. */
@@ -43,25 +42,24 @@ export const nginx = `keepalive_requests 1000000000;
     location = ${path} { default_type application/json; return 200 '${one}'; }`;
 
 /**
- * The service, in a process of its own. Below `/slow`, each page has 100 records and takes 20 ms. Below `/held`, there is never
- * a response. Anything else returns one page immediately.
+ * Starts the service. Below `/slow`, each page has 100 records and takes 20 ms. Below `/held`, there is never a response. Anything else
+ * returns one page immediately.
  */
-const tasks = {
-  async start(_: object): Promise<string> {
-    // Made in advance, so that a response takes no longer than the delay.
-    const pages = Array.from({ length: PAGES }, (_, index) => Buffer.from(page(index + 1, PAGES, 100)));
-    const server = createServer((request, response) => {
-      const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
-      if (pathname.startsWith("/held")) return;
-      response.setHeader("content-type", "application/json");
-      if (!pathname.startsWith("/slow")) response.end(one);
-      else setTimeout(() => response.end(pages[Number(searchParams.get("page") ?? 1) - 1]), 20);
-    });
-    server.keepAliveTimeout = 60_000;
-    await once(server.listen(0, "127.0.0.1"), "listening");
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  },
-};
-export type Tasks = typeof tasks;
-
-if (process.argv[1] === import.meta.filename) serve(tasks);
+export async function startService(): Promise<{ url: string; stop(): void }> {
+  // Made in advance, so that a response takes no longer than the delay.
+  const pages = Array.from({ length: PAGES }, (_, index) => Buffer.from(page(index + 1, PAGES, 100)));
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
+    if (pathname.startsWith("/held")) return;
+    response.setHeader("content-type", "application/json");
+    if (!pathname.startsWith("/slow")) response.end(one);
+    else setTimeout(() => response.end(pages[Number(searchParams.get("page") ?? 1) - 1]), 20);
+  });
+  server.keepAliveTimeout = 60_000;
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
+}
