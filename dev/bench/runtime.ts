@@ -1,3 +1,4 @@
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -7,9 +8,9 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { linkPackage, nodeRed } from "../nodered.js";
+import type { Counts } from "./counts.js";
 import { driversFor } from "./driver.js";
-import { startProcess } from "./process.js";
-import type { Tasks } from "./service.js";
+import type { Options } from "./service.js";
 
 const main = createRequire(import.meta.url).resolve(nodeRed().name);
 /** Loads a module of Node-RED. */
@@ -98,11 +99,17 @@ export async function restart(): Promise<void> {
 }
 
 /** Starts service.ts. If it fails at random, the back-off in this process is a fiftieth. */
-export async function startService(options: Parameters<Tasks["start"]>[0]) {
-  const service = startProcess<Tasks>(new URL("service.js", import.meta.url));
+export async function startService(options: Options) {
+  const child = fork(new URL("service.js", import.meta.url), [JSON.stringify(options)]);
   const { random } = Math;
   if (options.fail) Math.random = () => random() / 50;
-  return { ...(await service.run("start", options)), seen: () => service.run("seen", {}), stop: service.stop };
+  const receive = async () => (await once(child, "message"))[0];
+  const { url, apiKey } = (await receive()) as { url: string; apiKey: string };
+  const effects = (): Promise<Counts> => {
+    child.send("effects");
+    return receive();
+  };
+  return { url, apiKey, effects };
 }
 
 /** The SEO service node for all nodes of a flow. */
@@ -113,8 +120,3 @@ export const serviceNode = (service: { url: string; apiKey: string }, settings: 
   credentials: { apiKey: service.apiKey },
   ...settings,
 });
-
-/** Resolves when `holds` is true, or after `patience` ms. */
-export async function until(holds: () => boolean, patience = Infinity): Promise<void> {
-  for (const end = performance.now() + patience; !holds() && performance.now() < end; ) await setTimeout(5);
-}

@@ -1,14 +1,11 @@
-import { type Sandbox, startSandbox } from "../../sandbox/server.js";
-import { serve } from "./process.js";
+import { startSandbox } from "../../sandbox/server.js";
+import { countEffects } from "./counts.js";
 
 /** `latency` in milliseconds. `fail`: the percentage of requests with the faults of the sandbox, and random latencies instead. */
-interface Options {
+export interface Options {
   latency?: number;
   fail?: number;
 }
-
-/** By page, how often something happened to it. */
-export type Counts = Record<string, number>;
 
 /** The project `created` keeps only its newest reports, so that lists stay short. */
 const KEPT = 2000;
@@ -17,37 +14,20 @@ const OFTEN = 100;
 /** The share of responses that come after the client's timeout of 2 s. */
 const LATE = 0.005;
 
-let sandbox: Sandbox;
-/** When requests were received: milliseconds since 1970. */
-const requests: number[] = [];
-const removed: Counts = {};
+/** The sandbox in a process of its own. It responds to any message with its effects since the last one. */
+const { latency = 0, fail = 0 } = JSON.parse(process.argv[2] ?? "{}") as Options;
+let requests = 0;
 
-/** Counts how often reports were created or regenerated. */
-function count(into: Counts, reports: ReturnType<Sandbox["reports"]["list"]>): Counts {
-  for (const { url, generation } of reports) into[url] = (into[url] ?? 0) + generation + 1;
-  return into;
+const { url, apiKey, reports } = await startSandbox({ reports: 0, fail, latency: respond });
+const effects = countEffects(reports);
+
+function respond(): number {
+  if (fail === 0) return latency;
+  if (++requests % OFTEN === 0)
+    for (const { id } of reports.list({ project: "created.example.com" }).slice(KEPT)) reports.remove(id);
+  return Math.random() < LATE ? 3000 : 50 * Math.random();
 }
 
-function removeOld(): void {
-  const old = sandbox.reports.list({ project: "created.example.com" }).slice(KEPT);
-  count(removed, old);
-  for (const { id } of old) sandbox.reports.remove(id);
-}
-
-/** The sandbox in its own process. */
-const tasks = {
-  async start({ latency = 0, fail = 0 }: Options) {
-    const respond = () => {
-      requests.push(Date.now());
-      if (fail === 0) return latency;
-      if (requests.length % OFTEN === 0) removeOld();
-      return Math.random() < LATE ? 3000 : 50 * Math.random();
-    };
-    sandbox = await startSandbox({ reports: 0, fail, latency: respond });
-    return { url: sandbox.url, apiKey: sandbox.apiKey };
-  },
-  seen: (_: object) => ({ effects: count({ ...removed }, sandbox.reports.list({})), requests }),
-};
-export type Tasks = typeof tasks;
-
-serve(tasks);
+process.on("disconnect", () => process.exit());
+process.on("message", () => process.send?.(effects()));
+process.send?.({ url, apiKey });

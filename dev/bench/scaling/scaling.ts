@@ -2,12 +2,13 @@ import { writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { startSandbox } from "../../../sandbox/server.js";
 import { type Group, type Machine, type Round, startGroup } from "../../../test/support/machines.js";
 import { type Engine, engines, startServer } from "../../../test/support/servers.js";
 import { fill, table } from "../../markdown.js";
 import { root } from "../../nodered.js";
-import { startService, versions } from "../runtime.js";
-import { moreThanOnce } from "../soak/results.js";
+import { countEffects, moreThanOnce } from "../counts.js";
+import { versions } from "../runtime.js";
 
 /**
  * `npm run bench:scaling` has one instance work on a batch in files, in Redis and in PostgreSQL, ends the lead of two instances,
@@ -29,11 +30,18 @@ const SETTLED = 50;
 
 /** Deploys a list to `machines` instances, for a new service, and starts it. */
 async function start(group: Group, machines: number, pages: number, latency: number, settings: Round["settings"] = {}) {
-  const service = await startService({ latency });
+  const requests: number[] = [];
+  const service = await startSandbox({
+    reports: 0,
+    latency() {
+      requests.push(Date.now());
+      return latency;
+    },
+  });
   const urls = Array.from({ length: pages }, (_, index) => `https://example.com/${index}`);
   await group.deploy({ service, pages: urls, settings }, machines);
   await group.machines[0]?.red().inject("start");
-  return service;
+  return { ...service, requests, effects: countEffects(service.reports) };
 }
 
 /** Pages per second of one machine if only that limits them. */
@@ -41,7 +49,7 @@ async function busy(group: Group, pages: number, latency: number): Promise<numbe
   const service = await start(group, 1, pages, latency);
   const began = performance.now();
   await group.finished(pages, PATIENCE);
-  await service.stop();
+  await service.close();
   return (pages * SECOND) / (performance.now() - began);
 }
 
@@ -64,15 +72,14 @@ async function takenOver(group: Group, engine: Engine): Promise<[string, number,
       await end(lead);
       const ended = Date.now() + SETTLED;
       await group.leader(PATIENCE);
-      const { requests } = await service.seen();
-      seconds.push(((requests.find((time) => time > ended) ?? Number.NaN) - began) / SECOND);
+      seconds.push(((service.requests.find((time) => time > ended) ?? Number.NaN) - began) / SECOND);
       await lead.start();
     }
     rows.push([`${engine}, ${name}`, Math.min(...seconds), Math.max(...seconds)]);
   }
-  const twice = moreThanOnce(Object.values((await service.seen()).effects));
+  const twice = moreThanOnce(service.effects());
   if (twice > 0) throw new Error(`${engine}: ${twice} duplicates`);
-  await service.stop();
+  await service.close();
   return rows;
 }
 

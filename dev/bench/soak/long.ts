@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../../src/audit/options.js";
 import type { Progress } from "../../../src/audit/progress.js";
+import { until } from "../../../test/support/time.js";
+import { add } from "../counts.js";
 import { receivers, send } from "../driver.js";
-import { boot, type FlowNode, nodeRedRequire, serviceNode, startService, until } from "../runtime.js";
-import type { Counts } from "../service.js";
-import { add, conclude, hasGrown, heap, Reported } from "./results.js";
+import { boot, type FlowNode, nodeRedRequire, serviceNode, startService } from "../runtime.js";
+import { conclude, hasGrown, heap, Ledger, Reported } from "./results.js";
 
 /**
  * `npm run soak -- long [minutes]`: audits, stores and report changes through a deploy every 3 s and all faults of the sandbox.
@@ -15,7 +16,6 @@ import { add, conclude, hasGrown, heap, Reported } from "./results.js";
  */
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-const PATIENCE = 60 * SECOND;
 const TENTHS = 10;
 const PAGES = 100;
 const STORES = 10;
@@ -44,23 +44,15 @@ const userDir = await boot([
   { id: "catch", type: "catch", scope: null, wires: [["caught"]] },
 ]);
 
-/** What happened, by name. */
-const events: Counts = {};
-/** By page, how many requests were reported to have taken effect, and how many more can have. */
-const [certain, possible]: [Counts, Counts] = [{}, {}];
-const count = (effects: Counts, url: string, by?: number) => add(effects, url.slice("https://".length), by);
-/** Messages with the response to another. */
-let mixedUp = 0;
-const isEffect = (outcome: string) => ["created", "regenerated"].includes(outcome);
+const ledger = new Ledger();
+const { events } = ledger;
 const reported = new Reported(PAGES);
 const started = new Set<string>();
 
 receivers.set("results", ({ seo }) => {
-  const { input, outcome, repeated } = seo as Result;
-  add(events, `page ${outcome}${repeated ? ", repeated" : ""}`);
-  if (!reported.result(seo as Result)) return;
-  if (isEffect(outcome)) count(certain, String(input));
-  if (outcome === "uncertain") count(possible, String(input));
+  const result = seo as Result;
+  add(events, `page ${result.outcome}${result.repeated ? ", repeated" : ""}`);
+  if (reported.result(result)) ledger.audited(result);
 });
 receivers.set("progress", ({ payload }) => {
   const { batch, paused } = payload as Progress;
@@ -69,17 +61,8 @@ receivers.set("progress", ({ payload }) => {
   reported.end(payload as Progress);
 });
 receivers.set("changed", ({ seo }) => add(events, `change: ${(seo as { change: string }).change}`));
-receivers.set("stored", ({ url, payload }) => {
-  add(events, "store created");
-  if (`https://${(payload as { url: string }).url}` !== url) mixedUp++;
-  count(certain, String(url));
-  count(possible, String(url), -1);
-});
-receivers.set("caught", ({ url, seo }) => {
-  const { operation, error } = seo as { operation: string; error: { code: string; uncertain: boolean } };
-  add(events, `${operation} ${error.code}${error.uncertain ? ", uncertain" : ""}`);
-  if (operation === "seo-report-store" && !error.uncertain) count(possible, String(url), -1);
-});
+receivers.set("stored", (msg) => ledger.stored(msg));
+receivers.set("caught", (msg) => ledger.failed(msg));
 
 let deploys = 0;
 /** Deploys everything, or one changed node. */
@@ -99,18 +82,17 @@ async function startBatch(): Promise<void> {
   const existing = ["regenerate", "return", "regenerate", "create"][reported.batches % 4];
   const site = existing === "create" ? `created.example.com/${reported.batches}` : "audit.example.com";
   reported.start(topic);
-  const payload = Array.from({ length: PAGES }, (_, page) => `https://${site}/${page}`);
+  const payload = Array.from({ length: PAGES }, (_, page) => `${site}/${page}`);
   send("audit", { topic, existing, payload });
-  await until(() => started.has(topic), PATIENCE);
+  await until(() => started.has(topic));
 }
 
 let stores = 0;
 async function work(): Promise<void> {
   for (let i = 0; i < STORES; i++) {
-    const url = `https://created.example.com/store/${stores++}`;
-    // A deploy can drop it.
-    count(possible, url);
-    send("store", { payload: url, url });
+    const page = `created.example.com/store/${stores++}`;
+    ledger.sent(page);
+    send("store", { payload: page, page });
   }
   send("changes", {});
   await sleep(BETWEEN_DEPLOYS);
@@ -146,9 +128,9 @@ for (let tenth = 0; tenth < TENTHS; tenth++) {
   }
   for (let i = 0; i < MOST_AFTER && reported.open() > 0; i++) await work();
   samples.push(await sample());
+  ledger.settle(await service.effects());
   console.error(`${reported.batches} batches, ${deploys} deploys: ${JSON.stringify(samples.at(-1))}`);
 }
-const { effects } = await service.seen();
 const [first = {}, last = {}] = [samples[0], samples.at(-1)];
 const grown = ([name, value]: [string, number]) =>
   name === "heap MB" ? hasGrown([first[name] ?? 0, value]) : value > (first[name] ?? 0);
@@ -160,11 +142,7 @@ conclude(
   { batches: reported.batches, deploys, ...events, ...Object.fromEntries(held) },
   {
     ...reported.problems(),
-    "pages with more or fewer effects than reported": Object.entries(effects).filter(([page, often]) => {
-      const least = certain[page] ?? 0;
-      return often < least || often > least + (possible[page] ?? 0);
-    }).length,
-    "stores with the response to another": mixedUp,
+    ...ledger.problems(),
     "figures that grew": Object.entries(last).filter(grown).length,
   },
 );

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox } from "../../../sandbox/server.js";
 import { type Group, startGroup } from "../../../test/support/machines.js";
 import { type Engine, engines, type Server, startServer } from "../../../test/support/servers.js";
-import type { Counts } from "../service.js";
-import { add, conclude, moreThanOnce, Reported } from "./results.js";
+import { add, type Counts, countEffects, moreThanOnce } from "../counts.js";
+import { conclude, Reported } from "./results.js";
 
 /**
  * `npm run soak -- machines [runs]`: so many audits by three instances on each engine. Instances are killed, stopped and deployed
@@ -67,6 +67,7 @@ async function runOnce(engine: Engine, run: number, group: Group, server: Server
   const sandbox = await startSandbox({ reports: 0, latency: LATENCY });
   const pages = Array.from({ length: PAGES }, (_, index) => `https://example.com/${index}`);
   if (existing === "regenerate") for (const url of pages) sandbox.reports.store({ url });
+  const effects = countEffects(sandbox.reports);
   const done: string[] = [];
   try {
     await group.deploy({ service: sandbox, pages, existing, settings: { reconcile: RECONCILE } });
@@ -104,10 +105,7 @@ async function runOnce(engine: Engine, run: number, group: Group, server: Server
   }
   for (const machine of group.machines)
     for (const progress of machine.progress()) reported.end({ ...progress, batch: name });
-  const effects: Counts = {};
-  for (const { url, generation } of sandbox.reports.list({}))
-    add(effects, url, generation + (existing === "create" ? 1 : 0));
-  add(problems, "requested twice", moreThanOnce(Object.values(effects)));
+  add(problems, "requested twice", moreThanOnce(effects()));
   add(counts, `runs on ${engine}`);
   add(counts, `failures on ${engine}`, done.length);
   const all = JSON.stringify({ ...reported.problems(), ...problems });
