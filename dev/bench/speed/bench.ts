@@ -6,7 +6,6 @@ import { promisify } from "node:util";
 import { startNginx } from "../../../test/support/nginx.js";
 import { fill } from "../../markdown.js";
 import { nodeRed, root } from "../../nodered.js";
-import { chart } from "./chart.js";
 import type { Tasks } from "./child.js";
 import { contenders } from "./contenders.js";
 import { pin } from "./measure.js";
@@ -45,7 +44,6 @@ function publish(result: Run): void {
   // More digits than the document shows would only be noise.
   const rounded = (_: string, value: unknown) => (typeof value === "number" ? Number(value.toPrecision(8)) : value);
   writeFileSync(file, `${JSON.stringify(all, rounded, 2)}\n`);
-  writeFileSync(join(root, "docs/performance.svg"), chart(runs));
   const document = "docs/performance.md";
   writeFileSync(join(root, document), fill(document, { figures: () => report(runs) }));
 }
@@ -62,7 +60,7 @@ try {
     machine: `${cpus().length} x ${cpus()[0]?.model}`,
     server: server ? "nginx" : "Node's http",
     date: new Date().toISOString().slice(0, 10),
-    ...summarize(rounds),
+    figures: summarize(rounds),
   };
   console.log(`Node-RED ${result.nodeRed}, ${result.machine}, against ${result.server}\n\n${report([result])}`);
   if (!only) publish(result);

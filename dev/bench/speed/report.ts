@@ -1,5 +1,5 @@
 import { table } from "../../markdown.js";
-import { BARE, CORE, FLOOR, OURS, RECONCILE } from "./contenders.js";
+import { BARE, CORE, contenders, FLOOR, OURS, RECONCILE } from "./contenders.js";
 import { type Figures, median } from "./measure.js";
 
 /** What one round has measured. */
@@ -21,19 +21,19 @@ export interface Run {
   machine: string;
   server: string;
   date: string;
-  /** By contender, the median. */
-  rate: Record<string, number>;
-  cpu: Record<string, number>;
   /** By the names below, the median. */
   figures: Record<string, number>;
 }
 
-/** A figure relative to another one of the same round, because a machine is not equally fast all the time. */
-const relative =
-  (of: keyof Figures, contender: string, other: string) =>
+const absolute =
+  (of: keyof Figures, contender: string) =>
   ({ requests }: Round) =>
-    (requests[contender]?.[of] ?? 0) / (requests[other]?.[of] ?? 0);
+    requests[contender]?.[of] ?? Number.NaN;
+/** Relative to another one of the same round, because a machine is not equally fast all the time. */
+const relative = (of: keyof Figures, contender: string, other: string) => (round: Round) =>
+  absolute(of, contender)(round) / absolute(of, other)(round);
 
+const names = Object.keys(contenders);
 /** The figures, with the least or the most that is allowed. */
 const figures: { name: string; least?: number; most?: number; value(round: Round): number }[] = [
   { name: `requests/s, relative to _${CORE}_`, value: relative("rate", OURS, CORE) },
@@ -46,24 +46,13 @@ const figures: { name: string; least?: number; most?: number; value(round: Round
   { name: "load time, relative to undici and zod", most: 0.2, value: ({ load }) => load },
   { name: "seconds for 1,000 pages of 20 ms", value: ({ pages }) => pages.ours / 1000 },
   { name: `the same, relative to _${BARE}_`, most: 1.03, value: ({ pages }) => pages.ours / pages.bare },
+  ...names.map((name) => ({ name: `requests/s, _${name}_`, value: absolute("rate", name) })),
+  ...names.map((name) => ({ name: `processor time per request in µs, _${name}_`, value: absolute("cpu", name) })),
 ];
 
 /** The medians of all rounds. */
-export function summarize(rounds: Round[]): Pick<Run, "rate" | "cpu" | "figures"> {
-  const medianOf = (value: (round: Round) => number) => median(rounds.map(value));
-  const byContender = (of: keyof Figures) =>
-    Object.fromEntries(
-      Object.keys(rounds[0]?.requests ?? {}).map((name) => [
-        name,
-        medianOf(({ requests }) => requests[name]?.[of] ?? 0),
-      ]),
-    );
-  return {
-    rate: byContender("rate"),
-    cpu: byContender("cpu"),
-    figures: Object.fromEntries(figures.map(({ name, value }) => [name, medianOf(value)])),
-  };
-}
+export const summarize = (rounds: Round[]): Run["figures"] =>
+  Object.fromEntries(figures.map(({ name, value }) => [name, median(rounds.map(value))]));
 
 /** The figures of all runs in Markdown; bold: more or less than allowed. */
 export const report = (runs: Run[]): string =>
