@@ -12,18 +12,18 @@ import { versions } from "../runtime.js";
 
 /**
  * `npm run bench:scaling` has one instance work on a batch in files, in Redis and in PostgreSQL, ends the lead of two instances,
- * and writes its results to docs/scaling.md. With `-- --quick` it does less and only prints them.
+ * five times, and writes its results to docs/scaling.md. `npm run bench:scaling -- 1` ends it once, and only prints them.
  */
-const quick = process.argv.includes("--quick");
+const [, , only] = process.argv;
 const SECOND = 1000;
 const PATIENCE = 180 * SECOND;
 const MACHINES = 2;
-const PAGES = quick ? 24 : 180;
+const PAGES = 180;
 const LATENCY = 200;
 /** An audit uses one request less than the service's concurrency, which is 4. */
 const LIMIT = (3 * SECOND) / LATENCY;
 /** How often the lead is ended. The list does not end before. */
-const TIMES = quick ? 1 : 5;
+const TIMES = Number(only ?? 5);
 const LONG = 2000;
 /** What an instance has sent before it was killed is received by then, in milliseconds. */
 const SETTLED = 50;
@@ -38,10 +38,11 @@ async function start(group: Group, machines: number, pages: number, latency: num
       return latency;
     },
   });
+  const effects = countEffects(service.reports);
   const urls = Array.from({ length: pages }, (_, index) => `https://example.com/${index}`);
   await group.deploy({ service, pages: urls, settings }, machines);
   await group.machines[0]?.red().inject("start");
-  return { ...service, requests, effects: countEffects(service.reports) };
+  return { ...service, requests, effects };
 }
 
 /** Pages per second of one machine if only that limits them. */
@@ -116,4 +117,4 @@ const text = [
 ].join("\n\n");
 console.log(text);
 const document = "docs/scaling.md";
-if (!quick) writeFileSync(join(root, document), fill(document, { bench: () => text }));
+if (!only) writeFileSync(join(root, document), fill(document, { bench: () => text }));

@@ -57,7 +57,7 @@ export const summarize = (rounds: Round[]): Run["figures"] =>
 /** The figures of all runs in Markdown; bold: more or less than allowed. */
 export const report = (runs: Run[]): string =>
   table(
-    ["32 in flight", "Allowed", ...runs.map(({ node }) => `Node ${node.split(".")[0]}`)],
+    ["32 in flight", "Allowed", ...runs.map(({ node, nodeRed }) => `Node ${node.split(".")[0]}, Node-RED ${nodeRed}`)],
     figures.map(({ name, least, most }) => {
       const allowed = least ? `at least ${least}` : most ? `at most ${most}` : "";
       const isMet = (value: number) => value >= (least ?? -Infinity) && value <= (most ?? Infinity);
