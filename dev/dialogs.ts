@@ -6,6 +6,7 @@ import { nodeTypes } from "../src/operations.js";
 import { needChromium } from "../test/support/chromium.js";
 import type { Driver, Editor } from "../test/support/driver.js";
 import { startWorkbench } from "../test/support/workbench.js";
+import { bounds } from "./bounds.js";
 import { nodeRed, root } from "./nodered.js";
 
 /**
@@ -19,7 +20,6 @@ const SERVICE = "pictured-service";
 const BUSY = "pictured-busy-service";
 const QUEUE = "pictured-queue";
 const out = join(root, "docs/pictures");
-const table = nodeTypes;
 const { types } = build();
 const themes = ["light", "dark"] as const;
 const file = (name: string, theme: (typeof themes)[number]) => `${name}${theme === "dark" ? "-dark" : ""}.png`;
@@ -72,7 +72,7 @@ const gallery = () => {
     ["seo-service", "SEO service"],
     ["seo-service-advanced", "SEO service, Advanced"],
     ["seo-queue", "SEO queue"],
-    ...Object.entries(table).map(([type, { title }]): [string, string] => [type, title]),
+    ...Object.entries(nodeTypes).map(([type, { title }]): [string, string] => [type, title]),
     ["statuses", "Statuses"],
   ];
   const sections = pictures.map(([name, title]) => `## ${title}\n\n${cells(name, title)}\n`);
@@ -119,17 +119,12 @@ try {
   const unfold = () =>
     page.locator(".seo-form details").evaluateAll((all) => all.map((one) => one.setAttribute("open", "")));
 
-  const nodes = page.locator(".red-ui-flow-node-group");
   await page
     .locator(".red-ui-flow-node-status-label")
     .nth(Object.keys(states).length - 1)
     .waitFor();
   await page.getByText(/waiting \d+ s/).waitFor();
-  const boxes = await nodes.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON() as Clip));
-  const x = Math.min(...boxes.map((box) => box.x)) - 20;
-  const y = Math.min(...boxes.map((box) => box.y)) - 20;
-  const width = Math.max(...boxes.map((box) => box.x + box.width)) + 60 - x;
-  await shoot("statuses", { x, y, width, height: Math.max(...boxes.map((box) => box.y + box.height)) + 20 - y });
+  await shoot("statuses", await bounds(page));
 
   await page.evaluate(
     ([service, all]) => {
@@ -137,7 +132,7 @@ try {
       RED.nodes.import(all.map((node, i) => ({ ...node, service, z, x: 500, y: 60 * i + 60, wires: [[]] })));
       RED.editor.editConfig("", "seo-service", service);
     },
-    [SERVICE, Object.keys(table).map(fresh)] as const,
+    [SERVICE, Object.keys(nodeTypes).map(fresh)] as const,
   );
   await page.locator("#node-config-input-apiKey").fill("${SEO_API_KEY}");
   await page.locator("#node-config-input-baseUrl").fill(sandbox.url);
@@ -154,7 +149,7 @@ try {
   await unfold();
   await dialog("seo-queue");
   await page.evaluate(() => driver.close("cancel"));
-  for (const type of Object.keys(table)) {
+  for (const type of Object.keys(nodeTypes)) {
     await page.evaluate((id) => driver.open(id), type);
     await unfold();
     await dialog(type);

@@ -1,34 +1,18 @@
 import { join } from "node:path";
-import type { Page } from "playwright-core";
 import { needChromium } from "../test/support/chromium.js";
 import type { Editor } from "../test/support/driver.js";
 import { readExamples } from "../test/support/examples.js";
 import { startWorkbench } from "../test/support/workbench.js";
+import { bounds } from "./bounds.js";
 import { root } from "./nodered.js";
 
 /** `node dist/dev/pictures.js [name...]`: takes a picture of the flow of every example for examples/README.md. */
 declare const RED: Editor & { workspaces: { show(id: string): void } };
 
-const MARGIN = 20;
 const wanted = process.argv.slice(2);
 const examples = readExamples("examples");
 /** Examples share config nodes. */
 const flows = [...new Map(examples.flatMap(([, nodes]) => nodes.map((node) => [node.id, node]))).values()];
-
-/** The area of the open flow, with a margin. */
-const bounds = (page: Page) =>
-  page.evaluate((margin) => {
-    const parts = document.querySelectorAll(
-      ".red-ui-flow-node-group, .red-ui-flow-group-outline, .red-ui-flow-link-line",
-    );
-    const boxes = [...parts].map((part) => part.getBoundingClientRect()).filter(({ width }) => width > 0);
-    const chart = document.querySelector("#red-ui-workspace-chart")?.getBoundingClientRect() ?? { left: 0, top: 0 };
-    const x = Math.max(chart.left, Math.min(...boxes.map(({ left }) => left)) - margin);
-    const y = Math.max(chart.top, Math.min(...boxes.map(({ top }) => top)) - margin);
-    const width = Math.max(...boxes.map(({ right }) => right)) + margin - x;
-    const height = Math.max(...boxes.map(({ bottom }) => bottom)) + margin - y;
-    return { x, y, width, height };
-  }, MARGIN);
 
 const chromium = needChromium();
 if (!chromium) process.exit(1);
