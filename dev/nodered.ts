@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import { startOnFreePort } from "../sandbox/command.js";
 
 interface Packed {
   filename: string;
@@ -110,19 +111,8 @@ interface StartOptions {
 }
 
 /** Starts Node-RED on the first free port from `port` on. Another process can take a port while Node-RED starts. */
-export async function startOnFreePort(
-  userDir: string,
-  { port, ...options }: StartOptions & { port: number },
-  say: (line: string) => void = () => {},
-): Promise<Running> {
-  try {
-    return await startNodeRed(userDir, { ...options, port: await freePort(port) });
-  } catch (error) {
-    if (!/EADDRINUSE|port in use/.test(String(error))) throw error;
-    say(`Port ${port} is in use; trying ${port + 1}.`);
-    return startOnFreePort(userDir, { ...options, port: port + 1 }, say);
-  }
-}
+export const startFrom = (port: number, userDir: string, options: StartOptions = {}): Promise<Running> =>
+  startOnFreePort(port, async (free) => startNodeRed(userDir, { ...options, port: await freePort(free) }));
 
 /**
  * Starts Node-RED in its own process, on any free port unless one is given. Resolves when its flows run; rejects if it

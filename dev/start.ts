@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { copyFileSync, existsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { readOptions, startOnFreePort as startSandbox } from "../sandbox/command.js";
+import { readOptions, startOnFreePort } from "../sandbox/command.js";
+import { startSandbox } from "../sandbox/server.js";
 import { lockFolder } from "./lock.js";
-import { installPackage, nodeRed, root, settings, startOnFreePort } from "./nodered.js";
+import { installPackage, nodeRed, root, settings, startFrom } from "./nodered.js";
 import { whenOrphaned } from "./orphan.js";
 
 /** `npm start`: Node-RED with the package and a first flow, beside the sandbox or a real service. */
@@ -50,20 +51,15 @@ async function start(): Promise<void> {
   }
   const script = join(userDir, "debug-sidebar.js");
   writeFileSync(script, OPEN_DEBUG);
-  const sandbox = real ? undefined : await startSandbox(options);
+  const sandbox = real ? undefined : await startOnFreePort(options.port, (port) => startSandbox({ ...options, port }));
   try {
-    const running = await startOnFreePort(
-      userDir,
-      {
-        port: Number(PORT),
-        more: { editorTheme: { ...settings.editorTheme, page: { scripts: [script] } } },
-        env: { SEO_QUEUE_URL, ...(sandbox && { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey }) },
-        print: (line) => /\[error\]|Waiting for the debugger/.test(line) && say(line),
-        spawned: lock.share,
-        signal,
-      },
-      say,
-    );
+    const running = await startFrom(Number(PORT), userDir, {
+      more: { editorTheme: { ...settings.editorTheme, page: { scripts: [script] } } },
+      env: { SEO_QUEUE_URL, ...(sandbox && { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey }) },
+      print: (line) => /\[error\]|Waiting for the debugger/.test(line) && say(line),
+      spawned: lock.share,
+      signal,
+    });
     const service = sandbox
       ? `Service: sandbox at ${sandbox.url} (API key ${sandbox.apiKey}). All reports are made up.
 It responds slowly, limits the rate, and some requests fail. To change that, see: npm start -- --help`

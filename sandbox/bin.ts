@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { readOptions, startOnFreePort } from "./command.js";
+import { startSandbox } from "./server.js";
 
 try {
   const options = readOptions(process.argv.slice(2));
   if (options) {
-    const sandbox = await startOnFreePort(options);
+    const sandbox = await startOnFreePort(options.port, (port) => startSandbox({ ...options, port }));
     for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void sandbox.close());
     console.log(`The sandbox is running. All reports are made up.
 

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { createLatency } from "./faults.js";
-import { type Sandbox, type SandboxOptions, startSandbox } from "./server.js";
+import type { SandboxOptions } from "./server.js";
 
 const PORTS_TO_TRY = 20;
 const MAX_LATENCY = 600_000;
@@ -102,14 +102,17 @@ function parse(args: string[], defaults: typeof DEFAULTS): (SandboxOptions & { p
   };
 }
 
-/** Starts the sandbox on its port or, if that is in use, on one of the next. */
-export async function startOnFreePort(options: SandboxOptions & { port: number }): Promise<Sandbox> {
-  const last = Math.min(options.port + PORTS_TO_TRY, 65_535);
-  for (let port = options.port; ; port++) {
+/** Starts a server on a port or, if that is in use, on one of the next. */
+export async function startOnFreePort<Server>(
+  first: number,
+  start: (port: number) => Promise<Server>,
+): Promise<Server> {
+  const last = Math.min(first + PORTS_TO_TRY, 65_535);
+  for (let port = first; ; port++) {
     try {
-      return await startSandbox({ ...options, port });
+      return await start(port);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE" || port >= last) throw error;
+      if (!/EADDRINUSE|port in use/.test(String(error)) || port >= last) throw error;
       console.log(`Port ${port} is in use; trying ${port + 1}.`);
     }
   }

@@ -76,10 +76,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     });
   });
   const port = await new Promise<number>((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "EADDRINUSE") error.message = `Port ${options.port} on ${HOST} is taken.`;
-      reject(error);
-    });
+    server.once("error", reject);
     server.listen(options.port ?? 0, HOST, () => resolve((server.address() as AddressInfo).port));
   });
   const url = `http://${HOST}:${port}`;

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort, root, startOnFreePort } from "../../dev/nodered.js";
+import { freePort, root, startFrom } from "../../dev/nodered.js";
 import { endGroup, isRunning } from "../support/processes.js";
 
 const PACKAGE = "@seo-reports/node-red";
@@ -150,7 +150,7 @@ describe("npm start", () => {
 
   it("gives each of two instances its own port if both start at once", async () => {
     const port = await freePort();
-    const running = await Promise.all(["one", "two"].map((name) => startOnFreePort(join(cwd, name), { port })));
+    const running = await Promise.all(["one", "two"].map((name) => startFrom(port, join(cwd, name))));
     const urls = running.map(({ url }) => url);
     await Promise.all(running.map((one) => one.stop()));
     assert.equal(new Set(urls).size, 2, `${urls}`);
