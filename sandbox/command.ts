@@ -67,23 +67,18 @@ export function readOptions(args: string[], defaults: Defaults = {}, command = "
   }
 }
 
+const flag = { type: "boolean" } as const;
+const OPTIONS = {
+  ...Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, { type: "string" } as const])),
+  live: flag,
+  help: flag,
+};
+
 function parse(args: string[], defaults: typeof DEFAULTS): (SandboxOptions & { port: number }) | undefined {
-  const text = (value: string) => ({ type: "string", default: value }) as const;
-  const flag = { type: "boolean", default: false } as const;
-  const { values } = parseArgs({
-    args,
-    options: {
-      port: text(defaults.port),
-      key: text(defaults.key),
-      reports: text(defaults.reports),
-      live: flag,
-      latency: text(defaults.latency),
-      "store-latency": text(defaults["store-latency"]),
-      rate: text(defaults.rate),
-      fail: text(defaults.fail),
-      help: flag,
-    },
-  });
+  const values: typeof DEFAULTS & { live?: boolean; help?: boolean } = {
+    ...defaults,
+    ...parseArgs({ args, options: OPTIONS }).values,
+  };
   if (values.help) return undefined;
   if (!/^[\x21-\x7e]+$/.test(values.key))
     throw new TypeError("--key must contain only printable ASCII characters, without spaces.");
@@ -92,7 +87,7 @@ function parse(args: string[], defaults: typeof DEFAULTS): (SandboxOptions & { p
     port: wholeNumber("port", values.port, 0, 65_535),
     apiKey: values.key,
     reports: wholeNumber("reports", values.reports, 0, 1_000_000),
-    live: values.live,
+    live: values.live ?? false,
     latency: createLatency(
       latency,
       values["store-latency"] ? range("store-latency", values["store-latency"]) : latency,
