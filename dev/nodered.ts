@@ -31,6 +31,9 @@ export function nodeRed(): { name: string; version: string; script: string } {
   return { name, version, script: join(dirname(manifest), "red.js") };
 }
 
+/** Loads a module of that Node-RED, or Node-RED itself by its name. */
+export const nodeRedModule = <T>(name = nodeRed().name): T => createRequire(require.resolve(nodeRed().name))(name) as T;
+
 /** Runs npm in the package's folder until `signal` ends it. On Windows it is a batch file, which needs a shell. */
 const npm = (args: string[], signal?: AbortSignal) =>
   run("npm", args, { cwd: root, maxBuffer: 1 << 24, shell: process.platform === "win32", ...(signal && { signal }) });

@@ -2,19 +2,14 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { linkPackage, nodeRed } from "../nodered.js";
+import { linkPackage, nodeRed, nodeRedModule, settings as usual } from "../nodered.js";
 import type { Counts } from "./counts.js";
 import { driversFor } from "./driver.js";
 import type { Options } from "./service.js";
-
-const main = createRequire(import.meta.url).resolve(nodeRed().name);
-/** Loads a module of Node-RED. */
-export const nodeRedRequire = createRequire(main);
 
 /** The versions that a measurement ran with. */
 export const versions = () => `Node-RED ${nodeRed().version}, Node ${process.versions.node}`;
@@ -70,17 +65,15 @@ export async function boot(
   mkdirSync(join(userDir, "nodes"));
   for (const [name, content] of Object.entries(files)) writeFileSync(join(userDir, name), content);
   if (linked) linkPackage(userDir);
-  const app = nodeRedRequire(main) as NodeRed;
+  const app = nodeRedModule<NodeRed>();
   // Nothing requests a page of the editor.
   const server = createServer();
   app.init(server, {
+    ...usual,
     userDir,
-    flowFile: "flows.json",
     httpAdminRoot: "/",
     httpNodeRoot: "/",
-    credentialSecret: false,
     ...settings,
-    telemetry: { enabled: false },
     logging: { console: { level: "error" } },
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -92,8 +85,8 @@ export async function boot(
 
 /** Stops the flows and the context stores of Node-RED, and starts them again from their files, as a restart does. */
 export async function restart(): Promise<void> {
-  const { stop } = nodeRedRequire(main) as NodeRed;
-  const nodes = nodeRedRequire("@node-red/runtime/lib/nodes") as Record<string, (all?: boolean) => Promise<void>>;
+  const { stop } = nodeRedModule<NodeRed>();
+  const nodes = nodeRedModule<Record<string, (all?: boolean) => Promise<void>>>("@node-red/runtime/lib/nodes");
   await stop();
   for (const step of ["loadContextsPlugin", "loadFlows", "startFlows"]) await nodes[step]?.(true);
 }

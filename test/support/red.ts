@@ -1,7 +1,9 @@
 import { type EventEmitter, once } from "node:events";
 import { createRequire } from "node:module";
 import type { Node, NodeAPI } from "node-red";
-import { nodeRed as which } from "../../dev/nodered.js";
+import { nodeRed, nodeRedModule } from "../../dev/nodered.js";
+
+export { nodeRedModule };
 
 const require = createRequire(import.meta.url);
 
@@ -46,13 +48,8 @@ interface Helper {
   _sandbox: { restore(): void };
 }
 
-const nodeRed = require.resolve(which().name);
-
-/** A module of the Node-RED under test. */
-export const nodeRedModule = <T>(name: string): T => createRequire(nodeRed)(name) as T;
-
 export const helper = require("node-red-node-test-helper") as Helper;
-helper.init(nodeRed);
+helper.init(require.resolve(nodeRed().name));
 
 /** Loads a flow without the helper's spies, which keep every call with its stack: seconds and gigabytes in large suites. */
 export async function load(types: Register[], flow: FlowNode[], credentials: Credentials): Promise<void> {

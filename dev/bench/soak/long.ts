@@ -5,9 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../../src/audit/options.js";
 import type { Progress } from "../../../src/audit/progress.js";
 import { until } from "../../../test/support/time.js";
+import { nodeRedModule } from "../../nodered.js";
 import { add } from "../counts.js";
 import { receivers, send } from "../driver.js";
-import { boot, type FlowNode, nodeRedRequire, serviceNode, startService } from "../runtime.js";
+import { boot, type FlowNode, serviceNode, startService } from "../runtime.js";
 import { conclude, hasGrown, heap, Ledger, Reported } from "./results.js";
 
 /**
@@ -24,13 +25,13 @@ const BETWEEN_DEPLOYS = 3 * SECOND;
 const MOST_AFTER = 40;
 const minutes = Number(process.argv[3] ?? 20);
 
-const { flows: runtime } = nodeRedRequire("@node-red/runtime") as {
+const { flows: runtime } = nodeRedModule<{
   flows: {
     getFlows(options: object): Promise<{ flows: FlowNode[] }>;
     setFlows(options: { flows: { flows: FlowNode[] }; deploymentType: "full" | "nodes" }): Promise<unknown>;
   };
-};
-const { events: runtimeEvents } = nodeRedRequire("@node-red/util") as { events: EventEmitter };
+}>("@node-red/runtime");
+const { events: runtimeEvents } = nodeRedModule<{ events: EventEmitter }>("@node-red/util");
 
 const service = await startService({ fail: 8 });
 const audit = { existing: "existing", existingType: "msg", wires: [["results"], ["progress"]] };

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { linkPackage } from "../../nodered.js";
+import { linkPackage, nodeRedModule } from "../../nodered.js";
 import { receivers, send } from "../driver.js";
-import { boot, memory, nodeRedRequire } from "../runtime.js";
+import { boot, memory } from "../runtime.js";
 import { measure, pin, sendAll } from "./measure.js";
 import { PAGES, query } from "./service.js";
 
@@ -69,7 +69,7 @@ const tasks = {
 
   /** The time to load the package into Node-RED, besides that of any package, relative to undici and zod. */
   async load() {
-    const { addModule } = nodeRedRequire("@node-red/registry") as { addModule(name: string): Promise<unknown> };
+    const { addModule } = nodeRedModule<{ addModule(name: string): Promise<unknown> }>("@node-red/registry");
     const userDir = await boot([], { linked: false, nodesExcludes: ["21-httprequest.js"] });
     installEmpty(userDir);
     linkPackage(userDir);
