@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { createServer, request } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as late } from "node:timers/promises";
 import { startSandbox } from "../../sandbox/server.js";
 import { type Account, type AccountOptions, startAccount } from "../support/account.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { openLocally } from "../support/local.js";
 import { startNginx } from "../support/nginx.js";
 import { stopBackOff } from "../support/time.js";
 
@@ -94,20 +93,17 @@ describe("Two hundred create requests through nginx, which gives up after 3 s", 
         response.writeHead(Number(answer.statusCode), answer.headers).end(content);
       }).end(body);
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    return server;
+    return openLocally(server);
   }
 
   it("creates no report twice, loses none, and gives each message its own", async function () {
     const sandbox = await startSandbox({ reports: 5 });
     const delays = await startDelays(sandbox.url);
-    const upstream = `http://127.0.0.1:${(delays.address() as AddressInfo).port}`;
     const nginx = await startNginx(
-      `location / { proxy_pass ${upstream}; proxy_read_timeout 3s; proxy_next_upstream off; }`,
+      `location / { proxy_pass ${delays.url}; proxy_read_timeout 3s; proxy_next_upstream off; }`,
     );
     if (!nginx) {
-      delays.close();
+      await delays.close();
       await sandbox.close();
       return this.skip();
     }
@@ -140,8 +136,7 @@ describe("Two hundred create requests through nginx, which gives up after 3 s", 
       goOn();
       await flow.stop();
       await nginx.close();
-      delays.closeAllConnections();
-      delays.close();
+      await delays.close();
       await sandbox.close();
     }
   });

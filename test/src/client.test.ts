@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { type AddressInfo, createServer, connect as reach, type Server } from "node:net";
+import { createServer, connect as reach } from "node:net";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
 import { createLane, createTask, type Task } from "../../src/lane.js";
 import { cases } from "../support/cases.js";
 import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
+import { openLocally } from "../support/local.js";
 import { fine, ok } from "../support/scenarios.js";
 import { returned } from "../support/sentences.js";
 import { stopBackOff } from "../support/time.js";
@@ -300,12 +301,11 @@ describe("The client", () => {
 
     it("nothing for a request that was canceled while connecting", async () => {
       const secure = await listen((socket) => socket.write(ok), { certificate: "cert" });
-      const relay: Server = createServer((socket) => {
+      const relay = createServer((socket) => {
         setTimeout(() => socket.pipe(reach(secure.port, "127.0.0.1")).pipe(socket), 200);
-      }).listen(0, "127.0.0.1");
-      await late(20);
-      const baseUrl = `https://127.0.0.1:${(relay.address() as AddressInfo).port}`;
-      open({ baseUrl, tls: { ca: tlsFile("ca") } });
+      });
+      const { port, close } = await openLocally(relay);
+      open({ baseUrl: `https://127.0.0.1:${port}`, tls: { ca: tlsFile("ca") } });
       const lane = createLane();
       const sent = show(lane);
       await late(50);
@@ -314,7 +314,7 @@ describe("The client", () => {
       assert.deepEqual([code, uncertain], ["SEO_CANCELLED", false]);
       assert.deepEqual((await show()).body, fine);
       assert.equal(secure.requests.length, 1);
-      relay.close();
+      await close();
       await secure.close();
     });
   });

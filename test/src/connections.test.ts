@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, createServer, connect as reach, type Socket } from "node:net";
+import { createServer, connect as reach, type Socket } from "node:net";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../src/client.js";
 import { cases } from "../support/cases.js";
 import { allClosed, answer, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
+import { openLocally } from "../support/local.js";
 
 const record = (id: string) => answer(200, JSON.stringify({ data: { id }, status: 200 }));
 const idOf = (path: string) => path.split("/").at(-1) ?? "";
@@ -92,15 +93,15 @@ describe("The client's connections", () => {
   });
 
   it("retry a request that creates a report if the server closes during the TLS handshake", async () => {
-    const closing = createServer((socket) => socket.on("error", () => {}).once("data", () => socket.end()));
-    await once(closing.listen(0, "127.0.0.1"), "listening");
+    const closing = createServer((socket) => socket.once("data", () => socket.end()));
+    const { port, close } = await openLocally(closing);
     server = await listen(() => {});
-    open({ baseUrl: `https://127.0.0.1:${(closing.address() as AddressInfo).port}`, retries: "1" });
+    open({ baseUrl: `https://127.0.0.1:${port}`, retries: "1" });
     await assert.rejects(client.call("seo-report-store", { url: "https://example.com" }), {
       code: "SEO_NETWORK",
       details: { stage: "connect", transient: true, attempts: 2, uncertain: false },
     });
-    closing.close();
+    await close();
   });
 
   for (const [how, close] of [
@@ -118,19 +119,18 @@ describe("The client's connections", () => {
         { certificate: "cert" },
       );
       const relay = createServer((socket) => {
-        toClient = socket.on("error", () => {});
+        toClient = socket;
         const toServer = reach(server.port, "127.0.0.1").on("error", () => {});
         socket.pipe(toServer).pipe(socket, { end: false });
-      }).listen(0, "127.0.0.1");
-      await once(relay, "listening");
-      const baseUrl = `https://127.0.0.1:${(relay.address() as AddressInfo).port}`;
-      open({ baseUrl, tls: { ca: tlsFile("ca") } });
+      });
+      const { port, close: stop } = await openLocally(relay);
+      open({ baseUrl: `https://127.0.0.1:${port}`, tls: { ca: tlsFile("ca") } });
       await assert.rejects(client.call("seo-report-store", { url: "https://example.com" }), {
         code: "SEO_NETWORK",
         details: { stage: "connect", transient: true, attempts: 1, uncertain: true },
       });
       assert.equal(server.requests.length, 1);
-      relay.close();
+      await stop();
     });
 
   it("keep a body that comes a byte at a time in little more memory than it needs", async () => {

@@ -1,10 +1,9 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { pageKey } from "../../src/address.js";
 import { pageOf, type Row, type Shape } from "./lists.js";
+import { openLocally } from "./local.js";
 
 export interface Report extends Row {
   id: number | string;
@@ -159,10 +158,9 @@ export async function startAccount(options: AccountOptions = {}) {
   const server = createServer((request, response) => {
     serve(request, response).catch(() => response.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { url, close } = await openLocally(server);
   const account = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     options,
     reports,
     asked,
@@ -171,11 +169,7 @@ export async function startAccount(options: AccountOptions = {}) {
     /** How many requests were received with a method, and on a list or on one report. */
     count: (method: string, list = method === "POST") =>
       asked.filter((one) => one.method === method && one.path.endsWith("/reports") === list).length,
-    async close(): Promise<void> {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
   return account;
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -9,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { linkPackage, type Running, root, startNodeRed } from "../../dev/nodered.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { deferred } from "../../src/turns.js";
+import { openLocally } from "./local.js";
 import type { FlowNode } from "./red.js";
 import { installStandIns, type Seen } from "./standins.js";
 
@@ -180,16 +180,7 @@ async function startStandIn(
     const reply = answer(one);
     response.writeHead(reply.status ?? 200, reply.headers).end(reply.body);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return Object.assign(await openLocally(server), { asked });
 }
 
 type StandIn = Awaited<ReturnType<typeof startStandIn>>;

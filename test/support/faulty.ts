@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import { type LocalServer, openLocally } from "./local.js";
 
 /** A request as the server received it. */
 export interface Received {
@@ -24,14 +25,10 @@ export interface ListenOptions {
   connected?: (socket: Socket) => void;
 }
 
-export interface FaultyServer {
-  port: number;
-  url: string;
+export interface FaultyServer extends LocalServer {
   requests: Received[];
-  /** The number of accepted connections, and those still open. */
+  /** The number of accepted connections. */
   connections: number;
-  open: Set<Socket>;
-  close(): Promise<void>;
 }
 
 /** A test certificate, issued by ca.pem and valid until 2120 (except expired.pem). */
@@ -73,11 +70,9 @@ export async function listen(behave: Behaviour, options: ListenOptions = {}): Pr
   const { certificate, scheme = certificate ? "https" : "http", connected } = options;
   const counts = new Map<string, number>();
   const requests: Received[] = [];
-  const open = new Set<Socket>();
   const accept = (socket: Socket) => {
     faulty.connections++;
-    open.add(socket);
-    socket.on("error", () => {}).on("close", () => open.delete(socket));
+    socket.on("error", () => {});
     connected?.(socket);
     socket.on(
       "data",
@@ -92,21 +87,8 @@ export async function listen(behave: Behaviour, options: ListenOptions = {}): Pr
   const server = certificate
     ? createTlsServer({ key: tlsFile("key"), cert: tlsFile(certificate) }, accept).on("tlsClientError", () => {})
     : createServer(accept);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const faulty: FaultyServer = {
-    port,
-    url: `${scheme}://127.0.0.1:${port}`,
-    requests,
-    connections: 0,
-    open,
-    async close() {
-      for (const socket of open) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  const local = await openLocally(server);
+  const faulty: FaultyServer = { ...local, url: local.url.replace("http:", `${scheme}:`), requests, connections: 0 };
   return faulty;
 }
 

@@ -1,6 +1,5 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { openLocally } from "./local.js";
 
 export type Row = Record<string, unknown>;
 
@@ -157,9 +156,8 @@ export async function startLists(first: ListOptions) {
     strayed.push(String(request.url));
     response.end("[]");
   });
-  elsewhere.listen(0, "127.0.0.1");
-  await once(elsewhere, "listening");
-  const strange = `http://localhost:${(elsewhere.address() as AddressInfo).port}/api/v1/lists`;
+  const other = await openLocally(elsewhere);
+  const strange = `http://localhost:${other.port}/api/v1/lists`;
 
   const server = createServer(async (request, response) => {
     const url = new URL(String(request.url), "http://localhost");
@@ -171,11 +169,10 @@ export async function startLists(first: ListOptions) {
     const { status = 200, body } = lists.options.reply?.(one) ?? { body: pageOf(lists.options, one.query, strange) };
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { url, close } = await openLocally(server);
 
   const lists = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     options: first,
     asked,
     /** The requests to the host in the links. */
@@ -183,10 +180,7 @@ export async function startLists(first: ListOptions) {
     /** The maximum number of concurrent requests. */
     busiest: 0,
     async close(): Promise<void> {
-      for (const one of [server, elsewhere]) {
-        one.close();
-        one.closeAllConnections();
-      }
+      await Promise.all([close(), other.close()]);
     },
   };
   return lists;

@@ -1,23 +1,15 @@
-import { once } from "node:events";
 import { createServer, request } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
+import { type LocalServer, openLocally } from "./local.js";
 
-export interface ProxyServer {
-  url: string;
+export interface ProxyServer extends LocalServer {
   /** The requests: `GET http://...` or `CONNECT host:port`, each with its Proxy-Authorization. */
   asked: { line: string; authorization: string | undefined }[];
   connections: number;
-  /** The proxy's open connections, on either side. */
-  open: Set<Socket>;
-  close(): Promise<void>;
 }
 
 /** A forward proxy for absolute-form requests and CONNECT; `tunnel` rejects CONNECT instead. */
 export async function startProxy(tunnel?: (socket: Socket) => void, port = 0): Promise<ProxyServer> {
-  const sockets = new Set<Socket>();
-  const keep = (socket: Socket) => {
-    sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
-  };
   const server = createServer((incoming, outgoing) => {
     const { method, url = "" } = incoming;
     const { "proxy-authorization": authorization, ...headers } = incoming.headers;
@@ -29,10 +21,7 @@ export async function startProxy(tunnel?: (socket: Socket) => void, port = 0): P
     onward.on("error", () => outgoing.writeHead(502).end());
     incoming.pipe(onward);
   });
-  server.on("connection", (socket: Socket) => {
-    proxy.connections++;
-    keep(socket);
-  });
+  server.on("connection", () => proxy.connections++);
   server.on("connect", (incoming, socket: Socket) => {
     proxy.asked.push({ line: `CONNECT ${incoming.url}`, authorization: incoming.headers["proxy-authorization"] });
     if (tunnel) {
@@ -44,22 +33,9 @@ export async function startProxy(tunnel?: (socket: Socket) => void, port = 0): P
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
       onward.pipe(socket).pipe(onward);
     });
-    keep(onward);
     onward.on("error", () => socket.destroy());
+    socket.on("close", () => onward.destroy());
   });
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
-  const proxy: ProxyServer = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked: [],
-    connections: 0,
-    open: sockets,
-    async close() {
-      if (!server.listening) return;
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  const proxy: ProxyServer = { ...(await openLocally(server, port)), asked: [], connections: 0 };
   return proxy;
 }
