@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NodeAPI } from "node-red";
 import register from "../../nodes/seo-reports.js";
-import { type Sandbox, startSandbox } from "../../sandbox/server.js";
-import { answer, type FaultyServer, listen } from "../support/faulty.js";
-import { type Flow, node, service, startFlow } from "../support/flow.js";
+import { startSandbox } from "../../sandbox/server.js";
+import { answer, listen } from "../support/faulty.js";
+import { node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach } from "../support/opened.js";
 import { helper } from "../support/red.js";
 import { startRelay } from "../support/relay.js";
 import { engines, startServer } from "../support/servers.js";
@@ -56,15 +57,12 @@ describe("A connection test of any address", () => {
     "an error with fields": [422, JSON.stringify({ message: SECRET, errors: { [SECRET]: [SECRET] } })],
     "a redirect": [302, SECRET, { Location: `http://127.0.0.1:1/?token=${SECRET}` }],
   };
-  let flow: Flow;
-  before(async () => {
-    flow = await startFlow([]);
-  });
-  after(() => flow.stop());
+  const open = closeAfterEach();
+  beforeEach(() => open(startFlow([])));
 
   for (const [name, response] of Object.entries(responses))
     it(`sends one request for a list, and returns nothing of ${name}`, async () => {
-      const server = await listen((socket) => socket.end(answer(...response)));
+      const server = await open(listen((socket) => socket.end(answer(...response))));
       const draft = { baseUrl: server.url, apiKey: "entered" };
       const { text } = (await helper.request().post("/seo-service/test").send(draft)) as { text: string };
       assert.match(text, /"stage":"\w+"/);
@@ -73,12 +71,11 @@ describe("A connection test of any address", () => {
         server.requests.map(({ method, path }) => `${method} ${path}`),
         ["GET /api/v1/reports"],
       );
-      await server.close();
     });
 
   for (const path of ["seo-service/test", "seo-service/suggest", "seo-queue/test"])
     it(`sends nothing for a form of another website: ${path}`, async () => {
-      const server = await listen((socket) => socket.end(answer(200, '{"data":[]}')));
+      const server = await open(listen((socket) => socket.end(answer(200, '{"data":[]}'))));
       const draft = {
         baseUrl: server.url,
         apiKey: "${PATH}",
@@ -88,63 +85,41 @@ describe("A connection test of any address", () => {
       const { status } = await helper.request().post(`/${path}`).type("form").send(draft);
       assert.equal(status, 415);
       assert.equal(server.requests.length, 0);
-      await server.close();
     });
 });
 
 describe("A response that would change a prototype", () => {
-  let server: FaultyServer;
-  let flow: Flow;
-  before(async () => {
+  const open = closeAfterEach();
+
+  it("does not, with any output", async () => {
     const body = `{"data":[{"id":1,"url":"example.com",${POLLUTING}}],${POLLUTING}}`;
     const headers = { ["__proto__"]: "polluted\r\n__proto__: polluted" };
-    server = await listen((socket) => socket.write(answer(200, body, headers)));
-    flow = await startFlow([
-      service("service", server.url),
-      ...["body", "data", "all", "pages", "records"].map((output) =>
-        node(output, "seo-report-list", { output, target: "result.reports" }),
-      ),
-    ]);
-  });
-  after(async () => {
-    await flow.stop();
-    await server.close();
-  });
-
-  for (const output of ["body", "data", "all", "pages", "records"])
-    it(`does not, with the output ${output}`, async () => {
+    const server = await open(listen((socket) => socket.write(answer(200, body, headers))));
+    const all = ["body", "data", "all", "pages", "records"];
+    const nodes = all.map((output) => node(output, "seo-report-list", { output, target: "result.reports" }));
+    const flow = await open(startFlow([service("service", server.url), ...nodes]));
+    for (const output of all) {
       const { outputs } = await flow.send(output, {});
-      assert.equal(outputs.length, 1);
-      assert.ok(!JSON.stringify(outputs).includes("polluted"));
+      assert.equal(outputs.length, 1, output);
+      assert.ok(!JSON.stringify(outputs).includes("polluted"), output);
       const [{ seo } = {}] = outputs;
       assert.equal(Object.getPrototypeOf((seo as { headers: object }).headers), Object.prototype);
       clean();
-    });
+    }
+  });
 });
 
 describe("A hostile list of pages", () => {
-  let sandbox: Sandbox;
-  let flow: Flow;
-  const parent = mkdtempSync(join(tmpdir(), "seo-hostile-"));
-  const folder = join(parent, "batches");
-  before(async () => {
-    sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0 });
-    flow = await startFlow([
-      service("service", sandbox.url, { retries: "0" }),
-      node("audit", "seo-report-audit", {
-        ...{ folder, existing: "create", batch: "topic", batchType: "msg" },
-        wires: [["result"], ["progress"]],
-      }),
-    ]);
-  });
-  after(async () => {
-    await flow.stop();
-    await sandbox.close();
-    rmSync(parent, { recursive: true });
-  });
+  const open = closeAfterEach();
 
-  for (const topic of ["../../../../outside", "/etc/passwd", "..", "__proto__", "constructor", "x".repeat(5_000)])
-    it(`is a batch like any other, and its files stay in the folder: ${JSON.stringify(topic).slice(0, 30)}`, async () => {
+  it("is a batch like any other, whatever its name, and its files stay in the folder", async () => {
+    const parent = mkdtempSync(join(tmpdir(), "seo-hostile-"));
+    await open({ close: () => rmSync(parent, { recursive: true }) });
+    const sandbox = await open(startSandbox({ apiKey: "key-of-tests", reports: 0 }));
+    const place = { folder: join(parent, "batches"), batch: "topic", batchType: "msg" };
+    const audit = node("audit", "seo-report-audit", { ...place, existing: "create", wires: [["result"], []] });
+    const flow = await open(startFlow([service("service", sandbox.url, { retries: "0" }), audit]));
+    for (const topic of ["../../../../outside", "/etc/passwd", "..", "__proto__", "constructor", "x".repeat(5_000)]) {
       const row = JSON.parse(`{"url":"https://example.com/${sandbox.requests.length}",${POLLUTING}}`);
       flow.forget();
       const { caught } = await flow.send("audit", { topic, payload: [row] });
@@ -154,28 +129,30 @@ describe("A hostile list of pages", () => {
       assert.ok((result?.payload as { id?: number } | null)?.id);
       assert.deepEqual(readdirSync(parent), ["batches"]);
       clean();
-    });
+    }
+  });
 });
 
 describe("The neighbors on a queue's server", () => {
+  const open = closeAfterEach();
   const KEY = "canary-key-of-the-account";
   const SECRET = "canary-password-of-a-page";
   for (const engine of engines)
     it(`find the pages there, but neither the API key nor a page's password nor a response: ${engine}`, async function () {
-      const server = (await startServer(engine)) ?? this.skip();
-      const sandbox = await startSandbox({ apiKey: KEY, reports: 0 });
+      const server = await open((await startServer(engine)) ?? this.skip());
+      const sandbox = await open(startSandbox({ apiKey: KEY, reports: 0 }));
       let sent = "";
-      const relay = await startRelay(server.port, (chunk) => {
+      const reads = (chunk: Buffer) => {
         sent += chunk.toString("latin1");
-      });
-      const flow = await startFlow(
-        [
-          service("service", sandbox.url, { retries: "0" }),
-          { id: "queue", type: "seo-queue" },
-          node("audit", "seo-report-audit", { queue: "queue", existing: "create", wires: [["result"], ["progress"]] }),
-        ],
-        { service: { apiKey: KEY }, queue: { url: server.url.replace(`:${server.port}`, `:${relay.port}`) } },
-      );
+      };
+      const relay = await open(startRelay(server.port, reads));
+      const nodes = [
+        service("service", sandbox.url, { retries: "0" }),
+        { id: "queue", type: "seo-queue" },
+        node("audit", "seo-report-audit", { queue: "queue", existing: "create", wires: [["result"], ["progress"]] }),
+      ];
+      const queue = { url: server.url.replace(`:${server.port}`, `:${relay.port}`) };
+      const flow = await open(startFlow(nodes, { service: { apiKey: KEY }, queue }));
       const url = "https://example.com/for-the-neighbors";
       const { caught } = await flow.send("audit", { payload: [{ url, password: SECRET }, { url: "no page" }] });
       assert.equal(caught, undefined, JSON.stringify(caught?.error));
@@ -183,9 +160,5 @@ describe("The neighbors on a queue's server", () => {
       assert.ok(results.some(({ payload }) => payload !== null));
       assert.ok(sent.includes(url));
       for (const secret of [KEY, SECRET, "meta_description"]) assert.ok(!sent.includes(secret), secret);
-      await flow.stop();
-      relay.stop();
-      await sandbox.close();
-      await server.close();
     });
 });

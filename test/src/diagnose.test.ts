@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { createClient } from "../../src/client.js";
 import { diagnose, explain } from "../../src/diagnose.js";
 import { SeoError, type Stage } from "../../src/errors.js";
-import { answer, deadUrl, type ListenOptions, listen } from "../support/faulty.js";
+import { answer, type Behaviour, deadUrl, type ListenOptions, listen } from "../support/faulty.js";
+import { closeAfterEach } from "../support/opened.js";
 
 const page = (status: number, text = "<!doctype html><title>Welcome</title>", headers = {}) =>
   answer(status, text, { "Content-Type": "text/html", ...headers });
@@ -54,26 +55,23 @@ const rows: Record<
 };
 
 describe("The connection test", () => {
+  const open = closeAfterEach();
+
   for (const [name, { says = page(200), server: options, baseUrl, settings, stage, values }] of Object.entries(rows))
     it(`reports the stage: ${name}`, async () => {
-      const server = await listen((socket) => {
-        if (stage !== "time") socket.write(says);
-      }, options);
-      const client = createClient({ baseUrl: baseUrl ?? server.url, apiKey: "canary-key", retries: "0", ...settings });
-      const found = await diagnose(client);
-      await client.close();
-      await server.close();
+      const behave: Behaviour = (socket) => stage !== "time" && socket.write(says);
+      const server = await open(listen(behave, options));
+      const place = { baseUrl: baseUrl ?? server.url, apiKey: "canary-key" };
+      const found = await diagnose(await open(createClient({ ...place, retries: "0", ...settings })));
       assert.deepEqual([found.stage, found.ok], [stage, stage === "done"]);
       assert.deepEqual(found.values, { ...found.values, ...values });
       assert.doesNotMatch(JSON.stringify(found), /canary-key/);
     });
 
   it("names the URL that was requested", async () => {
-    const server = await listen((socket) => socket.write(page(404)));
-    const client = createClient({ baseUrl: `${server.url}/seo/`, apiKey: "canary-key", retries: "0" });
+    const server = await open(listen((socket) => socket.write(page(404))));
+    const client = await open(createClient({ baseUrl: `${server.url}/seo/`, apiKey: "canary-key", retries: "0" }));
     const { values } = await diagnose(client);
-    await client.close();
-    await server.close();
     assert.deepEqual(values, { status: 404, url: `${server.url}/seo/api/v1/reports` });
   });
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { type ListPage, readPages, readShape } from "../../src/lists.js";
 import type { CallResponse } from "../../src/responses.js";
 import { type Lists, listed, reports, shapes, startLists } from "../support/lists.js";
-import { closeClients, readAll } from "../support/reading.js";
+import { readAll } from "../support/reading.js";
 
 const REPORTS = "seo-report-list";
 const table = Object.entries(shapes);
@@ -95,10 +95,7 @@ describe("Reading all pages", () => {
     lists = await startLists({ all: [] });
   });
 
-  after(async () => {
-    await closeClients();
-    await lists.close();
-  });
+  after(() => lists.close());
 
   /** Sets the service's list and behavior from here on. */
   const serve = (options: Lists["options"]) => {
@@ -370,7 +367,6 @@ describe("A list of which some records have no ID", () => {
       assert.deepEqual([records, truncated], [rows, false]);
       const cut = await readAll(lists.url, REPORTS, { input: { per_page: "10" }, limit: 12 });
       assert.deepEqual([cut.records, cut.truncated], [rows.slice(0, 12), true]);
-      await closeClients();
       await lists.close();
     });
 

@@ -3,6 +3,7 @@ import { createClient } from "../../src/client.js";
 import { codes } from "../../src/errors.js";
 import { type Operation, operations } from "../../src/operations.js";
 import { answer, listen } from "../support/faulty.js";
+import { closeAfterEach } from "../support/opened.js";
 
 /** A new row, as a contributor would add it. A new operation needs nothing else. */
 const added: Operation = {
@@ -28,6 +29,8 @@ const added: Operation = {
 };
 
 describe("The table of operations", () => {
+  const open = closeAfterEach();
+
   for (const [type, row] of Object.entries<Operation>(operations)) {
     it(`is complete and consistent: ${type}`, () => {
       const params = Object.entries(row.params).map(([name, param]) => ({ name, wire: name, ...param }));
@@ -62,8 +65,8 @@ describe("The table of operations", () => {
 
   it("sends the request of one more row", async () => {
     const TYPE = "seo-audit-list";
-    const server = await listen((socket) => socket.write(answer(200, '{"data":[{"id":1}]}')));
-    const client = createClient({ baseUrl: server.url, apiKey: "key" });
+    const server = await open(listen((socket) => socket.write(answer(200, '{"data":[{"id":1}]}'))));
+    const client = await open(createClient({ baseUrl: server.url, apiKey: "key" }));
     Object.assign(operations, { [TYPE]: added });
     try {
       const { body } = await client.call(TYPE, { reportId: { data: { id: 7 } }, since: "2026-11-01" });
@@ -72,8 +75,6 @@ describe("The table of operations", () => {
       assert.deepEqual(sent, ["GET /api/v1/reports/7/audits?since=2026-11-01"]);
     } finally {
       Reflect.deleteProperty(operations, TYPE);
-      await client.close();
-      await server.close();
     }
   });
 });
