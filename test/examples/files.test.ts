@@ -176,6 +176,16 @@ describe("the files of the examples", () => {
         }
       });
 
+      // Text of a report is written by whoever owns the page.
+      it("puts text into pages only with escapes, and runs no code from a message", () => {
+        for (const { type, name, template, func = "" } of nodes) {
+          if (type === "template" && /<html|<!doctype/i.test(String(template)))
+            assert.doesNotMatch(String(template), /\{\{\{|\{\{&/, name);
+          assert.ok(type !== "exec", name);
+          assert.doesNotMatch(String(func), /\beval\(|new Function\(|innerHTML/, name);
+        }
+      });
+
       it("catches every error", () => {
         const catches = nodes.filter(({ type, scope }) => type === "catch" && !scope);
         assert.ok(catches.length > 0);
