@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import type { Report } from "../../sandbox/reports.js";
@@ -11,10 +11,11 @@ const TODAY = new Date().toISOString().slice(0, 10);
 describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, example, unavailable }) => {
   const tab = () => ({ URLS_CSV: file("urls.csv"), RESULTS_CSV: file("results.csv") });
 
-  async function start(url: string, csv: string): Promise<Outputs> {
+  beforeEach(() => rmSync(file("results.csv"), { force: true }));
+
+  async function start(url: string, csv: string | Buffer, places = tab()): Promise<Outputs> {
     writeFileSync(file("urls.csv"), csv);
-    rmSync(file("results.csv"), { force: true });
-    await deploy(url, { tab: tab() });
+    await deploy(url, { tab: places });
     return press("start", batchEnded);
   }
 
@@ -50,13 +51,8 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, exam
   it("keeps the other columns, with a header for each list that has others", async () => {
     const { url } = await up({ reports: 0 });
     const own = (text: string) => text.replace(/^[\d-]+,\d+,"[^"]+",\d*,\d*,\w+,"[^"]*"/, "…");
-    writeFileSync(file("urls.csv"), "owner,url,team\nKim,https://example.com/a,\n=1,https://example.com/b,web\n");
-    rmSync(file("results.csv"), { force: true });
-    await deploy(url, { tab: tab() });
-    await press("start", batchEnded);
-    writeFileSync(file("urls.csv"), "url\nhttps://example.com/c\n");
-    await deploy(url, { tab: tab() });
-    await press("start", batchEnded);
+    await start(url, "owner,url,team\nKim,https://example.com/a,\n=1,https://example.com/b,web\n");
+    await start(url, "url\nhttps://example.com/c\n");
     const [header, ...lines] = written().trim().split("\r\n").map(own);
     assert.equal(header, `${HEADER},"owner","team"`);
     assert.deepEqual(lines.slice(0, 2).sort(), [`…,"'=1","web"`, '…,"Kim",""']);
@@ -76,17 +72,9 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, exam
   for (const [what, csv] of excel)
     it(`reads a file that Excel saved with ${what}`, async () => {
       const { url, reports } = await up({ reports: 0 });
-      writeFileSync(file("urls.csv"), csv);
-      rmSync(file("results.csv"), { force: true });
-      await deploy(url, { tab: tab() });
-      await press("start", batchEnded);
-      assert.deepEqual(
-        reports
-          .list({})
-          .map((report) => report.url)
-          .sort(),
-        ["example.com/a", "example.com/b,c"],
-      );
+      await start(url, csv);
+      const pages = reports.list({}).map((report) => report.url);
+      assert.deepEqual(pages.sort(), ["example.com/a", "example.com/b,c"]);
       assert.match(written(), /^[^\n]+,"Kunde"\r\n/);
       assert.match(written(), /,"Müller"\r\n/);
       assert.match(written(), /,"x;\r\ny"\r\n/);
@@ -95,7 +83,6 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, exam
   it("creates a sample where there is no file, and no other file", async () => {
     const { url, reports } = await up({ reports: 0 });
     rmSync(file("urls.csv"), { force: true });
-    rmSync(file("results.csv"), { force: true });
     await deploy(url, { tab: { URLS_CSV: "urls.csv", RESULTS_CSV: "results.csv" } });
     await press("start", batchEnded);
     assert.deepEqual([reports.list({}).length, results().length], [3, 3]);
@@ -103,10 +90,7 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, exam
 
   it("creates a report for every row of the sample", async () => {
     const { url, reports } = await up({ reports: 0 });
-    copyFileSync(join(root, "examples/urls.csv"), file("urls.csv"));
-    rmSync(file("results.csv"), { force: true });
-    await deploy(url, { tab: { URLS_CSV: "urls.csv", RESULTS_CSV: "results.csv" } });
-    await press("start", batchEnded);
+    await start(url, readFileSync(join(root, "examples/urls.csv")));
     const rows = readFileSync(file("urls.csv"), "utf8").trim().split("\n").length - 1;
     assert.equal(reports.list({}).length, rows);
     assert.equal(results().filter((one) => /,\d+,\d+,created,""$/.test(one)).length, rows);
@@ -140,7 +124,6 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, exam
     }
     await deploy(url, { tab: { ...tab(), URLS_CSV: file("none.csv") } });
     await says(`There is no file ${file("none.csv")}. Create it, or set URLS_CSV in the properties of this flow.`);
-    rmSync(file("results.csv"), { force: true });
     for (const [csv, sentence] of [
       ["url\n", `No rows in ${file("urls.csv")}.`],
       [
@@ -162,9 +145,8 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, exam
 
   it("shows that a row cannot be written", async () => {
     const { url } = await up({ reports: 0 });
-    writeFileSync(file("urls.csv"), "url\nhttps://example.com/a\n");
-    await deploy(url, { tab: { ...tab(), RESULTS_CSV: file("none/results.csv") } });
-    const { error: [text] = [] } = await press("start", batchEnded);
+    const places = { ...tab(), RESULTS_CSV: file("none/results.csv") };
+    const { error: [text] = [] } = await start(url, "url\nhttps://example.com/a\n", places);
     assert.match(String(text), /ENOENT.*none\/results\.csv/);
   });
 
