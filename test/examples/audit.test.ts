@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
+import { resultOf } from "../../sandbox/pages.js";
 import type { Report } from "../../sandbox/reports.js";
 import { type batchEnded, describeExample, holdAfter, json } from "../support/examples.js";
 
 const TODAY = new Date().toISOString().slice(0, 10);
 const PROJECT = "example.com";
-const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 
 /** Whether the chat has responded, or cannot be reached. */
 const posted: typeof batchEnded = ({ shown }) => shown.some(({ name }) => name === "response");
 
-describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, red, unavailable }) => {
+describeExample("02 - Weekly audit to Slack", ({ up, standIn, chat, deploy, press, red, unavailable }) => {
   /** Runs the audit, with a chat that returns `status`. */
   async function audit(url: string, status = 200) {
-    const chat = await standIn(() => ({ status, body: "from the chat" }));
-    await deploy(url, { env: { SLACK_WEBHOOK_URL: `${chat.url}/hook` }, tab: { PROJECT } });
+    const { url: hook, texts } = await chat(() => ({ status, body: "from the chat" }));
+    await deploy(url, { env: { SLACK_WEBHOOK_URL: hook }, tab: { PROJECT } });
     const outputs = await press("Mondays", posted);
-    return { outputs, texts: chat.asked.map(({ body }) => (JSON.parse(body) as { text: string }).text) };
+    return { outputs, texts: texts() };
   }
 
   /** A service in which a report's score was `before` and becomes `after`, or cannot be regenerated. */
@@ -41,7 +41,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, red
     assert.equal(requests.filter(({ method }) => method === "PUT").length, pages.length);
     const lines = pages.slice(0, 2).map(({ url: page, score }, index) => ({
       drop: (before[index] ?? 0) - score,
-      text: `• https://${page} dropped from good (${before[index]}) to ${word(score)} (${score})`,
+      text: `• https://${page} dropped from good (${before[index]}) to ${resultOf(score)} (${score})`,
     }));
     lines.sort((a, b) => b.drop - a.drop);
     const first = `SEO audit of ${PROJECT}, ${TODAY}: ${pages.length} of ${pages.length} reports regenerated, 2 got worse, ${pages.length - 2} better, 0 failed.`;
@@ -85,12 +85,12 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, red
         ? json(200, pages)
         : json(200, { data: { ...page, url: "x.example", id: Number(path.at(-1)), score: 1 } }),
     );
-    const chat = await standIn(() => ({}));
-    await deploy(url, { env: { SLACK_WEBHOOK_URL: chat.url } });
+    const { url: hook, texts } = await chat();
+    await deploy(url, { env: { SLACK_WEBHOOK_URL: hook } });
     await press("Mondays", posted);
     pages = [page];
     await press("Mondays", posted);
-    const lines = chat.asked.map(({ body }) => (JSON.parse(body) as { text: string }).text.split("\n").length);
+    const lines = texts().map((text) => text.split("\n").length);
     assert.deepEqual(lines, [3, 2]);
   });
 
@@ -132,10 +132,10 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, red
     const { url, requests, reports } = await up({ reports: 150, latency, now: Date.now });
     const pages = reports.list({ project: PROJECT }) as Report[];
     for (const page of pages) page.score = 100;
-    const chat = await standIn(() => ({ body: "from the chat" }));
+    const { url: hook, texts } = await chat();
     // A request that the redeploy cuts off before it reaches the service is sent again only after this. Seconds.
     const service = { reconcile: "30" };
-    const settings = { env: { SLACK_WEBHOOK_URL: `${chat.url}/hook` }, tab: { PROJECT, DROP: 1 }, service };
+    const settings = { env: { SLACK_WEBHOOK_URL: hook }, tab: { PROJECT, DROP: 1 }, service };
     const regenerated = () => requests.filter(({ method }) => method === "PUT").length;
     await deploy(url, settings);
     await press("Mondays", () => regenerated() > 4);
@@ -144,8 +144,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, deploy, press, red
     release();
     await red().outputs(posted);
     assert.equal(regenerated(), pages.length);
-    const [{ body } = { body: "{}" }, ...more] = chat.asked;
-    const { text } = JSON.parse(body) as { text: string };
+    const [text = "", ...more] = texts();
     const [first = "", ...lines] = text.split("\n");
     const worse = pages.filter(({ score }) => score < 100).length;
     assert.ok(first.includes(`: ${pages.length} of ${pages.length} reports regenerated, ${worse} got worse, `), first);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
+import { resultOf } from "../../sandbox/pages.js";
 import { describeExample, type Outputs } from "../support/examples.js";
 
-const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 const iso = (time: number) => `${new Date(time).toISOString().slice(0, -1)}000Z`;
 
 describeExample("09 - Dashboard", ({ up, deploy, press, file, quiet, unavailable }) => {
@@ -27,7 +27,7 @@ describeExample("09 - Dashboard", ({ up, deploy, press, file, quiet, unavailable
     await deploy(url);
     const listed = () => {
       const newest = reports.list({ sort_by: "generated_at" }).filter((report) => report !== first);
-      const count = (result: string) => newest.filter(({ score }) => word(score) === result).length;
+      const count = (result: string) => newest.filter(({ score }) => resultOf(score) === result).length;
       return {
         results: [["good", "decent", "bad"].map((result) => ({ result, pages: count(result) }))],
         "newest pages": [
@@ -35,7 +35,7 @@ describeExample("09 - Dashboard", ({ up, deploy, press, file, quiet, unavailable
             Page: url,
             Project: project,
             Score: score,
-            Result: word(score),
+            Result: resultOf(score),
             Generated: iso(generated_at).slice(0, 10),
           })),
         ],

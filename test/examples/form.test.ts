@@ -1,23 +1,21 @@
 import assert from "node:assert/strict";
-import { type Deployment, describeExample, json } from "../support/examples.js";
+import { creates, type Deployment, describeExample, json, recordOf } from "../support/examples.js";
 import type { FlowNode } from "../support/red.js";
 
 const HOSTILE = '<script>alert("1")</script>';
 
-describeExample("15 - Audit my page", ({ up, standIn, deploy, red, unavailable }) => {
+describeExample("15 - Audit my page", ({ up, standIn, deploy, page: get, red, unavailable }) => {
   /** Lets every submission pass, unless a test is about the limit. */
   const unlimited = (node: FlowNode) => {
     if (node.type === "delay") Object.assign(node, { nbRateUnits: "1", rate: "1000000" });
   };
   const start = (url: string, more: Partial<Deployment> = {}) => deploy(url, { change: unlimited, ...more });
 
-  async function read(answer: Response) {
-    const page = await answer.text();
-    assert.equal(answer.headers.get("content-security-policy"), "default-src 'none'; style-src 'unsafe-inline'");
-    assert.doesNotMatch(page, /<script/i);
+  async function read(init?: RequestInit) {
+    const { status, headers, text: page } = await get("seo-audit", init);
     return {
-      status: answer.status,
-      retry: answer.headers.get("retry-after"),
+      status,
+      retry: headers.get("retry-after"),
       problem: /<p role="alert">(.*)<\/p>/.exec(page)?.[1]?.replaceAll("&#x2F;", "/").replaceAll("&quot;", '"'),
       score: /<p class="score">(.*)<\/p>/.exec(page)?.[1],
       failed: [...page.matchAll(/<li>(.*)<\/li>/g)].map(([, text]) => text),
@@ -25,23 +23,22 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, unavailable }
     };
   }
 
-  const submit = async (...fields: [string, string][]) =>
-    read(await fetch(`${red().url}/seo-audit`, { method: "POST", body: new URLSearchParams(fields) }));
+  const submit = (...fields: [string, string][]) => read({ method: "POST", body: new URLSearchParams(fields) });
 
   it("serves a form", async () => {
     await start((await up()).url);
-    const { status, page, problem, score } = await read(await fetch(`${red().url}/seo-audit`));
+    const { status, page, problem, score } = await read();
     assert.deepEqual([status, problem, score], [200, undefined, undefined]);
     assert.match(page, /<form method="post" action="seo-audit">/);
   });
 
   it("shows the score and the failed checks", async () => {
-    const { url, reports } = await up({ reports: 0 });
-    await start(url);
+    const sandbox = await up({ reports: 0 });
+    await start(sandbox.url);
     const { status, score, failed, problem } = await submit(["url", "https://example.com/"]);
-    const [report] = reports.list({});
-    assert.deepEqual([status, score, problem, report?.privacy], [200, String(report?.score), undefined, 1]);
-    const checks = Object.entries(Object(report && (await recordOf(url, report.id)).results)) as [
+    const [report = assert.fail()] = sandbox.reports.list({});
+    assert.deepEqual([status, score, problem, report.privacy], [200, String(report.score), undefined, 1]);
+    const checks = Object.entries((await recordOf(sandbox, report.id)).results) as [
       string,
       { passed?: boolean; importance?: string },
     ][];
@@ -54,20 +51,13 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, unavailable }
     assert.ok(failed.length > 0);
   });
 
-  async function recordOf(url: string, id: number) {
-    const headers = { accept: "application/json", authorization: "Bearer sandbox-key" };
-    const answer = await fetch(`${url}/api/v1/reports/${id}`, { headers });
-    return ((await answer.json()) as { data: { results: object } }).data;
-  }
-
   it("says that no check failed, or that there is no score", async () => {
     for (const [report, score] of [
       [{ id: 1, url: "example.com", score: 100, results: { title: { passed: true } } }, "100"],
       [{ id: 1, url: "example.com", score: null, results: null }, "no score"],
       [{ id: 1, url: "example.com" }, "no score"],
     ] as const) {
-      const service = await standIn(({ method }) => json(200, method === "GET" ? [] : { data: report }));
-      await start(service.url);
+      await start((await standIn(creates(report))).url);
       const result = await submit(["url", "https://example.com/"]);
       assert.deepEqual([result.status, result.score, result.failed], [200, score, []]);
       assert.match(result.page, /No check failed/);
@@ -77,8 +67,7 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, unavailable }
   it("shows what a report or a visitor writes as text only", async () => {
     const results = { [HOSTILE]: { passed: false, importance: HOSTILE } };
     const report = { id: 1, url: HOSTILE, score: HOSTILE, generated_at: HOSTILE, results };
-    const service = await standIn(({ method }) => json(200, method === "GET" ? [] : { data: report }));
-    await start(service.url);
+    await start((await standIn(creates(report))).url);
     const { page } = await submit(["url", `https://example.com/"><b>`]);
     assert.ok(page.split("&lt;script&gt;").length > 4, page);
     assert.match(page, /value="https:&#x2F;&#x2F;example.com&#x2F;&quot;&gt;&lt;b&gt;"/);
@@ -127,8 +116,7 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, red, unavailable }
       ["https://xn--bcher-kva.example/%FF", "https://xn--bcher-kva.example/%FF"],
     ] as const) {
       const report = { id: 1, url: address, score: 0 };
-      const service = await standIn(({ method }) => json(200, method === "GET" ? [] : { data: report }));
-      await start(service.url);
+      await start((await standIn(creates(report))).url);
       const { page, score } = await submit(["url", "https://example.com/"]);
       const heading = /<h2>(.*)<\/h2>/.exec(page)?.[1]?.replaceAll("&#x2F;", "/").replaceAll("&#x3D;", "=");
       assert.deepEqual([heading, score], [shown, "0"]);

@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describeExample, json, only } from "../support/examples.js";
 import { LOGIN, type MailServer, startMailServer } from "../support/mail.js";
 import type { FlowNode } from "../support/red.js";
 import type { Seen } from "../support/standins.js";
+import { until } from "../support/time.js";
 
 const TEAM = "team@example.com";
-const until = async (ready: () => boolean) => {
-  while (!ready()) await sleep(20);
-};
 const HOSTILE = '<script>alert("1")</script>';
 
-describeExample("13 - E-mail report", ({ up, standIn, deploy, press, red, unavailable }) => {
+describeExample("13 - E-mail report", ({ up, standIn, deploy, press, page, red, unavailable }) => {
   let server: MailServer;
   before(async () => {
     server = await startMailServer();
@@ -91,9 +88,7 @@ describeExample("13 - E-mail report", ({ up, standIn, deploy, press, red, unavai
 
   it("shows the mail in a browser, and sends nothing", async () => {
     await deploy((await standIn(() => json(200, { data: records }))).url, settings());
-    const answer = await fetch(`${red().url}/seo-mail`);
-    assert.equal(answer.headers.get("content-security-policy"), "default-src 'none'; style-src 'unsafe-inline'");
-    assert.match(await answer.text(), /<h1[^>]*>SEO report of all projects/);
+    assert.match((await page("seo-mail")).text, /<h1[^>]*>SEO report of all projects/);
     assert.deepEqual(server.mails, []);
   });
 
@@ -173,8 +168,8 @@ describeExample("13 - E-mail report", ({ up, standIn, deploy, press, red, unavai
     assert.equal(subject, "The SEO report failed");
     assert.match(text, says);
     assert.match(html.replace(/&#x2F;/g, "/"), says);
-    const answer = await fetch(`${red().url}/seo-mail`);
-    assert.equal(answer.status, 502);
-    assert.match((await answer.text()).replace(/&#x2F;/g, "/"), says);
+    const shown = await page("seo-mail");
+    assert.equal(shown.status, 502);
+    assert.match(shown.text.replace(/&#x2F;/g, "/"), says);
   });
 });

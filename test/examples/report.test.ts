@@ -1,22 +1,15 @@
 import assert from "node:assert/strict";
-import type { Sandbox } from "../../sandbox/server.js";
-import { describeExample, only } from "../support/examples.js";
+import { describeExample, only, recordOf } from "../support/examples.js";
 
 describeExample("01 - First report", ({ up, deploy, press, unavailable }) => {
-  async function record({ url, apiKey }: Sandbox, id: number): Promise<object> {
-    const headers = { accept: "application/json", authorization: `Bearer ${apiKey}` };
-    const response = await fetch(`${url}/api/v1/reports/${id}`, { headers });
-    return ((await response.json()) as { data: object }).data;
-  }
-
   it("creates, lists, shows, updates and deletes a report", async () => {
     const sandbox = await up({ reports: 12 });
     await deploy(sandbox.url);
-    assert.deepEqual(await press("store a page"), { result: [await record(sandbox, 13)] });
-    assert.deepEqual(await press("show it"), { result: [await record(sandbox, 13)] });
-    const all = await Promise.all(sandbox.reports.list({}).map(({ id }) => record(sandbox, id)));
+    assert.deepEqual(await press("store a page"), { result: [await recordOf(sandbox, 13)] });
+    assert.deepEqual(await press("show it"), { result: [await recordOf(sandbox, 13)] });
+    const all = await Promise.all(sandbox.reports.list({}).map(({ id }) => recordOf(sandbox, id)));
     assert.deepEqual(await press("list all"), { result: [all] });
-    assert.deepEqual(await press("make it private"), { result: [{ ...(await record(sandbox, 13)), privacy: 1 }] });
+    assert.deepEqual(await press("make it private"), { result: [{ ...(await recordOf(sandbox, 13)), privacy: 1 }] });
     assert.deepEqual(await press("delete it"), {
       result: [{ id: 13, object: "report", deleted: true, status: 200 }],
     });

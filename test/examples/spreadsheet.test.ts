@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
+import { resultOf } from "../../sandbox/pages.js";
 import type { Report } from "../../sandbox/reports.js";
 import { describeExample, json, only } from "../support/examples.js";
 
 const MARK = "\ufeff";
 const HEADER = "id,url,project,score,result,privacy,password,generated_at,created_at,updated_at\r\n";
 const CHECKS = "report,url,project,check,importance,value,errors\r\n";
-const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 
 describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, file, red, unavailable }) => {
   const download = (name = "seo-reports.csv") => fetch(`${red().url}/${name}`);
@@ -20,7 +20,7 @@ describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, 
     assert.deepEqual(await press("every day at 6:00"), written());
     const iso = (time: number) => new Date(time).toISOString();
     const line = ({ id, url, project, score, privacy, password, ...dates }: Report) =>
-      [id, url, project, score, word(score), privacy, password !== null]
+      [id, url, project, score, resultOf(score), privacy, password !== null]
         .concat(iso(dates.generated_at), iso(dates.created_at), iso(dates.updated_at))
         .join(",");
     const expected = `${HEADER}${reports.list({ sort: "asc" }).map(line).join("\r\n")}\r\n`;

@@ -6,10 +6,6 @@ const TITLE = "SEO: test failed on example.com";
 const JQL = /^project = "SEO" AND labels = "(seo-test-[\da-f]{12})" AND statusCategory != Done$/;
 const AUTHORIZATION = "Bearer of-tests";
 
-/** Only the test starts a run of the changes node. */
-const change = (node: FlowNode) => {
-  if (node.type === "seo-report-changes") node.interval = "";
-};
 const tabOf = (url: string, tracker = "github") => ({
   TRACKER: tracker,
   TICKETS_URL: url,
@@ -38,7 +34,7 @@ describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) =
   }
 
   const start = (service: string, tab: Record<string, string | number>) =>
-    deploy(service, { tab, change, env: { TICKETS_AUTHORIZATION: AUTHORIZATION } });
+    deploy(service, { tab, env: { TICKETS_AUTHORIZATION: AUTHORIZATION } });
 
   /** Creates a ticket as the button does, up to the attempt to send it. */
   async function testTicket() {

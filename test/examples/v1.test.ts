@@ -8,7 +8,7 @@ import { type Deployment, readExamples, setScene } from "../support/examples.js"
 const PAGE = "https://example.com/";
 
 describe("the examples of version 1, unchanged", () => {
-  const { up, standIn, deploy, press, file, red } = setScene();
+  const { up, standIn, chat, deploy, press, page, file, red } = setScene();
   const examples = readExamples("test/fixtures/v1");
   let sandbox: Sandbox;
   let broker: Broker | undefined;
@@ -17,12 +17,6 @@ describe("the examples of version 1, unchanged", () => {
 
   const start = (number: number, more: Partial<Deployment> = {}) =>
     deploy(examples[number - 1]?.[1] ?? [], sandbox.url, more);
-
-  /** A chat that accepts everything, and the texts that it received. */
-  async function chat(): Promise<{ url: string; texts: () => string[] }> {
-    const { url, asked } = await standIn(() => ({}));
-    return { url, texts: () => asked.map(({ body }) => JSON.parse(body).text) };
-  }
 
   const runs: ((this: Mocha.Context) => Promise<void>)[] = [
     async () => {
@@ -36,14 +30,15 @@ describe("the examples of version 1, unchanged", () => {
       await start(2, { env: { SLACK_WEBHOOK_URL: url } });
       assert.deepEqual(await press("Mondays at 7:00"), { sent: [200] });
       const bad = sandbox.reports.list({ result: "bad" });
-      assert.ok(texts()[0]?.startsWith(`${bad.length} reports are bad:\n• `), texts()[0]);
+      const [text] = texts();
+      assert.ok(text?.startsWith(`${bad.length} reports are bad:\n• `), text);
     },
     async () => {
       await start(3, { tab: { REPORTS_CSV: file("reports.csv") } });
       assert.deepEqual(await press("every day at 6:00"), { written: [file("reports.csv")] });
       const csv = readFileSync(file("reports.csv"), "utf8");
       assert.equal(csv.split("\r\n").length, 1 + 12 + 1);
-      assert.equal(await (await fetch(`${red().url}/seo-reports.csv`)).text(), csv);
+      assert.equal((await page("seo-reports.csv")).text, csv);
     },
     async () => {
       writeFileSync(file("urls.csv"), `url,privacy\n${PAGE},\nno url,\n`);
@@ -62,9 +57,8 @@ describe("the examples of version 1, unchanged", () => {
     async () => {
       await start(6, { tab: { MINIMUM: 1, TIME_LIMIT: 30 } });
       const headers = { "content-type": "application/json" };
-      const answer = await fetch(`${red().url}/seo-gate`, { method: "POST", headers, body: `{"url":"${PAGE}"}` });
-      assert.equal(answer.status, 200);
-      assert.equal(((await answer.json()) as { passed: boolean }).passed, true);
+      const { status, text } = await page("seo-gate", { method: "POST", headers, body: `{"url":"${PAGE}"}` });
+      assert.deepEqual([status, JSON.parse(text).passed], [200, true]);
     },
     async () => {
       const { url, texts } = await chat();
@@ -78,8 +72,7 @@ describe("the examples of version 1, unchanged", () => {
     },
     async () => {
       await start(8);
-      const page = await (await fetch(`${red().url}/seo-board`)).text();
-      assert.match(page, /<p>12 of 12 reports\.<\/p>/);
+      assert.match((await page("seo-board")).text, /<p>12 of 12 reports\.<\/p>/);
     },
     async () => {
       await start(9);

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
+import { resultOf } from "../../sandbox/pages.js";
 import type { Report } from "../../sandbox/reports.js";
 import { describeExample, json, only } from "../support/examples.js";
 
 const TODAY = new Date().toISOString().slice(0, 10);
 const PROJECT = "example.com";
 const BUTTON = "every day";
-const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
 
-describeExample("07 - Watch", ({ up, standIn, deploy, press, unavailable }) => {
+describeExample("07 - Watch", ({ up, standIn, chat, deploy, press, unavailable }) => {
   /** Deploys the flow with a chat; the function returns the texts since the last call. */
   async function watch(url: string, intervals = false): Promise<() => string[]> {
-    const chat = await standIn(() => ({ body: "ok" }));
-    await deploy(url, { env: { SLACK_WEBHOOK_URL: chat.url }, tab: { PROJECT }, intervals });
-    return () => chat.asked.splice(0).map(({ body }) => (JSON.parse(body) as { text: string }).text);
+    const { url: hook, texts } = await chat();
+    await deploy(url, { env: { SLACK_WEBHOOK_URL: hook }, tab: { PROJECT }, intervals });
+    return texts;
   }
 
   it("saves the scores when it is deployed, regenerates the reports, and posts what got worse", async () => {
@@ -23,9 +23,9 @@ describeExample("07 - Watch", ({ up, standIn, deploy, press, unavailable }) => {
     for (const page of pages) page.score = page === worse ? 100 : 0;
     const texts = await watch(url, true);
     while (requests.length === 0) await late(20);
-    assert.deepEqual(await press(BUTTON), { response: ["200: ok"] });
+    assert.deepEqual(await press(BUTTON), { response: ["200: from the chat"] });
     assert.ok(pages.every(({ id }) => (reports.get(id)?.generation ?? 0) > 0));
-    const now = `${word(worse.score)} (${worse.score})`;
+    const now = `${resultOf(worse.score)} (${worse.score})`;
     assert.deepEqual(texts(), [`Dropped from good (100) to ${now} on ${TODAY}: https://${worse.url}`]);
   });
 

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { linkPackage, type Running, startNodeRed } from "../../dev/nodered.js";
+import { resultOf } from "../../sandbox/pages.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { launch, needChromium } from "../support/chromium.js";
 import { holdAfter, readExamples } from "../support/examples.js";
@@ -124,8 +125,7 @@ describe("example 09 with the real Dashboard 2.0", function () {
   /** How many pages have each result, and the pages in the order of their reports, as the service returns them. */
   const reality = () => {
     const list = sandbox.reports.list({ sort_by: "generated_at" });
-    const word = (score: number) => (score >= 80 ? "good" : score >= 50 ? "decent" : "bad");
-    const count = (result: string) => list.filter(({ score }) => word(score) === result).length;
+    const count = (result: string) => list.filter(({ score }) => resultOf(score) === result).length;
     return {
       results: ["good", "decent", "bad"].map((result) => [result, result, count(result)]),
       rows: list.slice(0, 10).map(({ url, score }) => [url, String(score)]),

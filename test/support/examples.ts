@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Page } from "playwright-core";
 import { linkPackage, type Running, root, startNodeRed } from "../../dev/nodered.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { deferred } from "../../src/turns.js";
+import { findChromium, launch } from "./chromium.js";
 import { openLocally } from "./local.js";
 import type { FlowNode } from "./red.js";
 import { installStandIns, type Seen } from "./standins.js";
@@ -192,6 +194,19 @@ export const json = (status: number, body: unknown, headers = {}) => ({
   body: JSON.stringify(body),
 });
 
+/** A service that has no report, and creates this one. */
+export const creates =
+  (record: object): Answer =>
+  ({ method }) =>
+    method === "GET" ? json(200, []) : json(201, { data: record });
+
+/** A report as the sandbox returns it. */
+export async function recordOf({ url, apiKey }: Sandbox, id: number): Promise<{ results: object }> {
+  const headers = { accept: "application/json", authorization: `Bearer ${apiKey}` };
+  const answer = await fetch(`${url}/api/v1/reports/${id}`, { headers });
+  return ((await answer.json()) as { data: { results: object } }).data;
+}
+
 export const tooMany = () => json(429, { message: "Too Many Attempts." }, { "retry-after": "3600" });
 
 /** The code and message of an error, as a service that is unavailable causes it. */
@@ -285,6 +300,40 @@ export function setScene() {
     },
 
     quiet: () => assert.deepEqual(red.complaints(), []),
+
+    /** A chat, and the texts that it received since the last call. */
+    async chat(answer: Answer = () => ({ body: "from the chat" })) {
+      const { url, asked } = await scene.standIn(answer);
+      return { url, texts: () => asked.splice(0).map(({ body }) => (JSON.parse(body) as { text: string }).text) };
+    },
+
+    /** A page that a flow serves: one that runs no script, and loads nothing. */
+    async page(path: string, init?: RequestInit) {
+      const answer = await fetch(`${red.url}/${path}`, init);
+      const text = await answer.text();
+      if (answer.headers.get("content-type")?.startsWith("text/html")) {
+        assert.equal(answer.headers.get("content-security-policy"), "default-src 'none'; style-src 'unsafe-inline'");
+        assert.doesNotMatch(text, /<script|<img|src=|href=/i);
+      }
+      return { status: answer.status, headers: answer.headers, text };
+    },
+
+    /** Tests that a page is as wide as a phone, once `start` has deployed its flow. `look` looks further. */
+    fitsPhone(path: string, start: () => Promise<void>, look: (page: Page) => Promise<void> = async () => {}): void {
+      it("fits a phone", async function () {
+        const chromium = findChromium() ?? this.skip();
+        await start();
+        const browser = await launch(chromium);
+        try {
+          const page = await browser.newPage({ viewport: { width: 360, height: 740 } });
+          await page.goto(`${red.url}/${path}`);
+          assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+          await look(page);
+        } finally {
+          await browser.close();
+        }
+      });
+    },
 
     /** Runs a test with a service that is down, and with one that is rate limited. */
     unavailable(run: (url: string, refusal: Refusal) => Promise<void>): void {
