@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../dev/nodered.js";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
@@ -11,6 +10,7 @@ import { findingsOf } from "../../src/findings.js";
 import { validateInput } from "../../src/input.js";
 import { audit, rowOf } from "../../src/operations.js";
 import { node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach, openFolder } from "../support/opened.js";
 
 type Json = Record<string, unknown>;
 
@@ -24,13 +24,13 @@ const sample = (property: string) => samples.find((one) => property in one) ?? a
 const undated = (record: Json) => Object.fromEntries(Object.entries(record).filter(([name]) => !name.endsWith("_at")));
 
 describe("The samples in the documents", () => {
+  const open = closeAfterEach();
   let sandbox: Sandbox;
   let client: Client;
-  before(async () => {
-    sandbox = await startSandbox();
-    client = createClient({ baseUrl: sandbox.url, apiKey: sandbox.apiKey });
+  beforeEach(async () => {
+    sandbox = await open(startSandbox());
+    client = await open(createClient({ baseUrl: sandbox.url, apiKey: sandbox.apiKey }));
   });
-  after(() => Promise.all([client?.close(), sandbox?.close()]));
 
   const store = (input: Json) => client.call("seo-report-store", input);
 
@@ -71,31 +71,22 @@ describe("The samples in the documents", () => {
 
   it("show both outputs of an audit", async () => {
     const [result, progress] = samples.filter(({ topic }) => topic === "spring") as { payload: Json; seo: Json }[];
-    const folder = mkdtempSync(join(tmpdir(), "seo-samples-"));
-    const other = await startSandbox();
+    const { path: folder } = await open(openFolder());
     const settings = { pages: "payload", pagesType: "msg", batch: "topic", batchType: "msg", existing: "regenerate" };
-    const flow = await startFlow(
-      [
-        service("service", other.url),
-        node("audit", "seo-report-audit", { ...settings, folder, wires: [["results"], ["progress"]] }),
-      ],
-      { service: { apiKey: other.apiKey } },
+    const nodes = [
+      service("service", sandbox.url),
+      node("audit", "seo-report-audit", { ...settings, folder, wires: [["results"], ["progress"]] }),
+    ];
+    const flow = await open(startFlow(nodes, { service: { apiKey: sandbox.apiKey } }));
+    await flow.send("audit", { topic: "spring", payload: [result?.seo.input] });
+    const [{ _msgid, payload, ...rest } = {}] = await flow.take("results", 1);
+    const { results: _, ...record } = payload as Json;
+    const shown = JSON.parse(JSON.stringify({ payload: undated(record), ...rest }));
+    assert.deepEqual(shown, { ...result, payload: undated(result?.payload ?? {}) });
+    const always = audit.outputs?.[1]?.payload?.filter(
+      (property) => !["repeated", "secondsToWait", "reason"].includes(property),
     );
-    try {
-      await flow.send("audit", { topic: "spring", payload: [result?.seo.input] });
-      const [{ _msgid, payload, ...rest } = {}] = await flow.take("results", 1);
-      const { results: _, ...record } = payload as Json;
-      const shown = JSON.parse(JSON.stringify({ payload: undated(record), ...rest }));
-      assert.deepEqual(shown, { ...result, payload: undated(result?.payload ?? {}) });
-      const always = audit.outputs?.[1]?.payload?.filter(
-        (property) => !["repeated", "secondsToWait", "reason"].includes(property),
-      );
-      assert.deepEqual(Object.keys(progress?.payload ?? {}), always);
-    } finally {
-      await flow.stop();
-      await other.close();
-      rmSync(folder, { recursive: true });
-    }
+    assert.deepEqual(Object.keys(progress?.payload ?? {}), always);
   });
 
   it("show a change with the values that the changes node keeps", () => {

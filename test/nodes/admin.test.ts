@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import type { Stage } from "../../src/errors.js";
 import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
-import { type Flow, service, startFlow, tlsConfig } from "../support/flow.js";
+import { service, startFlow, tlsConfig } from "../support/flow.js";
+import { closeAfterEach } from "../support/opened.js";
 import { helper } from "../support/red.js";
 
 const KEY = "canary-key-5f0c1e";
@@ -13,8 +14,8 @@ const records = Array.from({ length: 40 }, (_, i) => ({ id: i + 1, url: `example
 type Row = [draft: Record<string, unknown>, key: string | undefined, stage?: Stage];
 
 describe("The admin routes", () => {
+  const open = closeAfterEach();
   let server: FaultyServer;
-  let flow: Flow;
   let body: object;
 
   const ask = async (path: "test" | "suggest", draft: unknown) =>
@@ -32,30 +33,21 @@ describe("The admin routes", () => {
   beforeEach(async () => {
     body = { data: records };
     process.env.SEO_TEST_KEY = "key-of-the-environment";
-    server = await listen((socket) => socket.write(answer(200, JSON.stringify(body))));
+    server = await open(listen((socket) => socket.write(answer(200, JSON.stringify(body)))));
     process.env.SEO_TEST_URL = server.url;
-    flow = await startFlow(
-      [
-        tlsConfig("tls"),
-        service("stored", server.url),
-        service("stored-with-tls", server.url, { tls: "tls" }),
-        service("stored-with-space", `${server.url} `),
-        service("no-key", server.url),
-      ],
-      {
-        stored: { apiKey: KEY },
-        "stored-with-tls": { apiKey: KEY },
-        "stored-with-space": { apiKey: KEY },
-        "no-key": {},
-      },
-    );
+    const stored = [
+      service("stored", server.url),
+      service("stored-with-tls", server.url, { tls: "tls" }),
+      service("stored-with-space", `${server.url} `),
+    ];
+    const keys = Object.fromEntries(stored.map(({ id }) => [id, { apiKey: KEY }]));
+    const nodes = [tlsConfig("tls"), ...stored, service("no-key", server.url)];
+    await open(startFlow(nodes, { ...keys, "no-key": {} }));
   });
 
-  afterEach(async () => {
+  afterEach(() => {
     delete process.env.SEO_TEST_KEY;
     delete process.env.SEO_TEST_URL;
-    await flow.stop();
-    await server.close();
   });
 
   const at = (draft: object) => ({ baseUrl: server.url, apiKey: PLACEHOLDER, ...draft });

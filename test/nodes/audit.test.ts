@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as late } from "node:timers/promises";
 import type { Node } from "node-red";
@@ -9,9 +8,11 @@ import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/s
 import type { Progress } from "../../src/audit/progress.js";
 import { audit as row } from "../../src/operations.js";
 import { batchesIn } from "../src/audit/fake.js";
-import { type Asked, type Fate, startAccount } from "../support/account.js";
+import { type Account, type AccountOptions, type Asked, type Fate, startAccount } from "../support/account.js";
 import { type Flow, type Message, node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach, openFolder } from "../support/opened.js";
 import { type FlowNode, helper, nodeRedModule } from "../support/red.js";
+import { until } from "../support/time.js";
 
 const AUDIT = "seo-report-audit";
 const KEY = "seo-reports.status";
@@ -26,16 +27,11 @@ const urls = (count: number, from = 1) =>
   Array.from({ length: count }, (_, i) => `https://example.com/page/${from + i}`);
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 
-/** Polls, because nothing says when it is so. */
-async function until(holds: () => unknown): Promise<void> {
-  while (!holds()) await late(5);
-}
-
 describe("The audit node", () => {
   let flow: Flow;
   let sandbox: Sandbox;
   let folder: string;
-  const closing: (() => unknown)[] = [];
+  const open = closeAfterEach();
 
   const nodes = (settings: object = {}, baseUrl = sandbox.url): FlowNode[] => [
     service("service", baseUrl, { retries: "0", reconcile: "1" }),
@@ -43,20 +39,25 @@ describe("The audit node", () => {
     node("show", "seo-report-show", { reportId: "payload", reportIdType: "msg" }),
   ];
 
+  async function startService(options: SandboxOptions = {}): Promise<void> {
+    sandbox = await open(startSandbox({ apiKey: "key-of-tests", reports: 0, ...options }));
+  }
+  async function start(all: FlowNode[]): Promise<void> {
+    flow = await open(startFlow(all));
+  }
   async function run(settings: object = {}, options: SandboxOptions = {}): Promise<void> {
-    sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0, ...options });
-    closing.push(sandbox.close);
-    flow = await startFlow(nodes(settings));
+    await startService(options);
+    await start(nodes(settings));
+  }
+  /** Runs the node with a service that loses responses. */
+  async function runWith(options: AccountOptions): Promise<Account> {
+    const account = await open(startAccount(options));
+    await start(nodes({}, account.url));
+    return account;
   }
 
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "seo-audit-"));
-  });
-
-  afterEach(async () => {
-    await flow.stop();
-    for (const close of closing.splice(0)) await close();
-    rmSync(folder, { recursive: true, force: true });
+  beforeEach(async () => {
+    folder = (await open(openFolder())).path;
   });
 
   const results = () => flow.of("result") as unknown as Result[];
@@ -210,7 +211,7 @@ describe("The audit node", () => {
   it("sends a row that Node-RED cannot clone to Catch nodes, and continues", async () => {
     const { util } = nodeRedModule<{ util: { cloneMessage(msg: { seo?: Result["seo"] }): object } }>("@node-red/util");
     const { cloneMessage } = util;
-    closing.push(() => Object.assign(util, { cloneMessage }));
+    await open({ close: () => Object.assign(util, { cloneMessage }) });
     util.cloneMessage = (msg) => {
       if (msg.seo?.index === 0 && msg.seo.input) throw new RangeError("Maximum call stack size exceeded");
       return cloneMessage(msg);
@@ -228,14 +229,11 @@ describe("The audit node", () => {
   });
 
   describe("is controlled by a message that", () => {
-    const start = async (count = 40) => {
-      await run({}, { latency: 25 });
-      for (const topic of ["one", "two"]) await succeed({ payload: urls(count), topic });
-    };
     const state = (batch: string) => last(batch)?.paused;
 
     it("pauses and resumes one batch", async () => {
-      await start();
+      await run({}, { latency: 25 });
+      for (const topic of ["one", "two"]) await succeed({ payload: urls(40), topic });
       await succeed({ pause: true, topic: "one" });
       await flow.until(() => state("one") === "Paused by msg.pause.");
       await finished("two");
@@ -255,11 +253,7 @@ describe("The audit node", () => {
 
     it("retries the failed pages", async () => {
       let fate: Fate = "unauthorized";
-      const account = await startAccount({
-        fate: ({ form }) => (/\/[24]$/.test(String(form.get("url"))) ? fate : "answered"),
-      });
-      closing.push(account.close);
-      flow = await startFlow(nodes({}, account.url));
+      await runWith({ fate: ({ form }) => (/\/[24]$/.test(String(form.get("url"))) ? fate : "answered") });
       await succeed({ payload: urls(5) });
       const end = await finished();
       assert.deepEqual([end.created, end.failed], [3, 2]);
@@ -285,14 +279,12 @@ describe("The audit node", () => {
   });
 
   it("keeps the error of an uncertain page that stays uncertain when it is retried, also after a deploy", async () => {
-    const account = await startAccount({
+    const account = await runWith({
       fate() {
         account.create("other.example/theirs");
         return "cut, not carried out";
       },
     });
-    closing.push(account.close);
-    flow = await startFlow(nodes({}, account.url));
     await succeed({ payload: urls(1) });
     for (const count of [1, 2, 3]) {
       await until(() => results().length === count);
@@ -307,9 +299,7 @@ describe("The audit node", () => {
 
   it("reports one error if the account cannot be used, keeps all pages, and continues after msg.resume", async () => {
     let fate: Fate = "unauthorized";
-    const account = await startAccount({ fate: () => fate });
-    closing.push(account.close);
-    flow = await startFlow(nodes({}, account.url));
+    const account = await runWith({ fate: () => fate });
     await succeed({ payload: urls(30) });
     const [caught] = await flow.take("caught", 1);
     const { seo, topic } = caught as unknown as {
@@ -339,11 +329,11 @@ describe("The audit node", () => {
   for (const how of ["", ", also after a deploy"])
     it(`requests other pages of the same list while it looks for those of the list that was reset${how}`, async () => {
       const isLost = ({ form, nth }: Asked) => nth === 1 && /\/[123]$/.test(String(form.get("url")));
-      const account = await startAccount({ fate: (asked) => (isLost(asked) ? "carried out, then cut" : "answered") });
-      closing.push(account.close);
+      const fate = (asked: Asked) => (isLost(asked) ? "carried out, then cut" : "answered");
+      const account = await open(startAccount({ fate }));
       const [, ...rest] = nodes({}, account.url);
       const all = [service("service", account.url, { retries: "0", reconcile: "4" }), ...rest];
-      flow = await startFlow(all);
+      await start(all);
       const reconciling = () => String(status()?.text).startsWith(`${KEY}.reconciling {"count":3} · `);
       await succeed({ payload: urls(3) });
       await until(reconciling);
@@ -405,7 +395,7 @@ describe("The audit node", () => {
       const log = join(folder, "audit/1-one.jsonl");
       const [, ...lines] = readFileSync(log, "utf8").split("\n");
       writeFileSync(log, ["not JSON", ...lines].join("\n"));
-      flow = await startFlow(nodes());
+      await start(nodes());
       const [caught] = await flow.take("caught", 1);
       const { seo, topic } = caught as unknown as { seo: { error: { message: string } }; topic: string };
       assert.deepEqual([topic, seo.error.message.startsWith(`${log}, line 1: `)], ["one", true]);
@@ -425,8 +415,8 @@ describe("The audit node", () => {
   });
 
   describe("after a deploy", () => {
-    const start = async (settings: object = {}) => {
-      await run(settings, { latency: 20 });
+    const begin = async () => {
+      await run({}, { latency: 20 });
       await succeed({ payload: urls(25) });
       await flow.until(() => results().length > 2);
     };
@@ -440,7 +430,7 @@ describe("The audit node", () => {
     const kept = () => existsSync(join(folder, "audit"));
 
     it("continues by itself", async () => {
-      await start();
+      await begin();
       await flow.deploy(nodes({ name: "other" }));
       await flow.until(() => results().length > 8);
       await flow.deploy(nodes({ name: "another" }));
@@ -449,14 +439,12 @@ describe("The audit node", () => {
     });
 
     it("during a limit that is too long to wait for, requests no page twice", async () => {
-      const account = await startAccount({
+      const account = await runWith({
         fate({ form }) {
           account.create(String(form.get("url")));
           return "never";
         },
       });
-      closing.push(account.close);
-      flow = await startFlow(nodes({}, account.url));
       await succeed({ payload: urls(3) });
       await until(() => account.reports.length === 3);
       Object.assign(account.options, { limited: true, fate: undefined });
@@ -471,7 +459,7 @@ describe("The audit node", () => {
     });
 
     it("that disables the node, keeps everything until it is enabled", async () => {
-      await start();
+      await begin();
       await flow.deploy(nodes({ d: true }));
       assert.deepEqual([kept(), flow.warnings()], [true, []]);
       assert.deepEqual(flow.statuses("audit").at(-1)?.text, undefined);
@@ -484,7 +472,7 @@ describe("The audit node", () => {
 
     for (const kind of ["full", "flows", "nodes"] as const)
       it(`that removes the node, drops its pages with a warning that counts them (${kind})`, async () => {
-        await start();
+        await begin();
         const rest = nodes().filter(({ id }) => id !== "audit");
         await flow.deploy(rest, kind);
         const [warning] = flow.warnings();
@@ -563,9 +551,8 @@ describe("The audit node", () => {
     ];
 
     it("each instance has its own batches, and they are removed with it or with the node inside", async () => {
-      sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0, latency: 20 });
-      closing.push(sandbox.close);
-      flow = await startFlow(subflow(["in-a", "b"]));
+      await startService({ latency: 20 });
+      await start(subflow(["in-a", "b"]));
       for (const id of ["in-a", "b"]) (helper.getNode(id) as Node).receive({ payload: urls(25) } as never);
       await flow.until(() => results().length > 4);
       assert.deepEqual(readdirSync(folder).sort(), ["b-the-audit", "in-a-the-audit"]);
@@ -583,18 +570,12 @@ describe("The audit node", () => {
   });
 
   it("that is moved into a subflow, or out of one, drops its pages with a warning that counts them", async () => {
-    sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0, latency: 20 });
-    closing.push(sandbox.close);
-    const [first, audit, ...rest] = nodes() as [FlowNode, FlowNode, ...FlowNode[]];
-    const around = [
-      service("service", sandbox.url, { retries: "0" }),
-      ...rest,
-      { id: "sub", type: "subflow", name: "sub" },
-    ];
+    await startService({ latency: 20 });
+    const [home, audit] = nodes() as [FlowNode, FlowNode];
+    const around = [home, { id: "sub", type: "subflow", name: "sub" }];
     const outside = [...around, audit];
-    const inside = [...around, { ...audit, z: "sub" }, node("instance", "subflow:sub")] as FlowNode[];
-    assert.equal(first.id, "service");
-    flow = await startFlow(outside as FlowNode[]);
+    const inside = [...around, { ...audit, z: "sub" }, node("instance", "subflow:sub")];
+    await start(outside);
     for (const [there, id, folderName] of [
       [inside, "audit", "audit"],
       [outside, "instance-audit", "instance-audit"],
@@ -604,7 +585,7 @@ describe("The audit node", () => {
       await flow.until(() => readdirSync(folder).includes(folderName));
       await late(300);
       const before = flow.warnings().length;
-      await flow.deploy(there as FlowNode[], "full");
+      await flow.deploy(there, "full");
       assert.match(String(flow.warnings()[before]?.msg), /pagesDropped/);
       assert.ok(!readdirSync(folder).includes(folderName));
     }
@@ -618,10 +599,9 @@ describe("The audit node", () => {
           methods.push(method);
           return 60;
         };
-        sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 1, latency });
-        closing.push(sandbox.close);
+        await startService({ reports: 1, latency });
         const [, ...rest] = nodes();
-        flow = await startFlow([service("service", sandbox.url, { retries: "0", concurrency }), ...rest]);
+        await start([service("service", sandbox.url, { retries: "0", concurrency }), ...rest]);
         await succeed({ payload: urls(200) });
         await flow.until(() => results().length > 2);
         for (let i = 0; i < 5; i++) {

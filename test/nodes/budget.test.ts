@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { answer, type FaultyServer, listen, type Received } from "../support/faulty.js";
 import { type Flow, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach } from "../support/opened.js";
 import { ok } from "../support/scenarios.js";
 
 /** A server that holds all requests and responds to the oldest on demand. */
@@ -25,28 +26,21 @@ async function patient() {
 }
 
 describe("The limits that all nodes of a service share", () => {
+  const open = closeAfterEach();
   let flow: Flow;
   let server: FaultyServer;
 
-  const run = async (settings: object, nodes = ["a", "b"]) => {
-    flow = await startFlow([
-      service("service", server.url, settings),
-      ...nodes.map((id) => node(id, "seo-report-show", fixedReport)),
-    ]);
+  const run = async (settings: object) => {
+    const nodes = ["a", "b"].map((id) => node(id, "seo-report-show", fixedReport));
+    flow = await open(startFlow([service("service", server.url, settings), ...nodes]));
   };
-
-  afterEach(async () => {
-    await flow.stop();
-    await server.close();
-  });
 
   it("keep the requests in flight within the concurrency", async () => {
     const patience = await patient();
-    server = patience.server;
+    server = await open(patience.server);
     await run({ concurrency: "3" });
-    let all: Promise<unknown>[] = [];
     const three = Promise.all([patience.arrival(), patience.arrival(), patience.arrival()]);
-    all = Array.from({ length: 20 }, (_, i) => flow.send(i % 2 ? "a" : "b"));
+    const all = Array.from({ length: 20 }, (_, i) => flow.send(i % 2 ? "a" : "b"));
     await three;
     for (let i = 0; i < 20; i++) {
       const next = i < 17 ? patience.arrival() : undefined;
@@ -72,7 +66,7 @@ describe("The limits that all nodes of a service share", () => {
         first ? 0 : 50,
       );
     };
-    server = await listen(limited);
+    server = await open(listen(limited));
     await run({ concurrency: "4" });
     const told = flow.until(() => flow.statuses().some(({ fill }) => fill === "yellow"));
     const first = flow.send("a");

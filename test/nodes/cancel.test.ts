@@ -4,8 +4,9 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as late } from "node:timers/promises";
-import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
+import { allClosed, answer, type Behaviour, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach } from "../support/opened.js";
 import { helper } from "../support/red.js";
 import { ok } from "../support/scenarios.js";
 import { stopBackOff } from "../support/time.js";
@@ -29,6 +30,7 @@ async function silent() {
 }
 
 describe("A redeploy", () => {
+  const open = closeAfterEach();
   let flow: Flow;
   let server: FaultyServer;
   const warnings: Error[] = [];
@@ -39,10 +41,8 @@ describe("A redeploy", () => {
     process.on("warning", warned);
   });
 
-  afterEach(async () => {
+  afterEach(() => {
     process.off("warning", warned);
-    await flow.stop();
-    await server.close();
   });
 
   const dropped = () => flow.warnings().filter(({ msg }) => /dropped/.test(String(msg)));
@@ -50,12 +50,12 @@ describe("A redeploy", () => {
   for (const type of ["nodes", "flows", "full"] as const) {
     it(`of type ${type} cancels requests in flight, drops queued messages, and sends nothing afterwards`, async () => {
       const { server: listening, asked, requests } = await silent();
-      server = listening;
+      server = await open(listening);
       const nodes = (name: string) => [
         service("service", server.url, { concurrency: "3" }),
         node("a", "seo-report-store", { name, url: "https://example.com", urlType: "str" }),
       ];
-      flow = await startFlow(nodes("before"));
+      flow = await open(startFlow(nodes("before")));
       for (let i = 0; i < 5; i++) void flow.send("a", { payload: i });
       await requests(3);
       const closed = allClosed(server.open);
@@ -98,12 +98,12 @@ describe("A redeploy", () => {
   for (const type of ["nodes", "flows", "full"] as const)
     for (const changes of ["the node", "its service"])
       it(`of type ${type} names in one warning what may have taken effect, if ${changes} was modified`, async () => {
-        server = await listen((socket, request) => {
-          const { method, path, body } = request;
+        const behave: Behaviour = (socket, { method, path, body }) => {
           // Half of the creations are in flight, and of the other half the response is looked for.
           if (method === "POST" && /[02468]%3F/.test(body)) socket.destroy();
           else if (method === "GET" && path.includes("?")) socket.write(answer(200, JSON.stringify({ data: [] })));
-        });
+        };
+        server = await open(listen(behave));
         const nodes = (settings: object, name: string) => [
           service("service", server.url, { concurrency: "20", reconcile: "300", apiKey: "secret", ...settings }),
           node("store", "seo-report-store", { name }),
@@ -111,7 +111,7 @@ describe("A redeploy", () => {
           node("delete", "seo-report-delete", { name }),
           node("show", "seo-report-show", { name }),
         ];
-        flow = await startFlow(nodes({}, "before"));
+        flow = await open(startFlow(nodes({}, "before")));
         const pages = Array.from({ length: 12 }, (_, i) => `https://user:word@www.example.com/${i + 1}?a=b#c`);
         for (const url of pages) void flow.send("store", { payload: { url, privacy: 2, password: "hidden-word" } });
         void flow.send("update", { payload: { id: 7, update: 1 } });
@@ -142,15 +142,15 @@ describe("A redeploy", () => {
       });
 
   it("counts as dropped what had not changed anything yet, also in a search or in the turn of a page", async () => {
-    server = await listen((socket, { method, path }) => {
-      if (method === "GET" && path.includes("hangs")) return;
-      if (method === "GET") socket.write(answer(200, JSON.stringify({ data: [] })));
-    });
+    const behave: Behaviour = (socket, { method, path }) => {
+      if (method === "GET" && !path.includes("hangs")) socket.write(answer(200, JSON.stringify({ data: [] })));
+    };
+    server = await open(listen(behave));
     const nodes = (name: string) => [
       service("service", server.url, { concurrency: "9" }),
       node("a", "seo-report-store", { name, existing: "return", existingType: "str" }),
     ];
-    flow = await startFlow(nodes("before"));
+    flow = await open(startFlow(nodes("before")));
     for (const page of ["one", "one", "one", "hangs"]) void flow.send("a", { payload: `https://example.com/${page}` });
     await late(300);
     await flow.deploy(nodes("after"), "full");
@@ -161,13 +161,13 @@ describe("A redeploy", () => {
   });
 
   it("names neither a secret nor control characters, and no more than 200 characters of each", async () => {
-    server = await listen(() => {});
+    server = await open(listen(() => {}));
     const nodes = (name: string) => [
       service("service", server.url, { concurrency: "9" }),
       node("a", "seo-report-store", { name }),
       node("b", "seo-report-delete", { name }),
     ];
-    flow = await startFlow(nodes("before"));
+    flow = await open(startFlow(nodes("before")));
     void flow.send("a", { payload: `https://user:word@exa mple.com/key-of-tests/${"x".repeat(999)}` });
     void flow.send("b", { payload: "7\u2028\u202e[error] forged" });
     await late(300);
@@ -181,11 +181,12 @@ describe("A redeploy", () => {
 
   it("closes promptly with 1,000 requests in flight and 9,000 messages queued, without a Node.js warning", async () => {
     const { server: listening, requests } = await silent();
-    server = listening;
-    flow = await startFlow([
+    server = await open(listening);
+    const nodes = [
       service("service", server.url, { concurrency: "1000", timeout: "600" }),
       node("a", "seo-report-show", fixedReport),
-    ]);
+    ];
+    flow = await open(startFlow(nodes));
     for (let i = 0; i < 10_000; i++) void flow.send("a");
     await requests(1000);
     const closed = allClosed(server.open);
@@ -205,6 +206,8 @@ describe("A redeploy", () => {
 });
 
 describe("A service that is killed", () => {
+  const open = closeAfterEach();
+
   it("leaves no message unfinished and creates no report twice", async () => {
     const child = spawn(process.execPath, [new URL("../support/victim.js", import.meta.url).pathname], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -215,25 +218,18 @@ describe("A service that is killed", () => {
     lines.on("line", (line) => {
       if (seen.push(line) === 400) child.kill("SIGKILL");
     });
-    const goOn = stopBackOff();
-    const flow = await startFlow([
-      service("service", url, { concurrency: "50", retries: "1" }),
-      node("a", "seo-report-store"),
-    ]);
-    try {
-      const sent = Array.from({ length: 1000 }, (_, i) => flow.send("a", { payload: `https://example.com/${i}` }));
-      const outcomes = await Promise.all(sent);
-      const stored = outcomes.filter(({ outputs }) => outputs.length === 1).length;
-      const failed = outcomes.filter(({ caught }) => caught).map((outcome) => failure(outcome).error.code);
-      assert.equal(stored + failed.length, 1000);
-      assert.deepEqual(new Set(failed), new Set(["SEO_NETWORK"]));
-      assert.ok(outcomes.every(({ ends }) => ends === 1));
-      assert.ok(stored > 0 && stored <= seen.length);
-      assert.equal(new Set(seen).size, seen.length, "requests that the service received twice");
-    } finally {
-      goOn();
-      child.kill("SIGKILL");
-      await flow.stop();
-    }
+    await open({ close: () => child.kill("SIGKILL") });
+    await open({ close: stopBackOff() });
+    const nodes = [service("service", url, { concurrency: "50", retries: "1" }), node("a", "seo-report-store")];
+    const flow = await open(startFlow(nodes));
+    const sent = Array.from({ length: 1000 }, (_, i) => flow.send("a", { payload: `https://example.com/${i}` }));
+    const outcomes = await Promise.all(sent);
+    const stored = outcomes.filter(({ outputs }) => outputs.length === 1).length;
+    const failed = outcomes.filter(({ caught }) => caught).map((outcome) => failure(outcome).error.code);
+    assert.equal(stored + failed.length, 1000);
+    assert.deepEqual(new Set(failed), new Set(["SEO_NETWORK"]));
+    assert.ok(outcomes.every(({ ends }) => ends === 1));
+    assert.ok(stored > 0 && stored <= seen.length);
+    assert.equal(new Set(seen).size, seen.length, "requests that the service received twice");
   });
 });

@@ -3,7 +3,8 @@ import { setTimeout as late } from "node:timers/promises";
 import { noService } from "../../nodes/handler.js";
 import { allClosed, deadUrl, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "../support/flow.js";
-import { type ProxyServer, startProxy } from "../support/proxy.js";
+import { closeAfterEach } from "../support/opened.js";
+import { startProxy } from "../support/proxy.js";
 import { ok } from "../support/scenarios.js";
 import { mustBe, wholeNumber } from "../support/sentences.js";
 
@@ -112,17 +113,11 @@ describe("An unusable SEO service node", () => {
 });
 
 describe("An SEO service node", () => {
+  const open = closeAfterEach();
   let server: FaultyServer;
-  let proxy: ProxyServer;
-  let flow: Flow;
 
   beforeEach(async () => {
-    [server, proxy] = await Promise.all([listen((socket) => socket.write(ok)), startProxy()]);
-  });
-
-  afterEach(async () => {
-    await flow.stop();
-    await Promise.all([server.close(), proxy.close()]);
+    server = await open(listen((socket) => socket.write(ok)));
   });
 
   const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
@@ -138,14 +133,13 @@ describe("An SEO service node", () => {
   };
   for (const [name, { noproxy, credentials, asked }] of Object.entries(proxies))
     it(`uses its proxy ${name}`, async () => {
-      flow = await startFlow(
-        [
-          { id: "proxy", type: "http proxy", name: "", url: proxy.url, ...(noproxy && { noproxy }) },
-          service("service", server.url, { proxy: "proxy" }),
-          node("show", "seo-report-show", fixedReport),
-        ],
-        credentials && { proxy: credentials },
-      );
+      const proxy = await open(startProxy());
+      const nodes = [
+        { id: "proxy", type: "http proxy", name: "", url: proxy.url, ...(noproxy && { noproxy }) },
+        service("service", server.url, { proxy: "proxy" }),
+        node("show", "seo-report-show", fixedReport),
+      ];
+      const flow = await open(startFlow(nodes, credentials && { proxy: credentials }));
       const { caught } = await flow.send("show");
       assert.equal(caught, undefined);
       assert.deepEqual([proxy.asked.map(({ authorization }) => authorization), server.requests.length], [asked, 1]);
@@ -156,7 +150,7 @@ describe("An SEO service node", () => {
       service("service", server.url, { name }),
       node("show", "seo-report-show", fixedReport),
     ];
-    flow = await startFlow(nodes("before"));
+    const flow = await open(startFlow(nodes("before")));
     await flow.send("show");
     assert.equal(server.open.size, 1);
     await flow.deploy(nodes("after"));

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { NodeAPI } from "node-red";
 import register from "../../nodes/seo-reports.js";
 import { startSandbox } from "../../sandbox/server.js";
 import { answer, listen } from "../support/faulty.js";
 import { node, service, startFlow } from "../support/flow.js";
-import { closeAfterEach } from "../support/opened.js";
+import { closeAfterEach, openFolder } from "../support/opened.js";
 import { helper } from "../support/red.js";
 import { startRelay } from "../support/relay.js";
 import { engines, startServer } from "../support/servers.js";
@@ -113,8 +112,7 @@ describe("A hostile list of pages", () => {
   const open = closeAfterEach();
 
   it("is a batch like any other, whatever its name, and its files stay in the folder", async () => {
-    const parent = mkdtempSync(join(tmpdir(), "seo-hostile-"));
-    await open({ close: () => rmSync(parent, { recursive: true }) });
+    const { path: parent } = await open(openFolder());
     const sandbox = await open(startSandbox({ apiKey: "key-of-tests", reports: 0 }));
     const place = { folder: join(parent, "batches"), batch: "topic", batchType: "msg" };
     const audit = node("audit", "seo-report-audit", { ...place, existing: "create", wires: [["result"], []] });

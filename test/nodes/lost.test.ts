@@ -7,12 +7,14 @@ import { type Account, type AccountOptions, startAccount } from "../support/acco
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { openLocally } from "../support/local.js";
 import { startNginx } from "../support/nginx.js";
+import { closeAfterEach } from "../support/opened.js";
 import { stopBackOff } from "../support/time.js";
 
 const KEY = "seo-reports.status";
 const PAGE = "https://example.com/page";
 
 describe("A node whose response is lost", () => {
+  const open = closeAfterEach();
   let account: Account;
   let flow: Flow;
 
@@ -21,15 +23,10 @@ describe("A node whose response is lost", () => {
     node("store", "seo-report-store", { name, url: "payload", urlType: "msg" }),
   ];
   const run = async (options: AccountOptions) => {
-    account = await startAccount(options);
-    flow = await startFlow(nodes());
+    account = await open(startAccount(options));
+    flow = await open(startFlow(nodes()));
   };
   const shown = () => flow.statuses("store").map(({ text }) => text);
-
-  afterEach(async () => {
-    await flow.stop();
-    await account.close();
-  });
 
   it("shows how many are reconciled, then sends the report that was found", async () => {
     await run({ fate: () => "carried out, then cut" });
@@ -63,7 +60,8 @@ describe("A node whose response is lost", () => {
   });
 });
 
-describe("Two hundred create requests through nginx, which gives up after 3 s", () => {
+describe("Two hundred create requests through nginx, which gives up after 1 s", () => {
+  const open = closeAfterEach();
   const STORES = 200;
   /** Messages with the same rest have the same page. */
   const PAGES = 190;
@@ -71,8 +69,8 @@ describe("Two hundred create requests through nginx, which gives up after 3 s", 
   /** What happens to the first request for a page: milliseconds until it reaches the service, if it does, and then until it responds. */
   function fateOf(page: number): { reaches: number; responds: number } {
     if (page % 20 === 7) return { reaches: Number.POSITIVE_INFINITY, responds: 0 };
-    if (page % 10 === 3) return { reaches: 2900 + page * 15, responds: 0 };
-    if (page % 25 === 11) return { reaches: 0, responds: 4000 };
+    if (page % 10 === 3) return { reaches: 900 + page * 5, responds: 0 };
+    if (page % 25 === 11) return { reaches: 0, responds: 1500 };
     return { reaches: page % 50, responds: 0 };
   }
 
@@ -97,47 +95,33 @@ describe("Two hundred create requests through nginx, which gives up after 3 s", 
   }
 
   it("creates no report twice, loses none, and gives each message its own", async function () {
-    const sandbox = await startSandbox({ reports: 5 });
-    const delays = await startDelays(sandbox.url);
-    const nginx = await startNginx(
-      `location / { proxy_pass ${delays.url}; proxy_read_timeout 3s; proxy_next_upstream off; }`,
-    );
-    if (!nginx) {
-      await delays.close();
-      await sandbox.close();
-      return this.skip();
-    }
-    const goOn = stopBackOff();
-    const settings = { concurrency: "16", retries: "3", reconcile: "9" };
+    const sandbox = await open(startSandbox({ reports: 5 }));
+    const delays = await open(startDelays(sandbox.url));
+    const place = `location / { proxy_pass ${delays.url}; proxy_read_timeout 1s; proxy_next_upstream off; }`;
+    const nginx = await open((await startNginx(place)) ?? this.skip());
+    await open({ close: stopBackOff() });
+    const settings = { concurrency: "16", retries: "3", reconcile: "5" };
     const nodes = [service("service", nginx.url, settings), node("store", "seo-report-store")];
-    const flow = await startFlow(nodes, { service: { apiKey: sandbox.apiKey } });
-    try {
-      const urls = Array.from({ length: STORES }, (_, i) => `example.com/page/${i % PAGES}`);
-      const ends = await Promise.all(urls.map((url) => flow.send("store", { payload: `https://${url}` })));
-      const got = ends.map(({ outputs, caught }) => {
-        if (caught) assert.fail(JSON.stringify(failure({ caught }).seo.error));
-        const [{ payload, seo }] = outputs as [
-          { payload: { data: { id: number; url: string } }; seo: { reconciled?: object } },
-        ];
-        return { ...payload.data, reconciled: seo.reconciled !== undefined };
-      });
-      assert.deepEqual(
-        got.map(({ url }) => url),
-        urls,
-      );
-      assert.equal(new Set(got.map(({ id }) => id)).size, STORES);
-      const { length } = sandbox.reports.list({ search: "example.com/page/" });
-      assert.equal(length, STORES);
-      assert.ok(ends.every((end) => end.ends === 1));
-      const found = got.filter(({ reconciled }) => reconciled).length;
-      console.log(`      ${found} found by looking, ${sandbox.requests.length - STORES} requests for it`);
-      assert.ok(found >= 20);
-    } finally {
-      goOn();
-      await flow.stop();
-      await nginx.close();
-      await delays.close();
-      await sandbox.close();
-    }
+    const flow = await open(startFlow(nodes, { service: { apiKey: sandbox.apiKey } }));
+    const urls = Array.from({ length: STORES }, (_, i) => `example.com/page/${i % PAGES}`);
+    const ends = await Promise.all(urls.map((url) => flow.send("store", { payload: `https://${url}` })));
+    const got = ends.map(({ outputs, caught }) => {
+      if (caught) assert.fail(JSON.stringify(failure({ caught }).seo.error));
+      const [{ payload, seo }] = outputs as [
+        { payload: { data: { id: number; url: string } }; seo: { reconciled?: object } },
+      ];
+      return { ...payload.data, reconciled: seo.reconciled !== undefined };
+    });
+    assert.deepEqual(
+      got.map(({ url }) => url),
+      urls,
+    );
+    assert.equal(new Set(got.map(({ id }) => id)).size, STORES);
+    const { length } = sandbox.reports.list({ search: "example.com/page/" });
+    assert.equal(length, STORES);
+    assert.ok(ends.every((end) => end.ends === 1));
+    const found = got.filter(({ reconciled }) => reconciled).length;
+    console.log(`      ${found} found by looking, ${sandbox.requests.length - STORES} requests for it`);
+    assert.ok(found >= 20);
   });
 });

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach } from "../support/opened.js";
 
 describe("Password and privacy", () => {
+  const open = closeAfterEach();
   let server: FaultyServer;
   let flow: Flow;
   let reports: object[];
@@ -10,18 +12,14 @@ describe("Password and privacy", () => {
 
   beforeEach(async () => {
     reports = [];
-    server = await listen((socket, { path }) =>
-      socket.write(answer(200, JSON.stringify({ data: path.includes("?") ? reports : { id: 27 }, status: 200 }))),
-    );
-    flow = await startFlow([
+    const bodyOf = (path: string) => JSON.stringify({ data: path.includes("?") ? reports : { id: 27 }, status: 200 });
+    server = await open(listen((socket, { path }) => socket.write(answer(200, bodyOf(path)))));
+    const nodes = [
       service("service", server.url),
       ...["store", "update"].map((name) => node(name, `seo-report-${name}`)),
       ...["regenerate", "return"].map((existing) => node(`${existing}-existing`, "seo-report-store", { existing })),
-    ]);
-  });
-  afterEach(async () => {
-    await flow.stop();
-    await server.close();
+    ];
+    flow = await open(startFlow(nodes));
   });
 
   const url = "https://example.com";

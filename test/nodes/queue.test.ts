@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
 import type { EventEmitter } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { inspect } from "node:util";
 import type { NodeStatus } from "node-red";
 import { freePort } from "../../dev/nodered.js";
@@ -10,6 +7,7 @@ import { startSandbox } from "../../sandbox/server.js";
 import type { Stage } from "../../src/errors.js";
 import { type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, node, service, startFlow, tlsConfig } from "../support/flow.js";
+import { closeAfterEach, openFolder } from "../support/opened.js";
 import { helper, nodeRedModule } from "../support/red.js";
 import { engines, PASSWORD, type Server, startServer } from "../support/servers.js";
 
@@ -107,29 +105,21 @@ for (const engine of engines)
 
 for (const engine of engines)
   describe(`An audit whose ${engine} server goes away`, () => {
-    const closing: (() => Promise<unknown>)[] = [];
-    after(async () => {
-      for (const close of closing.reverse()) await close();
-    });
+    const open = closeAfterEach();
 
     it("waits, reports one error, and continues by itself", async function () {
       // Starting a killed server takes several seconds, and more on a busy machine.
-      const server = await startServer(engine);
-      if (!server) return this.skip();
-      const sandbox = await startSandbox({ reports: 0, apiKey: "key-of-tests", latency: 200 });
-      closing.push(server.close, sandbox.close);
+      const server = await open((await startServer(engine)) ?? this.skip());
+      const sandbox = await open(startSandbox({ reports: 0, apiKey: "key-of-tests", latency: 200 }));
       const wires = [["results"], ["progress"]];
       // Status nodes may start later than the audit.
       const texts: (string | undefined)[] = [];
       const { events } = nodeRedModule<{ events: EventEmitter }>("@node-red/util");
       const note = ({ id, status }: { id: string; status: NodeStatus }) => id === "audit" && texts.push(status.text);
       events.on("node-status", note);
-      closing.push(async () => events.off("node-status", note));
-      const flow = await startFlow(
-        [service("service", sandbox.url), queue("here"), audit("audit", { queue: "here", wires })],
-        { here: { url: server.url } },
-      );
-      closing.push(flow.stop);
+      await open({ close: () => events.off("node-status", note) });
+      const nodes = [service("service", sandbox.url), queue("here"), audit("audit", { queue: "here", wires })];
+      const flow = await open(startFlow(nodes, { here: { url: server.url } }));
       const pages = Array.from({ length: 40 }, (_, index) => `https://example.com/${index}`);
       await flow.send("audit", { payload: pages });
       await flow.until(() => flow.of("results").length > 3);
@@ -170,20 +160,17 @@ describe("An audit node whose Folder, Queue or queue changes while pages wait", 
     "to another user": [{ queue: "here" }, { queue: "here", user: "default" }],
   };
   const pages = Array.from({ length: 20 }, (_, index) => `https://example.com/${index}`);
-  const closing: (() => unknown)[] = [];
+  const open = closeAfterEach();
   let server: Server;
 
   before(async function () {
     server = (await startServer("Redis")) ?? this.skip();
   });
-  afterEach(async () => {
-    for (const close of closing.splice(0).reverse()) await close();
-  });
   after(() => server?.close());
 
   async function start(id: string, from: Kept) {
-    const sandbox = await startSandbox({ reports: 0, apiKey: "key-of-tests", latency: 50 });
-    const folder = mkdtempSync(join(tmpdir(), "seo-audit-"));
+    const sandbox = await open(startSandbox({ reports: 0, apiKey: "key-of-tests", latency: 50 }));
+    const { path: folder } = await open(openFolder());
     const keys = { here: { url: "" }, there: { url: "" } };
     function nodes({ queue: chosen = "", prefix, user = "", database = "" }: Kept) {
       const url = `${server.url.replace("//:", `//${user}:`)}${database}`;
@@ -195,8 +182,7 @@ describe("An audit node whose Folder, Queue or queue changes while pages wait", 
         audit(id, { folder, queue: chosen, wires: [["results"], ["progress"]] }),
       ];
     }
-    const flow = await startFlow(nodes(from), keys);
-    closing.push(() => rmSync(folder, { recursive: true, force: true }), sandbox.close, flow.stop);
+    const flow = await open(startFlow(nodes(from), keys));
     await flow.send(id, { payload: pages });
     await flow.until(() => flow.of("results").length > 2);
     return {
@@ -233,10 +219,11 @@ describe("An audit node whose Folder, Queue or queue changes while pages wait", 
 });
 
 describe("An audit whose queue is missing", () => {
+  const open = closeAfterEach();
+
   it("fails every message with the reason", async () => {
-    const flow = await startFlow([service("service", "http://127.0.0.1:1"), audit("audit", { queue: "gone" })]);
+    const flow = await open(startFlow([service("service", "http://127.0.0.1:1"), audit("audit", { queue: "gone" })]));
     const { error, seo } = failure(await flow.send("audit", { payload: "https://example.com" }));
-    await flow.stop();
     assert.equal(seo.error.code, "SEO_CONFIG");
     assert.equal(error.message, "The queue configuration node is missing or disabled.");
   });

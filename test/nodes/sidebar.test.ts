@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as late } from "node:timers/promises";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { toCsv } from "../../src/audit/failures.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { type Flow, node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach, openFolder } from "../support/opened.js";
 import { helper } from "../support/red.js";
 
 const AUDIT = "seo-report-audit";
@@ -19,23 +19,21 @@ describe("The routes of the sidebar", () => {
   let sandbox: Sandbox;
   let folder: string;
 
-  const nodes = (settings: object = {}, others: object[] = []) => [
+  const open = closeAfterEach();
+  const nodes = (settings: object = {}) => [
     service("service", sandbox.url, { retries: "0", reconcile: "1" }),
     node("audit", AUDIT, { folder, existing: "create", wires: [["result"], ["progress"]], ...settings }),
-    ...(others as ReturnType<typeof node>[]),
   ];
-  async function run(options: SandboxOptions = {}, settings: object = {}, others: object[] = []): Promise<void> {
-    sandbox = await startSandbox({ apiKey: "key-of-tests", reports: 0, ...options });
-    flow = await startFlow(nodes(settings, others));
+  async function start(settings: object = {}): Promise<void> {
+    flow = await open(startFlow(nodes(settings)));
+  }
+  async function run(options: SandboxOptions = {}, settings: object = {}): Promise<void> {
+    sandbox = await open(startSandbox({ apiKey: "key-of-tests", reports: 0, ...options }));
+    await start(settings);
   }
 
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "seo-sidebar-"));
-  });
-  afterEach(async () => {
-    await flow.stop();
-    await sandbox.close();
-    rmSync(folder, { recursive: true, force: true });
+  beforeEach(async () => {
+    folder = (await open(openFolder())).path;
   });
 
   const get = async <Body>(path: string, query: Record<string, string> = {}) =>
@@ -129,7 +127,7 @@ describe("The routes of the sidebar", () => {
     await until(async () => (await card())?.finished);
     const before = await rows();
     await flow.stop();
-    flow = await startFlow(nodes());
+    await start();
     const { created, failed, invalid, finished } = await until(() => card());
     assert.deepEqual([created, failed, invalid, finished], [2, 1201, 1201, true]);
     assert.deepEqual(await rows(), before);
@@ -176,7 +174,7 @@ describe("The routes of the sidebar", () => {
     const [name = ""] = readdirSync(own).filter((one) => one.endsWith(".jsonl"));
     const lines = readFileSync(join(own, name), "utf8").split("\n");
     writeFileSync(join(own, name), [lines[0], "no JSON", ...lines.slice(1)].join("\n"));
-    flow = await startFlow(nodes());
+    await start();
     assert.equal((await until(card))?.reason, "damaged");
     assert.deepEqual(await rows(), []);
     assert.deepEqual(await control("reset"), [200, undefined]);

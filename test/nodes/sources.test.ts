@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { thrownText } from "../../nodes/sources.js";
 import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach } from "../support/opened.js";
 import { helper } from "../support/red.js";
 import { unreadable } from "../support/sentences.js";
 
@@ -46,6 +47,7 @@ const bad: [source: string, value: string, from: string, reason: RegExp][] = [
 ];
 
 describe("A parameter", () => {
+  const open = closeAfterEach();
   let server: FaultyServer;
   let flow: Flow;
   const listing = ([searchType, search]: readonly [string, string, ...unknown[]], i: number) =>
@@ -78,26 +80,17 @@ describe("A parameter", () => {
 
   beforeEach(async () => {
     process.env.SEO_TEST_SOURCE = "of the environment";
-    server = await listen((socket) => socket.write(answer(200, '{"data":[]}')));
-    flow = await startFlow([
-      service("service", server.url),
-      service("one-at-a-time", server.url, { concurrency: "1" }),
-      ...[...rows, ...bad].map(listing),
-      secret,
-      lookalike,
-      several,
-      slow,
-      ...bare,
-    ]);
+    server = await open(listen((socket) => socket.write(answer(200, '{"data":[]}'))));
+    const services = [service("service", server.url), service("one-at-a-time", server.url, { concurrency: "1" })];
+    const lists = [...rows, ...bad].map(listing);
+    flow = await open(startFlow([...services, ...lists, secret, lookalike, several, slow, ...bare]));
     const own = helper.getNode("node-0")?.context();
     for (const [name, value] of Object.entries(context))
       for (const at of ["flow", "global"] as const) own?.[at].set(name, value);
   });
 
-  afterEach(async () => {
+  afterEach(() => {
     delete process.env.SEO_TEST_SOURCE;
-    await flow.stop();
-    await server.close();
   });
 
   for (const [i, [source, value, expected]] of rows.entries())

@@ -3,11 +3,13 @@ import { setTimeout as late } from "node:timers/promises";
 import { rowOf } from "../../src/operations.js";
 import { answer, type Behaviour, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach } from "../support/opened.js";
 import { ok } from "../support/scenarios.js";
 
 const KEY = "seo-reports.status";
 
 describe("The status of a node", () => {
+  const open = closeAfterEach();
   let flow: Flow;
   let server: FaultyServer;
   let behave: Behaviour;
@@ -20,17 +22,12 @@ describe("The status of a node", () => {
     node("list", "seo-report-list"),
   ];
   const run = async (settings: object = {}) => {
-    flow = await startFlow(nodes(settings));
+    flow = await open(startFlow(nodes(settings)));
   };
 
   beforeEach(async () => {
     behave = (socket) => socket.write(ok);
-    server = await listen((socket, request, nth) => behave(socket, request, nth));
-  });
-
-  afterEach(async () => {
-    await flow.stop();
-    await server.close();
+    server = await open(listen((socket, request, nth) => behave(socket, request, nth)));
   });
 
   /** The last status, after the interval between two of them. */
@@ -90,12 +87,12 @@ describe("The status of a node", () => {
   });
 
   it("names the invalid parameters of an input, and its other errors as each editor translates them", async () => {
-    flow = await startFlow([
-      ...nodes({}),
+    const others = [
       node("unreadable", "seo-report-list", { search: "payload[", searchType: "msg" }),
       node("option", "seo-report-list", { output: "all", limit: "x" }),
       node("frozen", "seo-report-list", { target: "topic.report" }),
-    ]);
+    ];
+    flow = await open(startFlow([...nodes({}), ...others]));
     const input = "seo-reports.error.SEO_INPUT.status";
     for (const [id, shown] of [
       ["show", `${input} · re…`],

@@ -1,24 +1,20 @@
 import assert from "node:assert/strict";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { operations } from "../../src/operations.js";
-import { failure, fixedReport, node, service, startFlow } from "../support/flow.js";
-import { helper } from "../support/red.js";
+import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { closeAfterEach } from "../support/opened.js";
+import { type FlowNode, helper } from "../support/red.js";
 
 const LIST = "seo-report-list";
 
 describe("The target of a result", () => {
+  const open = closeAfterEach();
   let sandbox: Sandbox;
-  let flow: Awaited<ReturnType<typeof startFlow>>;
+  let flow: Flow;
 
-  beforeEach(async () => {
-    sandbox = await startSandbox({ reports: 12 });
-  });
-  afterEach(async () => {
-    await flow.stop();
-    await sandbox.close();
-  });
-  const start = async (...nodes: ReturnType<typeof node>[]) => {
-    flow = await startFlow([service("service", sandbox.url), ...nodes], { service: { apiKey: sandbox.apiKey } });
+  const start = async (...nodes: FlowNode[]) => {
+    sandbox = await open(startSandbox({ reports: 12, apiKey: "key-of-tests" }));
+    flow = await open(startFlow([service("service", sandbox.url), ...nodes]));
   };
 
   it("is a property of msg for every operation, and keeps the payload", async () => {
@@ -88,21 +84,14 @@ describe("The target of a result", () => {
         assert.deepEqual(row, { ...before, report: { ...before.report, found: row?.report.found } });
         assert.ok(![undefined, "old"].includes(row?.report.found as string));
       });
-});
 
-describe("An existing report", () => {
-  it("is returned or regenerated as the node says, with msg.seo.outcome", async () => {
-    const sandbox = await startSandbox({ reports: 12 });
-    const flow = await startFlow(
-      [
-        service("service", sandbox.url),
-        node("old", "seo-report-store"),
-        ...["create", "regenerate", "return"].map((existing) =>
-          node(existing, "seo-report-store", { existing, existingType: "str", maxAge: "", maxAgeType: "str" }),
-        ),
-        node("by message", "seo-report-store", { existing: "payload.existing", existingType: "msg" }),
-      ],
-      { service: { apiKey: sandbox.apiKey } },
+  it("is an existing report, returned or regenerated as the node says, with msg.seo.outcome", async () => {
+    await start(
+      node("old", "seo-report-store"),
+      ...["create", "regenerate", "return"].map((existing) =>
+        node(existing, "seo-report-store", { existing, existingType: "str", maxAge: "", maxAgeType: "str" }),
+      ),
+      node("by message", "seo-report-store", { existing: "payload.existing", existingType: "msg" }),
     );
     const payload = { url: "https://example.com/existing" };
     const outcome = async (id: string, more = {}) => {
@@ -120,7 +109,5 @@ describe("An existing report", () => {
     const { error } = failure(await flow.send("by message", { payload: { ...payload, existing: "perhaps" } }));
     assert.match(error.message, /^existing must be one of create/);
     assert.equal(sandbox.requests.length, length);
-    await flow.stop();
-    await sandbox.close();
   });
 });

@@ -7,6 +7,7 @@ import { createLane, createTask, type Task } from "../../src/lane.js";
 import { cases } from "../support/cases.js";
 import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 import { openLocally } from "../support/local.js";
+import { closeAfterEach } from "../support/opened.js";
 import { fine, ok } from "../support/scenarios.js";
 import { returned } from "../support/sentences.js";
 import { stopBackOff } from "../support/time.js";
@@ -29,19 +30,18 @@ describe("The client", () => {
   let behave: Behaviour;
   const { random } = Math;
 
-  const open = (settings: object = {}) => {
-    client = createClient({ baseUrl: server.url, apiKey: KEY, ...settings });
+  const opened = closeAfterEach();
+  const open = async (settings: object = {}) => {
+    client = await opened(createClient({ baseUrl: server.url, apiKey: KEY, ...settings }));
   };
 
   beforeEach(async () => {
     behave = (socket) => socket.write(ok);
-    server = await listen((socket, request, nth) => behave(socket, request, nth));
+    server = await opened(listen((socket, request, nth) => behave(socket, request, nth)));
   });
 
-  afterEach(async () => {
+  afterEach(() => {
     Math.random = random;
-    await client.close();
-    await server.close();
   });
 
   /** Resolves when the server has received `count` requests. */
@@ -68,7 +68,7 @@ describe("The client", () => {
       it(`pauses this request for ${own} ms and all others for ${all} ms: ${status} ${JSON.stringify(headers)}`, async () => {
         Math.random = () => 0.5;
         behave = (socket) => socket.write(failed(status, headers));
-        open({ retries: "1" });
+        await open({ retries: "1" });
         const lane = createLane();
         void show(lane);
         while (lane.waiting === 0) await late(1);
@@ -82,14 +82,14 @@ describe("The client", () => {
     it("does not count the duration of an attempt as waiting", async () => {
       Math.random = () => 0;
       behave = (socket, _request, nth) => setTimeout(() => socket.write(nth === 1 ? failed(500) : ok), 300);
-      open();
+      await open();
       const { waited, duration } = await show();
       assert.ok(duration - waited >= 590, `waited ${waited} of ${duration} ms`);
     });
 
     it("fails all waiting requests if Retry-After is longer than five minutes", async () => {
       behave = (socket) => setTimeout(() => socket.write(failed(429, { "Retry-After": "301" })), 50);
-      open({ concurrency: "1" });
+      await open({ concurrency: "1" });
       const all = await Promise.all([failure(show()), failure(show())]);
       for (const [i, { code, retryAfter, attempts, uncertain }] of all.entries())
         assert.deepEqual([code, retryAfter, attempts, uncertain], ["SEO_RATE_LIMITED", 301, 1 - i, false]);
@@ -99,7 +99,7 @@ describe("The client", () => {
     it("reports no effect of a message that waits if a write has failed with so long a limit", async () => {
       const reset = String(Math.ceil(Date.now() / 1000) + 3600);
       behave = (socket) => setTimeout(() => socket.write(failed(503, { "X-RateLimit-Reset": reset })), 50);
-      open({ concurrency: "1" });
+      await open({ concurrency: "1" });
       const sent = failure(client.call("seo-report-update", { reportId: "7", update: "1" }));
       const task = createTask(createLane());
       const refused = new Promise<SeoError>((refuse) => client.admit({ task, start() {}, refuse }));
@@ -109,7 +109,7 @@ describe("The client", () => {
     it("sends nothing more through a canceled lane, and reports the attempts", async () => {
       Math.random = () => 0;
       behave = (socket) => socket.write(failed(500));
-      open();
+      await open();
       const lane = createLane();
       // The attempt has failed, and the retry is not queued yet.
       lane.changed = () => {
@@ -125,7 +125,7 @@ describe("The client", () => {
 
     it("cancels a request that is waiting, and reports the attempts", async () => {
       behave = (socket) => socket.write(failed(503, { "Retry-After": String(LONG) }));
-      open();
+      await open();
       const lane = createLane();
       const sent = show(lane);
       while (lane.waiting === 0) await late(1);
@@ -147,14 +147,14 @@ describe("The client", () => {
         ["seo-report-delete", { reportId: "a7" }, { id: "a7", object: "report" }],
         ["seo-project-delete", { project: "7" }, { project: "7", object: "project" }],
       ] as const) {
-        const goOn = stopBackOff();
+        stopBackOff();
         let nth = 0;
         behave = (socket) => {
           if (++nth > 1) socket.write(second);
           else if (first) socket.write(first);
           else socket.destroy();
         };
-        open();
+        await open();
         const sent = client.call(type, input);
         if (found) {
           const { duration, waited, ...rest } = await sent;
@@ -165,7 +165,6 @@ describe("The client", () => {
           const { code, attempts, uncertain } = await failure(sent);
           assert.deepEqual([code, attempts, uncertain], ["SEO_NOT_FOUND", 2, first === undefined]);
         }
-        goOn();
       }
     });
 
@@ -191,12 +190,11 @@ describe("The client", () => {
     };
 
     it("cancels the other requests of a message that has ended: in flight, queued, and between attempts", async () => {
-      const goOn = stopBackOff();
       Math.random = () => 1;
       behave = (socket, { path }) => {
         if (path.endsWith("/8")) socket.write(failed(500));
       };
-      open({ concurrency: "2" });
+      await open({ concurrency: "2" });
       const [message, other] = [admit(), admit()];
       const call = (reportId: string, task = message) =>
         failure(client.call("seo-report-show", { reportId }, { task })).then(({ code, attempts }) => [code, attempts]);
@@ -219,11 +217,10 @@ describe("The client", () => {
       assert.deepEqual([message.pending, other.pending, server.requests.length], [0, 1, 3]);
       client.end(other);
       await assert.rejects(kept, { code: "SEO_CANCELLED" });
-      goOn();
     });
 
     it("rejects a message whose lane or client is closed, and sends nothing", async () => {
-      open();
+      await open();
       const lane = createLane();
       client.cancel(lane);
       assert.deepEqual([admit(lane).refused, admit(lane).started], ["SEO_CANCELLED", false]);
@@ -235,7 +232,7 @@ describe("The client", () => {
 
     it("cancels the requests of one lane, in flight and queued, and no others", async () => {
       behave = () => {};
-      open({ concurrency: "2" });
+      await open({ concurrency: "2" });
       const [gone, stays] = [createLane(), createLane()];
       const sent = [show(gone), show(stays), show(gone), show(stays)];
       await requests(2);
@@ -255,7 +252,7 @@ describe("The client", () => {
 
     it("rejects a message if the queue is full", async () => {
       behave = () => {};
-      open({ concurrency: "1", queue: "1" });
+      await open({ concurrency: "1", queue: "1" });
       void show();
       await requests(1);
       assert.equal(admit().refused, "");
@@ -270,7 +267,7 @@ describe("The client", () => {
   describe("sends", () => {
     for (const { name, type, input, request } of cases)
       it(`the API key, the accepted formats, and a content type only with a form: ${name}`, async () => {
-        open();
+        await open();
         await client.call(type, input);
         const [{ head, method, body } = { head: "", method: "", body: "" }] = server.requests;
         const headers = Object.fromEntries(
@@ -289,7 +286,7 @@ describe("The client", () => {
       });
 
     it("nothing for a request that was canceled while it was noted as sent", async () => {
-      open();
+      await open();
       const lane = createLane();
       const sending = async () => client.cancel(lane);
       const { code, attempts, uncertain } = await failure(
@@ -300,12 +297,12 @@ describe("The client", () => {
     });
 
     it("nothing for a request that was canceled while connecting", async () => {
-      const secure = await listen((socket) => socket.write(ok), { certificate: "cert" });
+      const secure = await opened(listen((socket) => socket.write(ok), { certificate: "cert" }));
       const relay = createServer((socket) => {
         setTimeout(() => socket.pipe(reach(secure.port, "127.0.0.1")).pipe(socket), 200);
       });
-      const { port, close } = await openLocally(relay);
-      open({ baseUrl: `https://127.0.0.1:${port}`, tls: { ca: tlsFile("ca") } });
+      const { port } = await opened(openLocally(relay));
+      await open({ baseUrl: `https://127.0.0.1:${port}`, tls: { ca: tlsFile("ca") } });
       const lane = createLane();
       const sent = show(lane);
       await late(50);
@@ -314,27 +311,25 @@ describe("The client", () => {
       assert.deepEqual([code, uncertain], ["SEO_CANCELLED", false]);
       assert.deepEqual((await show()).body, fine);
       assert.equal(secure.requests.length, 1);
-      await close();
-      await secure.close();
     });
   });
 
   for (const record of [{ id: { toString: 1 } }, { id: "a", created_at: { toString: 1 } }])
     it(`returns a report that cannot be looked up as it is: ${JSON.stringify(record)}`, async () => {
       behave = (socket) => socket.end(answer(200, JSON.stringify({ data: record })));
-      open({ reconcile: "300" });
+      await open({ reconcile: "300" });
       const { body } = await client.call("seo-report-store", { url: "example.com" });
       assert.deepEqual(body, { data: record });
     });
 
-  it("returns its base URL", () => {
-    open({ baseUrl: `${server.url}/tools/seo/` });
+  it("returns its base URL", async () => {
+    await open({ baseUrl: `${server.url}/tools/seo/` });
     assert.equal(client.base, `${server.url}/tools/seo`);
   });
 
   it("names the service and the timeout if a request times out", async () => {
     behave = () => {};
-    open({ timeout: "1", retries: "0" });
+    await open({ timeout: "1", retries: "0" });
     const { message } = await failure(show());
     assert.equal(message, `The service at ${server.url} did not respond within 1 s.`);
   });
@@ -342,7 +337,7 @@ describe("The client", () => {
   describe("redacts the API key", () => {
     it("in an error that stays certain, however long the page password is", async () => {
       behave = (socket) => socket.write(answer(422, JSON.stringify({ message: `${KEY} said so.` })));
-      open();
+      await open();
       const password = "é".repeat(8192);
       const { message, uncertain } = await failure(
         client.call("seo-report-store", { url: "example.com", privacy: 2, password }),
@@ -352,7 +347,7 @@ describe("The client", () => {
 
     it("unless it is shorter than eight characters", async () => {
       behave = (socket) => socket.write(answer(200, '"of tests"'));
-      open({ apiKey: "tests" });
+      await open({ apiKey: "tests" });
       assert.equal((await show()).body, "of tests");
     });
   });

@@ -4,8 +4,17 @@ import { createServer, connect as reach, type Socket } from "node:net";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../src/client.js";
 import { cases } from "../support/cases.js";
-import { allClosed, answer, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
+import {
+  allClosed,
+  answer,
+  type Behaviour,
+  type FaultyServer,
+  type ListenOptions,
+  listen,
+  tlsFile,
+} from "../support/faulty.js";
 import { openLocally } from "../support/local.js";
+import { closeAfterEach } from "../support/opened.js";
 
 const record = (id: string) => answer(200, JSON.stringify({ data: { id }, status: 200 }));
 const idOf = (path: string) => path.split("/").at(-1) ?? "";
@@ -14,32 +23,31 @@ describe("The client's connections", () => {
   let server: FaultyServer;
   let client: Client;
 
-  const open = (settings: object = {}) => {
-    client = createClient({ baseUrl: server.url, apiKey: "key-of-tests", ...settings });
+  const opened = closeAfterEach();
+  const serve = async (behave: Behaviour, options?: ListenOptions) => {
+    server = await opened(listen(behave, options));
   };
-
-  afterEach(async () => {
-    await client.close();
-    await server.close();
-  });
+  const open = async (settings: object = {}) => {
+    client = await opened(createClient({ baseUrl: server.url, apiKey: "key-of-tests", ...settings }));
+  };
 
   for (const { name, type, input, once } of cases)
     it(`lose no request if the server closes them after each response: ${name}`, async () => {
-      server = await listen((socket) => {
+      await serve((socket) => {
         socket.write(answer(200, '{"data":[],"status":200}'));
         setImmediate(() => socket.destroy());
       });
-      open({ concurrency: "1" });
+      await open({ concurrency: "1" });
       for (let i = 0; i < 20; i++) await client.call(type, input);
       const { length } = server.requests;
       assert.ok(once ? length === 20 : length >= 20, `${length} requests`);
     });
 
   it("do not use an unsolicited response for the next request", async () => {
-    server = await listen((socket, { path }) => {
+    await serve((socket, { path }) => {
       socket.write(Buffer.concat([record(idOf(path)), record("unasked")]));
     });
-    open({ concurrency: "2" });
+    await open({ concurrency: "2" });
     const ids = Array.from({ length: 50 }, (_, i) => String(i + 1));
     const answers = await Promise.all(ids.map((reportId) => client.call("seo-report-show", { reportId })));
     assert.deepEqual(
@@ -62,14 +70,14 @@ describe("The client's connections", () => {
         at === 0 ? [...whole].map((byte) => Buffer.of(byte)) : [whole.subarray(0, at), whole.subarray(at)],
       );
     });
-    server = await listen(async (socket, { path }) => {
+    await serve(async (socket, { path }) => {
       socket.setNoDelay(true);
       for (const part of plans[Number(idOf(path)) - 1] ?? []) {
         socket.write(part);
         await late(1);
       }
     });
-    open({ concurrency: "20", retries: "0" });
+    await open({ concurrency: "20", retries: "0" });
     const bodies = await Promise.all(
       plans.map((_, i) => client.call("seo-report-show", { reportId: i + 1 }).then(({ body }) => body)),
     );
@@ -81,8 +89,8 @@ describe("The client's connections", () => {
     const reached = new Promise<void>((resolve) => {
       connected = resolve;
     });
-    server = await listen(() => {}, { scheme: "https", connected });
-    open();
+    await serve(() => {}, { scheme: "https", connected });
+    await open();
     const refused = assert.rejects(client.call("seo-report-store", { url: "https://example.com" }), {
       code: "SEO_CANCELLED",
       details: { attempts: 1, uncertain: false },
@@ -94,14 +102,13 @@ describe("The client's connections", () => {
 
   it("retry a request that creates a report if the server closes during the TLS handshake", async () => {
     const closing = createServer((socket) => socket.once("data", () => socket.end()));
-    const { port, close } = await openLocally(closing);
-    server = await listen(() => {});
-    open({ baseUrl: `https://127.0.0.1:${port}`, retries: "1" });
+    const { port } = await opened(openLocally(closing));
+    await serve(() => {});
+    await open({ baseUrl: `https://127.0.0.1:${port}`, retries: "1" });
     await assert.rejects(client.call("seo-report-store", { url: "https://example.com" }), {
       code: "SEO_NETWORK",
       details: { stage: "connect", transient: true, attempts: 2, uncertain: false },
     });
-    await close();
   });
 
   for (const [how, close] of [
@@ -110,7 +117,7 @@ describe("The client's connections", () => {
   ] as const)
     it(`leave a request uncertain if TLS breaks after the server has read it, and the connection is ${how}`, async () => {
       let toClient: Socket | undefined;
-      server = await listen(
+      await serve(
         () => {
           toClient?.write("This is not TLS.");
           // The client reads it first.
@@ -123,14 +130,13 @@ describe("The client's connections", () => {
         const toServer = reach(server.port, "127.0.0.1").on("error", () => {});
         socket.pipe(toServer).pipe(socket, { end: false });
       });
-      const { port, close: stop } = await openLocally(relay);
-      open({ baseUrl: `https://127.0.0.1:${port}`, tls: { ca: tlsFile("ca") } });
+      const { port } = await opened(openLocally(relay));
+      await open({ baseUrl: `https://127.0.0.1:${port}`, tls: { ca: tlsFile("ca") } });
       await assert.rejects(client.call("seo-report-store", { url: "https://example.com" }), {
         code: "SEO_NETWORK",
         details: { stage: "connect", transient: true, attempts: 1, uncertain: true },
       });
       assert.equal(server.requests.length, 1);
-      await stop();
     });
 
   it("keep a body that comes a byte at a time in little more memory than it needs", async () => {
@@ -141,7 +147,7 @@ describe("The client's connections", () => {
     };
     const before = used();
     let most = 0;
-    server = await listen(async (socket) => {
+    await serve(async (socket) => {
       socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n7\r\n");
       for (let i = 0; i < 150; i++) {
         if (!socket.write(chunks)) await once(socket, "drain");
@@ -149,21 +155,21 @@ describe("The client's connections", () => {
       }
       socket.write("0\r\n\r\n");
     });
-    open();
+    await open();
     assert.equal((await client.call("seo-report-show", { reportId: "7" })).body, 7);
     assert.ok(most < 100, `${most.toFixed()} MB`);
   });
 
   it("keep cookies out of the response's headers", async () => {
-    server = await listen((socket) => socket.write(answer(200, "{}", { "Set-Cookie": "a=b", "set-cookie2": "c=d" })));
-    open();
+    await serve((socket) => socket.write(answer(200, "{}", { "Set-Cookie": "a=b", "set-cookie2": "c=d" })));
+    await open();
     const { headers } = await client.call("seo-report-show", { reportId: "7" });
     assert.deepEqual(Object.keys(headers), ["content-type", "content-length"]);
   });
 
   it("close when the client closes", async () => {
-    server = await listen((socket, { path }) => socket.write(record(idOf(path))));
-    open();
+    await serve((socket, { path }) => socket.write(record(idOf(path))));
+    await open();
     await Promise.all(Array.from({ length: 8 }, () => client.call("seo-report-show", { reportId: "7" })));
     const closed = allClosed(server.open);
     assert.ok(server.open.size > 0);

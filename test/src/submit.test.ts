@@ -6,6 +6,7 @@ import { type Client, createClient } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
 import { decide, type Existing, isNewer } from "../../src/existing.js";
 import { submit } from "../../src/submit.js";
+import { closeAfterEach } from "../support/opened.js";
 
 const STORE = "seo-report-store";
 const DAY = 86_400_000;
@@ -57,16 +58,13 @@ describe("The outcome of a page", () => {
 });
 
 describe("Submitting a page", () => {
+  const opened = closeAfterEach();
   let sandbox: Sandbox;
   let client: Client;
 
   beforeEach(async () => {
-    sandbox = await startSandbox({ reports: 250 });
-    client = createClient({ baseUrl: sandbox.url, apiKey: sandbox.apiKey, concurrency: "8" });
-  });
-  afterEach(async () => {
-    await client.close();
-    await sandbox.close();
+    sandbox = await opened(startSandbox({ reports: 250 }));
+    client = await opened(createClient({ baseUrl: sandbox.url, apiKey: sandbox.apiKey, concurrency: "8" }));
   });
 
   const sent = () => sandbox.requests.map(({ method }) => method).join(" ");
@@ -117,9 +115,8 @@ describe("Submitting a page", () => {
   });
 
   it("creates nothing if the search fails, and counts its attempts", async () => {
-    await client.close();
-    client = createClient({ baseUrl: sandbox.url, apiKey: "wrong", retries: "0" });
-    const error = await submit(client, STORE, { url: "https://x.example.com", existing: "return" }).catch((one) => one);
+    const other = await opened(createClient({ baseUrl: sandbox.url, apiKey: "wrong", retries: "0" }));
+    const error = await submit(other, STORE, { url: "https://x.example.com", existing: "return" }).catch((one) => one);
     assert.deepEqual([error.code, error.details.attempts, sent()], ["SEO_UNAUTHORIZED", 1, "GET"]);
   });
 

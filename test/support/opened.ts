@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
 type Opened = { close(): unknown } | { stop(): unknown };
 
 /** Closes what each test of a suite has opened when the test ends, what was opened last first. */
@@ -11,4 +15,10 @@ export function closeAfterEach() {
     opened.push(one);
     return one;
   };
+}
+
+/** A new folder, which is removed when it is closed. */
+export function openFolder() {
+  const path = mkdtempSync(join(tmpdir(), "seo-test-"));
+  return { path, close: () => rmSync(path, { recursive: true, force: true }) };
 }

@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../../src/client.js";
 import { proxyFor } from "../../../src/http/proxy.js";
-import { allClosed, answer, deadUrl, type FaultyServer, listen, tlsFile } from "../../support/faulty.js";
+import {
+  allClosed,
+  answer,
+  type Behaviour,
+  deadUrl,
+  type FaultyServer,
+  type ListenOptions,
+  listen,
+  tlsFile,
+} from "../../support/faulty.js";
+import { closeAfterEach } from "../../support/opened.js";
 import { type ProxyServer, startProxy } from "../../support/proxy.js";
 
 const ok = answer(200, '{"data":{"id":7},"status":200}');
@@ -47,20 +57,22 @@ describe("The exceptions of a proxy", () => {
 });
 
 describe("A proxy", () => {
+  const opened = closeAfterEach();
   let server: FaultyServer;
   let proxy: ProxyServer;
   let client: Client;
   let environment: NodeJS.ProcessEnv;
 
-  const open = (url?: string, except: string[] = []) => {
-    client = createClient({
+  const open = async (url?: string, except: string[] = []) => {
+    const options = {
       baseUrl: server.url,
       apiKey: "key-of-tests",
       concurrency: "2",
       retries: "0",
       tls: { ca: tlsFile("ca") },
       ...(url !== undefined && { proxy: { url, except } }),
-    });
+    };
+    client = await opened(createClient(options));
   };
   const show = () => client.call("seo-report-show", { reportId: "7" });
   const store = () => client.call("seo-report-store", { url: "https://example.com" });
@@ -68,32 +80,30 @@ describe("A proxy", () => {
   beforeEach(async () => {
     environment = { ...process.env };
     for (const name of VARIABLES) delete process.env[name];
-    server = await listen((socket) => socket.write(ok));
+    await serve((socket) => socket.write(ok));
+    proxy = await opened(startProxy());
   });
 
-  afterEach(async () => {
+  afterEach(() => {
     process.env = environment;
-    await client.close();
-    await proxy.close();
-    await server.close();
   });
 
   const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
 
-  /** Replaces the service with one that uses TLS. */
-  const secure = async () => {
-    await server.close();
-    server = await listen((socket) => socket.write(ok), { certificate: "cert" });
+  /** Replaces the service. */
+  const serve = async (behave: Behaviour, options?: ListenOptions) => {
+    server = await opened(listen(behave, options));
   };
+  /** Replaces the service with one that uses TLS. */
+  const secure = () => serve((socket) => socket.write(ok), { certificate: "cert" });
 
   for (const scheme of ["http", "https"]) {
     const method = scheme === "http" ? "GET" : "CONNECT";
 
     it(`receives its password, which the service does not, and reuses its connections: ${scheme}`, async () => {
       if (scheme === "https") await secure();
-      proxy = await startProxy();
       const url = Object.assign(new URL(proxy.url), { username: "me", password: PASSWORD });
-      open(url.href);
+      await open(url.href);
       for (let i = 0; i < 10; i++) await Promise.all([show(), show()]);
       assert.deepEqual([...new Set(proxy.asked.map((one) => one.authorization))], [basic(`me:${PASSWORD}`)]);
       assert.deepEqual([...new Set(proxy.asked.map(({ line }) => line.split(" ")[0]))], [method]);
@@ -112,17 +122,15 @@ describe("A proxy", () => {
     ] as const)
       it(`receives any user name and password, blank or with special characters: ${scheme}, ${user}:${password}`, async () => {
         if (scheme === "https") await secure();
-        proxy = await startProxy();
         const text = [user, password].map(encodeURIComponent).join(":");
-        open(proxy.url.replace("//", `//${text}@`));
+        await open(proxy.url.replace("//", `//${text}@`));
         await show();
         assert.equal(proxy.asked[0]?.authorization, basic(`${user}:${password}`));
       });
 
     it(`gets a new connection for each request that is not idempotent: ${scheme}`, async () => {
       if (scheme === "https") await secure();
-      proxy = await startProxy();
-      open(proxy.url);
+      await open(proxy.url);
       for (let i = 0; i < 3; i++) await store();
       assert.deepEqual([server.requests.length, proxy.connections], [3, 3]);
       assert.ok(proxy.asked.every(({ authorization }) => authorization === undefined));
@@ -130,8 +138,7 @@ describe("A proxy", () => {
 
     it(`loses its connections when the client closes: ${scheme}`, async () => {
       if (scheme === "https") await secure();
-      proxy = await startProxy();
-      open(proxy.url);
+      await open(proxy.url);
       await show();
       await store();
       assert.ok(proxy.open.size > 0);
@@ -143,39 +150,32 @@ describe("A proxy", () => {
   }
 
   it("is named in the error, and not the service, if it returns 407: http", async () => {
-    proxy = await startProxy();
-    const guard = await listen((socket) => socket.write(answer(407, "<h1>Who are you?</h1>")));
-    open(guard.url);
+    const guard = await opened(listen((socket) => socket.write(answer(407, "<h1>Who are you?</h1>"))));
+    await open(guard.url);
     await assert.rejects(store(), ({ code, details }) => {
       assert.deepEqual([code, details.stage, details.uncertain], ["SEO_NETWORK", "proxy", false]);
       return true;
     });
-    await guard.close();
   });
 
   it("does not change the maximum size of a response: http", async () => {
-    await server.close();
-    server = await listen((socket) => socket.write(answer(200, Buffer.alloc(17 << 20, " "))));
-    proxy = await startProxy();
-    open(proxy.url);
+    await serve((socket) => socket.write(answer(200, Buffer.alloc(17 << 20, " "))));
+    await open(proxy.url);
     await assert.rejects(show(), { code: "SEO_RESPONSE", message: /larger than 16 MiB/ });
   });
 
   it("leaves a create request uncertain if the connection is lost after the proxy received it", async () => {
-    await server.close();
-    server = await listen((socket) => socket.destroy());
-    proxy = await startProxy();
-    open(proxy.url);
+    await serve((socket) => socket.destroy());
+    await open(proxy.url);
     await assert.rejects(store(), ({ details }) => details.uncertain === true && server.requests.length === 1);
   });
 
   it("is used again after it was down", async () => {
-    proxy = await startProxy();
     const { url } = proxy;
     await proxy.close();
-    open(url);
+    await open(url);
     await assert.rejects(show(), ({ code, details }) => code === "SEO_NETWORK" && details.stage === "proxy");
-    proxy = await startProxy(undefined, Number(new URL(url).port));
+    proxy = await opened(startProxy(undefined, Number(new URL(url).port)));
     await show();
     assert.equal(proxy.asked.length, 1);
   });
@@ -185,28 +185,15 @@ describe("A proxy", () => {
     [", even if its URL cannot be used", () => "socks5://127.0.0.1:1"],
   ] as const)
     it(`is bypassed for an excepted host${how}`, async () => {
-      proxy = await startProxy();
-      open(change(proxy.url), ["other.example", "127.0.0.1"]);
+      await open(change(proxy.url), ["other.example", "127.0.0.1"]);
       await show();
       assert.deepEqual([proxy.asked, server.requests.length], [[], 1]);
     });
 
   it("can send 100 Continue before a response that it forwards", async () => {
-    proxy = await startProxy();
-    const forwarder = await listen((socket) => socket.write(Buffer.concat([answer(100), ok])));
-    open(forwarder.url);
+    const forwarder = await opened(listen((socket) => socket.write(Buffer.concat([answer(100), ok]))));
+    await open(forwarder.url);
     await show();
-    await forwarder.close();
-  });
-
-  it("is not quoted if its URL is not valid", async () => {
-    proxy = await startProxy();
-    assert.throws(() => open(`http://me:${PASSWORD}@[bad`), {
-      code: "SEO_CONFIG",
-      message: "The proxy URL is not valid.",
-      details: { stage: "proxy" },
-    });
-    open(proxy.url);
   });
 
   describe("in the environment variables", () => {
@@ -228,32 +215,24 @@ describe("A proxy", () => {
     ];
     for (const [set, scheme, through] of rows)
       it(`is ${through ? "used" : "not used"} for ${scheme}: ${Object.entries(set("its URL")).map((pair) => pair.join("="))}`, async () => {
-        await server.close();
-        server = await listen((socket) => socket.write(ok), scheme === "https" ? { certificate: "cert" } : {});
-        proxy = await startProxy();
+        if (scheme === "https") await secure();
         Object.assign(process.env, set(proxy.url));
-        open();
+        await open();
         await show();
         assert.equal(proxy.asked.length, through ? 1 : 0);
       });
 
     it("is not used if another proxy is configured", async () => {
-      proxy = await startProxy();
       process.env.HTTP_PROXY = deadUrl;
       process.env.NO_PROXY = "*";
-      open(proxy.url);
+      await open(proxy.url);
       await show();
       assert.equal(proxy.asked.length, 1);
     });
 
     it("is not quoted if its URL is not valid", async () => {
-      proxy = await startProxy();
       process.env.HTTP_PROXY = `http://me:${PASSWORD}@[bad`;
-      assert.throws(() => open(), {
-        code: "SEO_CONFIG",
-        message: "The proxy URL in HTTP_PROXY is not valid.",
-      });
-      open(proxy.url);
+      await assert.rejects(open(), { code: "SEO_CONFIG", message: "The proxy URL in HTTP_PROXY is not valid." });
     });
   });
 });
