@@ -9,7 +9,7 @@ import type { Page } from "playwright-core";
 import { linkPackage, type Running, root, startNodeRed } from "../../dev/nodered.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import { deferred } from "../../src/turns.js";
-import { findChromium, launch } from "./chromium.js";
+import { launch, needChromium } from "./chromium.js";
 import { openLocally } from "./local.js";
 import type { FlowNode } from "./red.js";
 import { installStandIns, type Seen } from "./standins.js";
@@ -321,7 +321,7 @@ export function setScene() {
     /** Tests that a page is as wide as a phone, once `start` has deployed its flow. `look` looks further. */
     fitsPhone(path: string, start: () => Promise<void>, look: (page: Page) => Promise<void> = async () => {}): void {
       it("fits a phone", async function () {
-        const chromium = findChromium() ?? this.skip();
+        const chromium = needChromium() ?? this.skip();
         await start();
         const browser = await launch(chromium);
         try {

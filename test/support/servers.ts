@@ -1,7 +1,6 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,6 +8,7 @@ import { promisify } from "node:util";
 import { freePort } from "../../dev/nodered.js";
 import type { Lease } from "../../src/audit/shared/shared.js";
 import { tlsFile } from "./faulty.js";
+import { accepts, missing } from "./program.js";
 
 /** A server of a shared queue, on a free port and in a folder of its own. */
 export interface Server {
@@ -49,12 +49,6 @@ function notAsRoot(): { uid?: number; gid?: number } {
   const [, , uid, gid] = /^postgres:.*$/m.exec(readFileSync("/etc/passwd", "utf8"))?.[0].split(":") ?? [];
   return { uid: Number(uid), gid: Number(gid) };
 }
-
-const accepts = (port: number) =>
-  new Promise<boolean>((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => resolve(true)).on("error", () => resolve(false));
-    socket.on("connect", () => socket.destroy());
-  });
 
 /**
  * How a server is prepared in a folder, and started on a port. It does not sync: what it has written outlives its end by a
@@ -166,10 +160,7 @@ export async function startServer(engine: Engine, { tls = false } = {}): Promise
     await start();
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
-    const hint = `${engine} cannot be started, so audits on several machines are not tested with it.`;
-    if (process.env.CI) throw new Error(`${hint} ${error}`, { cause: error });
-    console.log(`      ${hint}`);
-    return undefined;
+    return missing(`${engine} cannot be started, so audits on several machines are not tested with it.`, error);
   }
   return {
     url: url(port),
