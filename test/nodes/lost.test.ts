@@ -3,62 +3,11 @@ import { createServer, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as late } from "node:timers/promises";
 import { startSandbox } from "../../sandbox/server.js";
-import { type Account, type AccountOptions, startAccount } from "../support/account.js";
-import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { failure, node, service, startFlow } from "../support/flow.js";
 import { openLocally } from "../support/local.js";
 import { startNginx } from "../support/nginx.js";
 import { closeAfterEach } from "../support/opened.js";
 import { stopBackOff } from "../support/time.js";
-
-const KEY = "seo-reports.status";
-const PAGE = "https://example.com/page";
-
-describe("A node whose response is lost", () => {
-  const open = closeAfterEach();
-  let account: Account;
-  let flow: Flow;
-
-  const nodes = (name = "store") => [
-    service("service", account.url, { retries: "0", reconcile: "2" }),
-    node("store", "seo-report-store", { name, url: "payload", urlType: "msg" }),
-  ];
-  const run = async (options: AccountOptions) => {
-    account = await open(startAccount(options));
-    flow = await open(startFlow(nodes()));
-  };
-  const shown = () => flow.statuses("store").map(({ text }) => text);
-
-  it("shows how many are reconciled, then sends the report that was found", async () => {
-    await run({ fate: () => "carried out, then cut" });
-    const [{ outputs }] = await Promise.all([
-      flow.send("store", { payload: PAGE }),
-      flow.send("store", { payload: `${PAGE}/2` }),
-    ]);
-    const { payload, seo } = outputs[0] as Message & { seo: { attempts: number; reconciled: Record<string, number> } };
-    assert.deepEqual(payload, { data: account.reports.find(({ url }) => url === "example.com/page") });
-    assert.deepEqual(Object.keys(seo.reconciled), ["looks", "after"]);
-    assert.deepEqual([seo.attempts, seo.reconciled.looks], [1, 1]);
-    assert.ok(Number(seo.reconciled.after) >= 2000);
-    await late(300);
-    assert.ok(shown().includes(`${KEY}.reconciling {"count":2}`), shown().join("\n"));
-    assert.equal(shown().at(-1), `${KEY}.summary {"done":2,"failed":0}`);
-  });
-
-  it("sends the candidates to Catch nodes if the outcome stays uncertain", async () => {
-    await run({
-      fate: () => {
-        account.create("other.example/theirs");
-        return "cut, not carried out";
-      },
-    });
-    const outcome = await flow.send("store", { payload: PAGE });
-    const { uncertain, candidates } = failure(outcome).seo.error;
-    const [{ id, url, created_at } = {} as never] = account.reports;
-    assert.deepEqual([uncertain, candidates, outcome.ends], [true, [{ id, url, created_at }], 1]);
-    await late(300);
-    assert.equal(shown().at(-1), "seo-reports.error.SEO_SERVER.status");
-  });
-});
 
 describe("Two hundred create requests through nginx, which gives up after 1 s", () => {
   const open = closeAfterEach();

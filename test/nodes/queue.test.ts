@@ -176,7 +176,7 @@ describe("An audit node whose Folder, Queue or queue changes while pages wait", 
       const url = `${server.url.replace("//:", `//${user}:`)}${database}`;
       Object.assign(keys, { here: { url }, there: { url } });
       return [
-        service("service", sandbox.url),
+        service("service", sandbox.url, { reconcile: "1" }),
         queue("here", { name: "Here", prefix: prefix ?? "", credentials: keys.here }),
         queue("there", { name: "There", prefix: prefix ?? "second", credentials: keys.there }),
         audit(id, { folder, queue: chosen, wires: [["results"], ["progress"]] }),

@@ -73,19 +73,6 @@ describe("The status of a node", () => {
     void sent;
   });
 
-  it("counts the seconds down", async () => {
-    behave = (socket) => socket.write(answer(429, "{}", { "Retry-After": "3" }));
-    await run({ retries: "1" });
-    void show(1);
-    const seconds = () =>
-      flow
-        .statuses("show")
-        .filter(({ fill }) => fill === "yellow")
-        .map(({ text = "" }) => JSON.parse(text.slice(`${KEY}.waiting `.length)).seconds);
-    await flow.until(() => seconds().length === 3);
-    assert.deepEqual(seconds(), [3, 2, 1]);
-  });
-
   it("names the invalid parameters of an input, and its other errors as each editor translates them", async () => {
     const others = [
       node("unreadable", "seo-report-list", { search: "payload[", searchType: "msg" }),

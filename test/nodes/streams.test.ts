@@ -4,15 +4,10 @@ import { deferred } from "../../src/turns.js";
 import { failure, node, startFlow } from "../support/flow.js";
 import { reports, type Shape, shapes } from "../support/lists.js";
 import { outputs, parts, payloads, seo, withLists } from "../support/outputs.js";
-import { helper, nodeRedModule } from "../support/red.js";
+import { type Hooks, helper, nodeRedModule } from "../support/red.js";
 import { received } from "../support/sentences.js";
 
 const LIST = "seo-report-list";
-
-interface Hooks {
-  add(name: string, hook: (events: { source: { node: { id: string } } }[]) => void): void;
-  remove(name: string): void;
-}
 
 describe("List streams", () => {
   const suite = withLists();
@@ -203,7 +198,7 @@ describe("List streams", () => {
     serve({ all: reports(2000) });
     let sent = 0;
     let most = 0;
-    const hooks = nodeRedModule<{ hooks: Hooks }>("@node-red/util").hooks;
+    const { hooks } = nodeRedModule<{ hooks: Hooks<{ source: { node: { id: string } } }[]> }>("@node-red/util");
     hooks.add("onSend.backlog", (events) => {
       sent += events.filter(({ source }) => source.node.id === "list").length;
       most = Math.max(most, sent - suite.flow.of("out").length);

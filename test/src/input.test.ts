@@ -48,31 +48,12 @@ describe("The main parameter of an input", () => {
   });
 });
 
-describe("The URL of a page", () => {
-  it("is no number, such as the time of an Inject node", () =>
-    assert.throws(
-      () => validateInput(operations["seo-report-store"], { url: 1795318145000 }, { url: "msg.payload" }),
-      /^url must be text such as https:\/\/example\.com\/pricing; msg\.payload is 1795318145000\.$/,
-    ));
-});
-
 describe("The secrets of an input", () => {
   it("are its passwords", () =>
     assert.deepEqual(secretsOf(operations["seo-report-store"], { password: "a", url: "b", unknown: "c" }), ["a"]));
 });
 
 describe("The error of an input", () => {
-  it("quotes at most 60 characters of a value", () => {
-    for (const [length, quoted] of [
-      [60, `"${"x".repeat(60)}"`],
-      [61, `"${"x".repeat(60)}…"`],
-    ] as const)
-      assert.throws(
-        () => validateInput(operations["seo-report-list"], { result: "x".repeat(length) }, {}),
-        ({ message }: SeoError) => message.endsWith(`; result is ${quoted}.`),
-      );
-  });
-
   it("names a conflict beside an invalid value of another parameter", () =>
     assert.throws(
       () => validateInput(operations["seo-report-store"], { password: "s", privacy: 0 }, {}),

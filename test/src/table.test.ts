@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { createClient } from "../../src/client.js";
-import { codes } from "../../src/errors.js";
 import { type Operation, operations } from "../../src/operations.js";
 import { answer, listen } from "../support/faulty.js";
 import { closeAfterEach } from "../support/opened.js";
@@ -58,10 +57,6 @@ describe("The table of operations", () => {
       }
     });
   }
-
-  it("has statuses of at most 40 characters", () => {
-    for (const { status } of Object.values(codes)) assert.ok(status.length <= 40, status);
-  });
 
   it("sends the request of one more row", async () => {
     const TYPE = "seo-audit-list";

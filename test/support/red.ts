@@ -71,6 +71,12 @@ export async function redeploy(flow: FlowNode[], type: "full" | "flows" | "nodes
   await started;
 }
 
+/** Node-RED's hooks; one that returns false drops the message. */
+export interface Hooks<Event> {
+  add(name: string, hook: (event: Event) => unknown): void;
+  remove(name: string): void;
+}
+
 interface Log {
   addHandler(handler: LogHandler): void;
   removeHandler(handler: LogHandler): void;

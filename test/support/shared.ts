@@ -144,24 +144,6 @@ export const describeShared = (engine: Engine) =>
       assert.equal(stored(service).length, 60);
     });
 
-    it("hand the lead a list, pause and resume, whichever gets the message", async () => {
-      const pages = urls(60);
-      const service = await deploy(pages, { latency: 200 });
-      const lead = await idleLeader();
-      await machine(next(lead)).red().inject("start");
-      await reported(10);
-      await machine(next(lead)).red().inject("pause");
-      await group.until(() => group.machines.every((one) => one.progress().at(-1)?.paused), PATIENCE);
-      await sleep(SECOND);
-      const before = stored(service).length;
-      await sleep(SECOND);
-      assert.equal(stored(service).length, before);
-      await machine(next(lead, 2)).red().inject("resume");
-      await group.finished(pages.length, PATIENCE);
-      complete(pages, service);
-      assert.deepEqual(senders(), [lead]);
-    });
-
     it("continue within seconds if the lead is deployed again, and if it is stopped", async () => {
       const pages = urls(120);
       let last = 0;
