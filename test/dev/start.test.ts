@@ -102,12 +102,26 @@ describe("npm start", () => {
       assert.match(stderr, new RegExp(`^The folder ${userDir} is in use by process ${first.pid}, `));
       assert.ok(isRunning(first.pid));
     });
+
+    it("says that Node-RED has ended", async () => {
+      for (const pid of pids().filter(isRunning)) if (pid !== first.pid) process.kill(pid, "SIGKILL");
+      assert.match((await first.ended).stdout, /\nNode-RED has ended\. To start it again, run npm start\.\n$/);
+    });
   });
 
   describe("alone", () => {
     afterEach(endAll);
 
-    it("fails while the instance of a killed one still uses the folder, and starts after that has ended", async () => {
+    async function endsAt(signal: NodeJS.Signals, one: ReturnType<typeof run>): Promise<void> {
+      one.child.kill(signal);
+      const { code, stdout, stderr } = await one.ended;
+      assert.deepEqual([code, stderr], [0, ""]);
+      assert.match(stdout, /\nStopped\.\n$/);
+      assert.ok(!isRunning(-one.pid), "processes are left");
+      assert.ok(!existsSync(lock), "the lock is left");
+    }
+
+    it("fails while the instance of a killed one still uses the folder, and starts and ends after that has ended", async () => {
       const killed = run();
       await killed.until(runs);
       assert.equal(pids()[0], killed.pid);
@@ -120,32 +134,21 @@ describe("npm start", () => {
       assert.match(stderr, new RegExp(`in use by process ${nodeRed}, `));
       process.kill(nodeRed, "SIGTERM");
       while (pids().some(isRunning)) await sleep(20);
-      await run().until(runs);
+      const next = run();
+      await next.until(runs);
+      await endsAt("SIGINT", next);
     });
 
     const moments: [moment: string, reached: (stdout: string) => boolean, signal: NodeJS.Signals][] = [
       ["npm installs the package", (stdout) => stdout !== "", "SIGTERM"],
       ["Node-RED starts", () => pids().length > 1, "SIGINT"],
-      ["Node-RED runs", runs, "SIGINT"],
     ];
     for (const [moment, reached, signal] of moments)
       it(`ends with all its processes at a ${signal} while ${moment}`, async () => {
         const one = run();
         await one.until(reached);
-        one.child.kill(signal);
-        const { code, stdout, stderr } = await one.ended;
-        assert.deepEqual([code, stderr], [0, ""]);
-        assert.match(stdout, /\nStopped\.\n$/);
-        assert.ok(!isRunning(-one.pid), "processes are left");
-        assert.ok(!existsSync(lock), "the lock is left");
+        await endsAt(signal, one);
       });
-
-    it("says that Node-RED has ended", async () => {
-      const one = run();
-      await one.until(runs);
-      for (const pid of pids().filter(isRunning)) if (pid !== one.pid) process.kill(pid, "SIGKILL");
-      assert.match((await one.ended).stdout, /\nNode-RED has ended\. To start it again, run npm start\.\n$/);
-    });
   });
 
   it("gives each of two instances its own port if both start at once", async () => {
