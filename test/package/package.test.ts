@@ -58,6 +58,8 @@ describe("The packed package", function () {
   const userDir = installed ?? mkdtempSync(join(tmpdir(), "seo-reports-"));
   let sandbox: Sandbox;
   let nodeRed: Running;
+  /** The packed files. */
+  let files: string[];
 
   const get = async (path: string, accept = "application/json") => {
     const answer = await fetch(`${nodeRed.url}/${path}`, { headers: { accept } });
@@ -78,6 +80,9 @@ describe("The packed package", function () {
 
   before(async () => {
     if (!installed) await installPackage(userDir);
+    const packed = await packInto(userDir);
+    rmSync(packed.archive);
+    ({ files } = packed);
     sandbox = await startSandbox({ apiKey: KEY });
     writeFileSync(join(userDir, "flows.json"), JSON.stringify(flows()));
     writeFileSync(join(userDir, "flows_cred.json"), JSON.stringify({ service: { apiKey: KEY } }));
@@ -92,9 +97,7 @@ describe("The packed package", function () {
     if (!installed) rmSync(userDir, { recursive: true, force: true });
   });
 
-  it("contains the files it needs and no others", async () => {
-    const { archive, files } = await packInto(userDir);
-    rmSync(archive);
+  it("contains the files it needs and no others", () => {
     const unexplained = files.filter(
       (path) =>
         !allowed.some(([file, source]) => file.test(path) && existsSync(join(root, path.replace(file, source)))),
@@ -107,9 +110,7 @@ describe("The packed package", function () {
       );
   });
 
-  it("links only to what a reader of the flow library and a reader without a network connection reach", async () => {
-    const { archive, files } = await packInto(userDir);
-    rmSync(archive);
+  it("links only to what a reader of the flow library and a reader without a network connection reach", () => {
     const links = files
       .filter((path) => path.endsWith(".md"))
       .flatMap((path) =>

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CallExpression, type Node, parse } from "acorn";
-import { root } from "../../dev/nodered.js";
+import { packInto, root } from "../../dev/nodered.js";
 import { configNodes } from "../../src/operations.js";
 import { nodeRedModule } from "../support/red.js";
 
@@ -61,18 +61,10 @@ describe("The flow library's scorecard", () => {
   let types: ReturnType<typeof registered>;
   let bytes: Buffer;
 
-  const pack = () => {
-    const args = ["pack", "--ignore-scripts", "--json", "--pack-destination", folder];
-    const [{ filename }] = JSON.parse(execFileSync("npm", args, { cwd: root, encoding: "utf8" })) as [
-      { filename: string },
-    ];
-    return join(folder, filename);
-  };
-
-  before(() => {
-    const file = pack();
-    bytes = readFileSync(file);
-    execFileSync("tar", ["-xzf", file, "-C", folder]);
+  before(async () => {
+    const { archive } = await packInto(folder);
+    bytes = readFileSync(archive);
+    execFileSync("tar", ["-xzf", archive, "-C", folder]);
     manifest = json(join(packed, "package.json"));
     const pages = Object.values(manifest["node-red"].nodes).map((path) => path.replace(".js", ".html"));
     types = pages.flatMap((page) =>
@@ -147,7 +139,8 @@ describe("The flow library's scorecard", () => {
     }
   });
 
-  it("the package has the same bytes each time it is packed", () => {
-    assert.ok(readFileSync(pack()).equals(bytes));
+  it("the package has the same bytes each time it is packed", async () => {
+    const { archive } = await packInto(folder);
+    assert.ok(readFileSync(archive).equals(bytes));
   });
 });
