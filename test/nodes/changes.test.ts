@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as late } from "node:timers/promises";
 import { startSandbox } from "../../sandbox/server.js";
 import { deferred } from "../../src/turns.js";
 import { fromPalette } from "../support/editor.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { type Lists, type Row, reports, type Shape, shapes, startLists } from "../support/lists.js";
-import { helper } from "../support/red.js";
+import { closeAfterEach, openFolder } from "../support/opened.js";
+import { type FlowNode, helper } from "../support/red.js";
 import { received } from "../support/sentences.js";
 import { closeStores, openStores, storeOn } from "../support/stores.js";
 
@@ -33,15 +31,14 @@ describe("The changes node", () => {
   let lists: Lists;
   let flow: Flow;
 
+  afterEach(closeStores);
+  const open = closeAfterEach();
   beforeEach(async () => {
-    lists = await startLists({ all: reports(5) });
+    lists = await open(startLists({ all: reports(5) }));
   });
-
-  afterEach(async () => {
-    await closeStores();
-    await flow.stop();
-    await lists.close();
-  });
+  const start = async (all: FlowNode[]) => {
+    flow = await open(startFlow(all));
+  };
 
   const nodes = (settings: object = {}, serviceId = "service") => [
     service(serviceId, lists.url, { concurrency: "1", retries: "0" }),
@@ -70,7 +67,7 @@ describe("The changes node", () => {
 
   describe("sends", () => {
     it("nothing in the first run, and each change once afterwards", async () => {
-      flow = await startFlow(nodes());
+      await start(nodes());
       assert.deepEqual(await look(), []);
       assert.deepEqual(flow.warnings(), []);
       await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
@@ -86,13 +83,13 @@ describe("The changes node", () => {
     });
 
     it("every report as created in the first run, if set", async () => {
-      flow = await startFlow(nodes({ first: "created" }));
+      await start(nodes({ first: "created" }));
       assert.deepEqual(await look(), ["created 5", "created 4", "created 3", "created 2", "created 1"]);
       assert.deepEqual(await look(), []);
     });
 
     it("the record, its previous values and the changed fields, and keeps the rest of the message", async () => {
-      flow = await startFlow(nodes());
+      await start(nodes());
       await look();
       const now = edit(reports(5), 3, { score: 99, privacy: 1, results: { title: "long" } }).slice(0, 4);
       list(now);
@@ -124,7 +121,7 @@ describe("The changes node", () => {
         [{ only: "below", below: "81" }, ["created 6", "changed 3"]],
       ] as const) {
         const scores = (...all: number[]) => list(all.map((score, index) => ({ id: all.length - index, score })));
-        flow = await startFlow(nodes(settings));
+        await start(nodes(settings));
         scores(0, 49, 90, 52, 50);
         await look();
         scores(49, 0, 60, 80, 49, 50);
@@ -135,13 +132,12 @@ describe("The changes node", () => {
 
     it("only the selected changes, and never the others later", async () => {
       for (const kind of ["created", "changed", "deleted"]) {
-        flow = await startFlow(nodes({ changes: kind }));
+        await start(nodes({ changes: kind }));
         list(reports(5));
         await look();
         list([...reports(1, 6), ...edit(reports(5), 3, { score: 99 }).filter(({ id }) => id !== 1)]);
         const told = { created: "created 6", changed: "changed 3", deleted: "deleted 1" }[kind];
-        assert.deepEqual(await look(), [told]);
-        assert.deepEqual(await look(), []);
+        assert.deepEqual([await look(), await look()], [[told], []]);
         await flow.stop();
       }
     });
@@ -162,7 +158,7 @@ describe("The changes node", () => {
     };
 
     it("each one that newly fails or is fixed, once", async () => {
-      flow = await startFlow(nodes({ changes: "checks", first: "created", threshold: "50" }));
+      await start(nodes({ changes: "checks", first: "created", threshold: "50" }));
       list([checked(1, 90, { title: true, speed: false }), checked(2, 40, { title: true })]);
       assert.deepEqual(await issues(), []);
       await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
@@ -191,7 +187,7 @@ describe("The changes node", () => {
         ["worse", ["failed 1 title", "failed 2 title"]],
         ["below", ["failed 2 title"]],
       ] as const) {
-        flow = await startFlow(nodes({ changes: "checks", only, below: "50" }));
+        await start(nodes({ changes: "checks", only, below: "50" }));
         list(before);
         await look();
         list(after);
@@ -201,7 +197,7 @@ describe("The changes node", () => {
     });
 
     it("none if the setting was another one before, and no report as created", async () => {
-      flow = await startFlow(nodes());
+      await start(nodes());
       await openStores(memory);
       list([checked(1, 90, { title: true })]);
       await look();
@@ -223,7 +219,7 @@ describe("The changes node", () => {
 
   describe("starts again with a first run", () => {
     it("if the filters change", async () => {
-      flow = await startFlow(nodes());
+      await start(nodes());
       await look({ payload: { result: "good" } });
       list(reports(6));
       assert.deepEqual(await look({ payload: { result: "bad" } }), []);
@@ -234,7 +230,7 @@ describe("The changes node", () => {
     });
 
     it("if the base URL or the service changes", async () => {
-      flow = await startFlow(nodes());
+      await start(nodes());
       await openStores(memory);
       await look();
       const moved = lists.url.replace("127.0.0.1", "localhost");
@@ -264,7 +260,7 @@ describe("The changes node", () => {
       { of: "x", reports: { 1: { score: 1 }, 2: {} } },
     ]) {
       it(`and warns if the saved state is invalid: ${JSON.stringify(rubbish)}`, async () => {
-        flow = await startFlow(nodes());
+        await start(nodes());
         await look();
         context()?.set("reports", rubbish);
         list(reports(6));
@@ -285,7 +281,7 @@ describe("The changes node", () => {
 
     beforeEach(async () => {
       list(reports(250));
-      flow = await startFlow(nodes());
+      await start(nodes());
       await openStores(memory);
       await look();
       list(later);
@@ -375,9 +371,9 @@ describe("The changes node", () => {
   });
 
   it("sends a message for each new report if it is new from the palette and wired to store report", async () => {
-    const sandbox = await startSandbox({ apiKey: "key-of-tests" });
+    const sandbox = await open(startSandbox({ apiKey: "key-of-tests" }));
     const store = { ...fromPalette("seo-report-store"), output: "data", wires: [["changes"]] };
-    flow = await startFlow([
+    await start([
       service("service", sandbox.url),
       node("store", "seo-report-store", { ...store, service: "service" }),
       node("changes", "seo-report-changes", { ...fromPalette("seo-report-changes"), service: "service" }),
@@ -386,12 +382,11 @@ describe("The changes node", () => {
     for (const host of ["a", "b", "c"]) await flow.send("store", { payload: `https://${host}.example/` });
     await flow.take("completed", 7);
     const urls = flow.of("out").map(({ payload }) => (payload as Row).url);
-    await sandbox.close();
     assert.deepEqual(urls, ["a.example", "b.example", "c.example"]);
   });
 
-  it("processes thousands of simultaneous messages one at a time", async () => {
-    flow = await startFlow(nodes());
+  it("processes hundreds of simultaneous messages one at a time", async () => {
+    await start(nodes());
     await look();
     lists.asked.length = 0;
     let most = 0;
@@ -402,16 +397,16 @@ describe("The changes node", () => {
       now--;
     };
     list([...reports(1, 6), ...reports(5)]);
-    const outcomes = await Promise.all(Array.from({ length: 2500 }, () => flow.send("changes")));
+    const outcomes = await Promise.all(Array.from({ length: 500 }, () => flow.send("changes")));
     assert.ok(outcomes.every(({ ends, caught }) => ends === 1 && !caught));
     assert.deepEqual(flow.of("out").map(short), ["created 6"]);
-    assert.deepEqual([lists.asked.length, most], [2500, 1]);
+    assert.deepEqual([lists.asked.length, most], [500, 1]);
   });
 
   it("queues its messages within the service's queue size and rate limit", async () => {
     const hold = deferred();
     lists.options.wait = () => hold.promise;
-    flow = await startFlow([
+    await start([
       service("service", lists.url, { concurrency: "4", queue: "4", rate: "5" }),
       node("changes", "seo-report-changes"),
     ]);
@@ -425,7 +420,7 @@ describe("The changes node", () => {
   });
 
   it("processes the next message after a failed one", async () => {
-    flow = await startFlow(nodes());
+    await start(nodes());
     await look();
     list(reports(6));
     lists.options.reply = ({ nth }) => (nth === 2 ? { status: 403, body: { message: "No." } } : undefined);
@@ -439,7 +434,7 @@ describe("The changes node", () => {
 
   describe("saves its state", () => {
     it("through a redeploy, without a configured store", async () => {
-      flow = await startFlow(nodes());
+      await start(nodes());
       await look();
       list(reports(6));
       for (const type of ["nodes", "flows", "full"] as const) await flow.deploy(nodes({ name: type }), type);
@@ -447,23 +442,21 @@ describe("The changes node", () => {
     });
 
     it("across a restart, in a persistent store", async () => {
-      const dir = await mkdtemp(join(tmpdir(), "seo-"));
+      const { path: dir } = await open(openFolder());
       const stores = { file: { module: "localfilesystem", config: { dir, flushInterval: 1 } } };
-      flow = await startFlow(nodes({ store: "file" }));
+      await start(nodes({ store: "file" }));
       await openStores(stores);
       await look();
       await closeStores();
       await flow.stop();
       list(reports(6).filter(({ id }) => id !== 2));
-      flow = await startFlow(nodes({ store: "file" }));
+      await start(nodes({ store: "file" }));
       await openStores(stores);
       assert.deepEqual(await look(), ["created 6", "deleted 2"]);
-      await closeStores();
-      await rm(dir, { recursive: true });
     });
 
     it("for each combination of filters, and so loses no change if these differ from run to run", async () => {
-      flow = await startFlow(nodes());
+      await start(nodes());
       const filters = [{ result: "good" }, { result: "bad" }, { search: "x" }];
       for (const payload of filters) assert.deepEqual(await look({ payload }), []);
       list(reports(6));
@@ -474,7 +467,7 @@ describe("The changes node", () => {
     });
 
     it("beside one that an earlier version saved", async () => {
-      flow = await startFlow(nodes());
+      await start(nodes());
       await look({ payload: { result: "good" } });
       const { of, reports: all } = Object(context()?.get("reports")) as Row;
       context()?.set("reports", { of, reports: all });
@@ -485,7 +478,7 @@ describe("The changes node", () => {
     });
 
     it("of at most 100,000 reports: the filters used least recently start again, with one warning", async () => {
-      flow = await startFlow(nodes({ changes: "created" }));
+      await start(nodes({ changes: "created" }));
       const good = { payload: { result: "good" } };
       await look({ ...good });
       const { of, reports: all } = Object(context()?.get("reports")) as { of: string; reports: Row };
@@ -508,7 +501,7 @@ describe("The changes node", () => {
     });
 
     it("only in a store of Node-RED's settings: otherwise the error names the node and the stores", async () => {
-      flow = await startFlow(nodes({ store: "third", name: "Watch" }));
+      await start(nodes({ store: "third", name: "Watch" }));
       await openStores({ first: { module: "memory" }, second: { module: "memory" } });
       lists.asked.length = 0;
       const { code, message } = failure(await flow.send("changes")).error;
@@ -521,7 +514,7 @@ describe("The changes node", () => {
     });
 
     it("only in the selected store, and only the compared fields", async () => {
-      flow = await startFlow(nodes({ store: "second" }));
+      await start(nodes({ store: "second" }));
       await openStores({ first: { module: "memory" }, second: { module: "memory" } });
       list(reports(2).map((row) => ({ ...row, results: { title: "long" }, password: true })));
       await look();
