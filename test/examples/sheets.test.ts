@@ -88,6 +88,12 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, un
     });
 
   const start = (url: string, app: string) => deploy(url, { tab: { PROJECT }, env: { SHEETS_URL: app } });
+  /** Starts a web app, and deploys the flow for it. */
+  async function startWithApp(url: string) {
+    const app = await startWebApp();
+    await start(url, app.url);
+    return app;
+  }
 
   it("writes a row for each page, with text as text", async () => {
     const { url } = await service([
@@ -95,8 +101,7 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, un
       { id: 2, url: '=HYPERLINK("http://evil.example")' },
       { url: "example.com/c" },
     ]);
-    const app = await startWebApp();
-    await start(url, app.url);
+    const app = await startWithApp(url);
     const { row = [], ...others } = await press(BUTTON, batchEnded);
     assert.deepEqual([row.length, Object.keys(others)], [3, ["progress"]]);
     assert.deepEqual(await press("send"), { written: [3] });
@@ -112,8 +117,7 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, un
 
   it("replaces the rows of a second click on the same day, and adds those of new pages", async () => {
     const { url, reports } = await up({ now: Date.now });
-    const app = await startWebApp();
-    await start(url, app.url);
+    const app = await startWithApp(url);
     for (let click = 0; click < 2; click++) {
       const before = app.asked.length;
       await press(BUTTON, batchEnded);
@@ -132,8 +136,7 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, un
 
   it("sends at most 100 rows at once", async () => {
     const { url } = await service(Array.from({ length: 250 }, (_, i) => ({ id: i + 1, url: `example.com/${i}` })));
-    const app = await startWebApp();
-    await start(url, app.url);
+    const app = await startWithApp(url);
     await press(BUTTON, batchEnded);
     for (const count of [100, 100, 50]) assert.deepEqual(await press("send"), { written: [count] });
     assert.deepEqual(await press("send"), {});
@@ -141,9 +144,8 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, un
   });
 
   it("keeps the rows until the web app confirms them", async () => {
-    const app = await startWebApp();
     const { url } = await service([{ id: 1, url: "example.com/a" }]);
-    await start(url, app.url);
+    const app = await startWithApp(url);
     await press(BUTTON, batchEnded);
     const page = { status: 200, headers: { "content-type": "text/html" }, body: "<h1>Sign in</h1>" };
     const signIn = await standIn(() => page);
@@ -177,8 +179,7 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, un
 
   it("keeps a row that changed while it was in flight", async () => {
     const { url } = await service([{ id: 1, url: "example.com/a" }]);
-    const app = await startWebApp();
-    await start(url, app.url);
+    const app = await startWithApp(url);
     await press(BUTTON, batchEnded);
     // The rows that were sent differ from those that wait.
     await deploy(url, {

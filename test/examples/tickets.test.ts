@@ -15,7 +15,7 @@ const tabOf = (url: string, tracker = "github") => ({
 
 describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) => {
   /** A tracker like GitHub. `fault` replaces the response to a request, before or after it took effect. */
-  async function startTracker() {
+  async function openTracker() {
     const tickets: { title: string; body: string; labels: string[]; open: boolean }[] = [];
     const tracker = { tickets, fault: undefined as ((one: Asked) => ReturnType<typeof json> | undefined) | undefined };
     const { url, asked } = await standIn((one) => {
@@ -36,6 +36,13 @@ describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) =
   const start = (service: string, tab: Record<string, string | number>) =>
     deploy(service, { tab, env: { TICKETS_AUTHORIZATION: AUTHORIZATION } });
 
+  /** Starts a tracker, and deploys the flow for it. */
+  async function startTracker(tab: Record<string, number> = {}) {
+    const tracker = await openTracker();
+    await start("http://127.0.0.1:1", { ...tabOf(tracker.url), ...tab });
+    return tracker;
+  }
+
   /** Creates a ticket as the button does, up to the attempt to send it. */
   async function testTicket() {
     assert.deepEqual(await press("test ticket"), { ticket: [TITLE] });
@@ -53,7 +60,7 @@ describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) =
     // A page with two reports gets one ticket.
     const records = [record, { ...record, id: 8 }];
     const { url } = await standIn(({ method }) => json(200, { data: method === "GET" ? records : record }));
-    const tracker = await startTracker();
+    const tracker = await openTracker();
     await start(url, tabOf(tracker.url));
     assert.deepEqual(await press("every day"), {});
     Object.assign(results.title ?? {}, { passed: false, errors: { too_short: { min: 10 } } });
@@ -78,7 +85,7 @@ describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) =
   });
 
   it("creates no second ticket for the same check, even if its state is lost", async () => {
-    const tracker = await startTracker();
+    const tracker = await openTracker();
     for (let restart = 0; restart < 2; restart++) {
       await start("http://127.0.0.1:1", tabOf(tracker.url));
       assert.deepEqual(await testTicket(), restart === 0 ? { created: [TITLE] } : {});
@@ -94,7 +101,6 @@ describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) =
 
   it("creates a new ticket if the earlier one is closed", async () => {
     const tracker = await startTracker();
-    await start("http://127.0.0.1:1", tabOf(tracker.url));
     await testTicket();
     for (const ticket of tracker.tickets) ticket.open = false;
     assert.deepEqual(await testTicket(), { created: [TITLE] });
@@ -103,7 +109,6 @@ describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) =
 
   it("keeps a ticket until the tracker has it", async () => {
     const tracker = await startTracker();
-    await start("http://127.0.0.1:1", tabOf(tracker.url));
     const login = { status: 200, headers: { "content-type": "text/html" }, body: "<h1>Sign in</h1>" };
     await press("test ticket");
     for (const [fault, text] of [
@@ -125,7 +130,6 @@ describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) =
 
   it("creates no second ticket if the response was lost", async () => {
     const tracker = await startTracker();
-    await start("http://127.0.0.1:1", tabOf(tracker.url));
     tracker.fault = ({ method }) => (method === "POST" ? json(500, { message: "Oops" }) : undefined);
     assert.deepEqual(await testTicket(), { waits: [`${TITLE}: 500 {"message":"Oops"}`] });
     tracker.fault = undefined;
@@ -139,7 +143,7 @@ describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) =
   it("keeps a ticket if the tracker is down, and while there is none", async () => {
     await start("http://127.0.0.1:1", tabOf("http://127.0.0.1:1"));
     only(await testTicket(), "error", /^find: .*ECONNREFUSED/);
-    const tracker = await startTracker();
+    const tracker = await openTracker();
     for (const [url, output] of [
       ["", {}],
       [`${tracker.url}/`, { created: [TITLE] }],
@@ -150,8 +154,7 @@ describeExample("18 - Tickets", ({ standIn, deploy, press, red, unavailable }) =
   });
 
   it("waits between two attempts", async () => {
-    const tracker = await startTracker();
-    await start("http://127.0.0.1:1", { ...tabOf(tracker.url), RETRY: 3600 });
+    const tracker = await startTracker({ RETRY: 3600 });
     tracker.fault = () => json(500, {});
     await testTicket();
     assert.deepEqual([await press("send"), tracker.asked.length], [{}, 1]);
