@@ -1,56 +1,12 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
-import { answer, type FaultyServer, listen, type Received } from "../support/faulty.js";
-import { type Flow, fixedReport, node, service, startFlow } from "../support/flow.js";
+import { answer, listen, type Received } from "../support/faulty.js";
+import { fixedReport, node, service, startFlow } from "../support/flow.js";
 import { closeAfterEach } from "../support/opened.js";
 import { ok } from "../support/scenarios.js";
 
-/** A server that holds all requests and responds to the oldest on demand. */
-async function patient() {
-  const held: Socket[] = [];
-  let most = 0;
-  const arrivals: (() => void)[] = [];
-  const server = await listen((socket) => {
-    held.push(socket);
-    most = Math.max(most, held.length);
-    arrivals.shift()?.();
-  });
-  return {
-    server,
-    most: () => most,
-    held,
-    answerOldest: () => held.shift()?.write(ok),
-    /** Resolves when the next request arrives. */
-    arrival: () => new Promise<void>((resolve) => arrivals.push(resolve)),
-  };
-}
-
 describe("The limits that all nodes of a service share", () => {
   const open = closeAfterEach();
-  let flow: Flow;
-  let server: FaultyServer;
-
-  const run = async (settings: object) => {
-    const nodes = ["a", "b"].map((id) => node(id, "seo-report-show", fixedReport));
-    flow = await open(startFlow([service("service", server.url, settings), ...nodes]));
-  };
-
-  it("keep the requests in flight within the concurrency", async () => {
-    const patience = await patient();
-    server = await open(patience.server);
-    await run({ concurrency: "3" });
-    const three = Promise.all([patience.arrival(), patience.arrival(), patience.arrival()]);
-    const all = Array.from({ length: 20 }, (_, i) => flow.send(i % 2 ? "a" : "b"));
-    await three;
-    for (let i = 0; i < 20; i++) {
-      const next = i < 17 ? patience.arrival() : undefined;
-      patience.answerOldest();
-      await next;
-    }
-    await Promise.all(all);
-    assert.equal(patience.most(), 3);
-    assert.equal(server.requests.length, 20);
-  });
 
   it("pause every node after a 429, then resume with a single request", async () => {
     const came: { at: number; underWay: number }[] = [];
@@ -66,8 +22,9 @@ describe("The limits that all nodes of a service share", () => {
         first ? 0 : 50,
       );
     };
-    server = await open(listen(limited));
-    await run({ concurrency: "4" });
+    const server = await open(listen(limited));
+    const nodes = ["a", "b"].map((id) => node(id, "seo-report-show", fixedReport));
+    const flow = await open(startFlow([service("service", server.url, { concurrency: "4" }), ...nodes]));
     const told = flow.until(() => flow.statuses().some(({ fill }) => fill === "yellow"));
     const first = flow.send("a");
     await told;

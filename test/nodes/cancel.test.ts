@@ -1,15 +1,11 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import type { Socket } from "node:net";
-import { createInterface } from "node:readline";
 import { setTimeout as late } from "node:timers/promises";
 import { allClosed, answer, type Behaviour, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
 import { closeAfterEach } from "../support/opened.js";
 import { helper } from "../support/red.js";
 import { ok } from "../support/scenarios.js";
-import { stopBackOff } from "../support/time.js";
 
 /** A server that never responds; `requests` resolves after `count` requests. */
 async function silent() {
@@ -202,34 +198,5 @@ describe("A redeploy", () => {
     assert.equal(server.requests.length, 1000);
     assert.deepEqual(warnings, []);
     assert.ok(took < 15_000, "Node-RED waits at most 15 s");
-  });
-});
-
-describe("A service that is killed", () => {
-  const open = closeAfterEach();
-
-  it("leaves no message unfinished and creates no report twice", async () => {
-    const child = spawn(process.execPath, [new URL("../support/victim.js", import.meta.url).pathname], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const lines = createInterface(child.stdout);
-    const [url] = (await once(lines, "line")) as [string];
-    const seen: string[] = [];
-    lines.on("line", (line) => {
-      if (seen.push(line) === 400) child.kill("SIGKILL");
-    });
-    await open({ close: () => child.kill("SIGKILL") });
-    await open({ close: stopBackOff() });
-    const nodes = [service("service", url, { concurrency: "50", retries: "1" }), node("a", "seo-report-store")];
-    const flow = await open(startFlow(nodes));
-    const sent = Array.from({ length: 1000 }, (_, i) => flow.send("a", { payload: `https://example.com/${i}` }));
-    const outcomes = await Promise.all(sent);
-    const stored = outcomes.filter(({ outputs }) => outputs.length === 1).length;
-    const failed = outcomes.filter(({ caught }) => caught).map((outcome) => failure(outcome).error.code);
-    assert.equal(stored + failed.length, 1000);
-    assert.deepEqual(new Set(failed), new Set(["SEO_NETWORK"]));
-    assert.ok(outcomes.every(({ ends }) => ends === 1));
-    assert.ok(stored > 0 && stored <= seen.length);
-    assert.equal(new Set(seen).size, seen.length, "requests that the service received twice");
   });
 });

@@ -304,11 +304,11 @@ describe("The client", () => {
       const { port } = await opened(openLocally(relay));
       await open({ baseUrl: `https://127.0.0.1:${port}`, tls: { ca: tlsFile("ca") } });
       const lane = createLane();
-      const sent = show(lane);
+      const sent = client.call("seo-report-store", { url: "https://example.com" }, { task: createTask(lane) });
       await late(50);
       client.cancel(lane);
-      const { code, uncertain } = await failure(sent);
-      assert.deepEqual([code, uncertain], ["SEO_CANCELLED", false]);
+      const { code, attempts, uncertain } = await failure(sent);
+      assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 1, false]);
       assert.deepEqual((await show()).body, fine);
       assert.equal(secure.requests.length, 1);
     });

@@ -4,15 +4,7 @@ import { createServer, connect as reach, type Socket } from "node:net";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../src/client.js";
 import { cases } from "../support/cases.js";
-import {
-  allClosed,
-  answer,
-  type Behaviour,
-  type FaultyServer,
-  type ListenOptions,
-  listen,
-  tlsFile,
-} from "../support/faulty.js";
+import { answer, type Behaviour, type FaultyServer, type ListenOptions, listen, tlsFile } from "../support/faulty.js";
 import { openLocally } from "../support/local.js";
 import { closeAfterEach } from "../support/opened.js";
 
@@ -84,22 +76,6 @@ describe("The client's connections", () => {
     for (const [i, body] of bodies.entries()) assert.deepEqual(body, said, plans[i]?.join("|"));
   });
 
-  it("can be canceled during the TLS handshake, which leaves nothing uncertain", async () => {
-    let connected = () => {};
-    const reached = new Promise<void>((resolve) => {
-      connected = resolve;
-    });
-    await serve(() => {}, { scheme: "https", connected });
-    await open();
-    const refused = assert.rejects(client.call("seo-report-store", { url: "https://example.com" }), {
-      code: "SEO_CANCELLED",
-      details: { attempts: 1, uncertain: false },
-    });
-    await reached;
-    await client.close();
-    await refused;
-  });
-
   it("retry a request that creates a report if the server closes during the TLS handshake", async () => {
     const closing = createServer((socket) => socket.once("data", () => socket.end()));
     const { port } = await opened(openLocally(closing));
@@ -165,16 +141,5 @@ describe("The client's connections", () => {
     await open();
     const { headers } = await client.call("seo-report-show", { reportId: "7" });
     assert.deepEqual(Object.keys(headers), ["content-type", "content-length"]);
-  });
-
-  it("close when the client closes", async () => {
-    await serve((socket, { path }) => socket.write(record(idOf(path))));
-    await open();
-    await Promise.all(Array.from({ length: 8 }, () => client.call("seo-report-show", { reportId: "7" })));
-    const closed = allClosed(server.open);
-    assert.ok(server.open.size > 0);
-    await client.close();
-    const kept = late(3000).then(() => assert.fail("The connections are still open."));
-    await Promise.race([closed, kept]);
   });
 });
