@@ -4,7 +4,7 @@ import { startSandbox } from "../../sandbox/server.js";
 import { deferred } from "../../src/turns.js";
 import { fromPalette } from "../support/editor.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
-import { type Lists, type Row, reports, type Shape, shapes, startLists } from "../support/lists.js";
+import { checked, type Lists, type Row, reports, type Shape, shapes, startLists } from "../support/lists.js";
 import { closeAfterEach, openFolder } from "../support/opened.js";
 import { type FlowNode, helper } from "../support/red.js";
 import { received } from "../support/sentences.js";
@@ -144,12 +144,6 @@ describe("The changes node", () => {
   });
 
   describe("sends, of checks,", () => {
-    /** A report with checks, by name and whether they passed. */
-    const checked = (id: number, score: number, checks: Record<string, boolean>): Row => ({
-      id,
-      score,
-      results: Object.fromEntries(Object.entries(checks).map(([name, passed]) => [name, { passed }])),
-    });
     const issue = (msg: Message) => `${seo(msg).change} ${(msg.payload as Row).report} ${(msg.payload as Row).check}`;
     const issues = async () => {
       const { length } = flow.of("out");
@@ -159,17 +153,23 @@ describe("The changes node", () => {
 
     it("each one that newly fails or is fixed, once", async () => {
       await start(nodes({ changes: "checks", first: "created", threshold: "50" }));
-      list([checked(1, 90, { title: true, speed: false }), checked(2, 40, { title: true })]);
+      list([
+        checked({ id: 1, score: 90 }, { title: true, speed: false }),
+        checked({ id: 2, score: 40 }, { title: true }),
+      ]);
       assert.deepEqual(await issues(), []);
       await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
-      list([checked(1, 90, { title: false, speed: true, links: false }), checked(3, 40, { title: false })]);
+      list([
+        checked({ id: 1, score: 90 }, { title: false, speed: true, links: false }),
+        checked({ id: 3, score: 40 }, { title: false }),
+      ]);
       assert.deepEqual(await issues(), ["failed 1 title", "fixed 1 speed"]);
       const [failed] = flow.of("out") as [Message];
       const { operation, check } = failed.seo as Row;
       assert.deepEqual([operation, check], ["seo-report-changes", "title"]);
       assert.deepEqual(failed.payload, {
         ...{ report: 1, url: null, project: null, check: "title" },
-        ...{ importance: null, value: null, errors: [] },
+        ...{ importance: "high", value: null, errors: ["wrong"] },
       });
       await flow.until(
         () => flow.statuses("changes").at(-1)?.text === 'seo-reports.status.checks {"failed":1,"fixed":1}',
@@ -181,8 +181,14 @@ describe("The changes node", () => {
     });
 
     it("only those that meet the condition, and never the others later", async () => {
-      const before = [checked(1, 90, { title: true, speed: false }), checked(2, 40, { title: true })];
-      const after = [checked(1, 90, { title: false, speed: true }), checked(2, 40, { title: false })];
+      const before = [
+        checked({ id: 1, score: 90 }, { title: true, speed: false }),
+        checked({ id: 2, score: 40 }, { title: true }),
+      ];
+      const after = [
+        checked({ id: 1, score: 90 }, { title: false, speed: true }),
+        checked({ id: 2, score: 40 }, { title: false }),
+      ];
       for (const [only, told] of [
         ["worse", ["failed 1 title", "failed 2 title"]],
         ["below", ["failed 2 title"]],
@@ -199,12 +205,12 @@ describe("The changes node", () => {
     it("none if the setting was another one before, and no report as created", async () => {
       await start(nodes());
       await openStores(memory);
-      list([checked(1, 90, { title: true })]);
+      list([checked({ id: 1, score: 90 }, { title: true })]);
       await look();
       await flow.deploy(nodes({ changes: "checks" }));
-      list([checked(1, 90, { title: false })]);
+      list([checked({ id: 1, score: 90 }, { title: false })]);
       assert.deepEqual(await issues(), []);
-      list([checked(1, 90, { title: true })]);
+      list([checked({ id: 1, score: 90 }, { title: true })]);
       assert.deepEqual(await issues(), ["fixed 1 title"]);
       await flow.deploy(nodes());
       assert.deepEqual(await look(), []);

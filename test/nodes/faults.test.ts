@@ -11,14 +11,16 @@ import { stopBackOff } from "../support/time.js";
 /** The target of redirects, which must never receive a connection. */
 const other = await listen((socket) => socket.end());
 
-/** One scenario with a node for each case. */
+/** One scenario with a node for each of its cases. */
 interface Stage extends Scene {
   scenario: Scenario;
   nodes: FlowNode[];
-  outcomes: Map<Case, Promise<Outcome>>;
+  /** Sends a message to each node. */
+  run(flow: Flow): Promise<unknown>;
+  outcomes: Map<Case, Outcome>;
 }
 
-async function setStage(id: string, scenario: Scenario): Promise<Stage> {
+async function setStage(id: string, scenario: Scenario, used = cases): Promise<Stage> {
   const scene = await setUp(scenario);
   const { baseUrl, proxyUrl } = scene;
   const own = {
@@ -30,16 +32,19 @@ async function setStage(id: string, scenario: Scenario): Promise<Stage> {
   };
   // A 429 or 503 can pause all nodes of a service node, so each case has its own.
   const waits = scenario.status === 429 || scenario.status === 503;
-  const services = waits ? cases.map((_, i) => `${id}-service-${i}`) : [`${id}-service`];
+  const services = waits ? used.map((_, i) => `${id}-service-${i}`) : [`${id}-service`];
   const nodes = [
     ...(proxyUrl ? [{ id: `${id}-proxy`, type: "http proxy", name: "", url: proxyUrl, noproxy: [] }] : []),
     ...services.map((name) => service(name, baseUrl, own)),
-    ...cases.map(({ type, input }, i) => {
+    ...used.map(({ type, input }, i) => {
       const fixed = Object.fromEntries(Object.keys(input).map((param) => [`${param}Type`, "str"]));
       return node(`${id}-${i}`, type, { ...input, ...fixed, service: services[i] ?? services[0] });
     }),
   ];
-  return { ...scene, scenario, nodes, outcomes: new Map() };
+  const outcomes = new Map<Case, Outcome>();
+  const send = async (flow: Flow, one: Case, i: number) =>
+    outcomes.set(one, await flow.send(`${id}-${i}`, { payload: "untouched" }));
+  return { ...scene, scenario, nodes, outcomes, run: (flow) => Promise.all(used.map((one, i) => send(flow, one, i))) };
 }
 
 function observed({ outputs, caught }: Outcome, one: Case, server: FaultyServer): Row {
@@ -55,54 +60,46 @@ function observed({ outputs, caught }: Outcome, one: Case, server: FaultyServer)
   };
 }
 
-/** Runs all tasks, `width` at a time. */
-async function inTurns(width: number, work: (() => Promise<unknown>)[]): Promise<void> {
-  const rest = work.values();
-  await Promise.all(
-    Array.from({ length: width }, async () => {
-      for (const one of rest) await one();
-    }),
-  );
+/** Runs the stages in one Node-RED instance, `width` at a time. */
+async function play(stages: Stage[], width: number) {
+  // Other tests cover the length of the back-off.
+  const goOn = stopBackOff();
+  const nodes = [tlsConfig("trusting"), ...stages.flatMap((stage) => stage.nodes)];
+  const flow = await startFlow(nodes, { trusting: { cadata: tlsFile("ca") } });
+  const isLate = ({ scenario }: Stage) => scenario.code === "SEO_TIMEOUT";
+  const others = stages.filter((stage) => !isLate(stage)).values();
+  const inTurn = async () => {
+    for (const stage of others) await stage.run(flow);
+  };
+  // Those that time out only wait. CPU time for the others counts towards each request's timeout, so only some run at a time.
+  await Promise.all([...stages.filter(isLate).map(({ run }) => run(flow)), ...Array.from({ length: width }, inTurn)]);
+  return {
+    flow,
+    async close(): Promise<void> {
+      goOn();
+      await flow.stop();
+      for (const stage of stages) await stage.close();
+    },
+  };
 }
 
 describe("Every operation", () => {
-  const stages = new Map<string, Stage>();
   const table = Object.entries(scenarios(other.url));
-  let goOn = () => {};
-  let flow: Flow;
+  let stages: Stage[];
+  let played: Awaited<ReturnType<typeof play>>;
 
   before(async function () {
     this.timeout(300_000);
-    // Other tests cover the length of the back-off.
-    goOn = stopBackOff();
-    await Promise.all(table.map(async ([name, scenario], i) => stages.set(name, await setStage(`s${i}`, scenario))));
-    const nodes = [tlsConfig("trusting"), ...[...stages.values()].flatMap((stage) => stage.nodes)];
-    flow = await startFlow(nodes, { trusting: { cadata: tlsFile("ca") } });
-    const work = table.map(([name, scenario], i) => ({
-      isLate: scenario.code === "SEO_TIMEOUT",
-      run() {
-        const { outcomes } = stages.get(name) as Stage;
-        for (const [k, one] of cases.entries()) outcomes.set(one, flow.send(`s${i}-${k}`, { payload: "untouched" }));
-        return Promise.all(outcomes.values());
-      },
-    }));
-    // Those that time out only wait. Of the others some at a time: CPU time for the rest counts towards each request's timeout.
-    const late = work.flatMap(({ isLate, run }) => (isLate ? [run()] : []));
-    const others = work.flatMap(({ isLate, run }) => (isLate ? [] : [run]));
-    await Promise.all([...late, inTurns(8, others)]);
+    stages = await Promise.all(table.map(([, scenario], i) => setStage(`s${i}`, scenario)));
+    played = await play(stages, 8);
   });
 
-  after(async () => {
-    goOn();
-    await flow.stop();
-    for (const stage of stages.values()) await stage.close();
-  });
+  after(() => played.close());
 
-  for (const [name, scenario] of table) {
-    it(`has the expected outcome: ${name}`, async () => {
-      const { server, outcomes } = stages.get(name) as Stage;
-      for (const one of cases) {
-        const outcome = await (outcomes.get(one) as Promise<Outcome>);
+  for (const [i, [name, scenario]] of table.entries()) {
+    it(`has the expected outcome: ${name}`, () => {
+      const { server, outcomes } = stages[i] as Stage;
+      for (const [one, outcome] of outcomes) {
         const { caught } = outcome;
         const message = caught ? failure(outcome).error.message : "succeeded";
         assert.deepEqual(observed(outcome, one, server), expected(scenario, one, name), `${one.name}: ${message}`);
@@ -117,16 +114,20 @@ describe("Every operation", () => {
     assert.equal(other.connections, 0);
   });
 
-  it("reveals neither the API key nor a password in an error, a status or the log", async () => {
-    const ends = await Promise.all([...stages.values()].flatMap(({ outcomes }) => [...outcomes.values()]));
+  it("reveals neither the API key nor a password in an error, a status or the log", () => {
+    const { flow } = played;
+    const ends = stages.flatMap(({ outcomes }) => [...outcomes.values()]);
+    assert.equal(ends.length, table.length * cases.length);
     const errors = ends.flatMap(({ caught }) => (caught ? [caught.error, caught.seo] : []));
     assert.ok(errors.length > 100);
     assert.doesNotMatch(inspect([errors, flow.log, flow.statuses()], { depth: 20 }), /key-of-tests|\bsecret\b/);
   });
 
   it("never creates or regenerates a report twice", () => {
-    const twice = [...stages].flatMap(([name, { scenario, server }]) =>
-      cases.filter((one) => one.once && scenario.acted && seen(server, one) > 1).map((one) => `${name}: ${one.name}`),
+    const twice = stages.flatMap(({ scenario, server }, i) =>
+      cases
+        .filter((one) => one.once && scenario.acted && seen(server, one) > 1)
+        .map((one) => [table[i]?.[0], one.name]),
     );
     assert.deepEqual(twice, []);
   });
@@ -162,43 +163,29 @@ describe("Every lost response of an SEO service node with a reconcile time", () 
   const all = table.flatMap(([name, scenario]) =>
     writes.flatMap((one) => [true, false].map((carriedOut) => ({ name, scenario, one, carriedOut }))),
   );
-  const ends: { outcome: Outcome; server: FaultyServer }[] = [];
-  const stages: Stage[] = [];
-  let goOn = () => {};
-  let flow: Flow;
+  let stages: Stage[];
+  let played: Awaited<ReturnType<typeof play>>;
 
   before(async function () {
     this.timeout(300_000);
-    goOn = stopBackOff();
-    for (const [i, { scenario, carriedOut }] of all.entries()) {
-      const settings = {
-        ...scenario.settings,
-        reconcile: "1",
-        ...(scenario.code === "SEO_TIMEOUT" && { timeout: "2" }),
-      };
-      stages.push(await setStage(`r${i}`, { ...scenario, behave: withLooks(scenario.behave, carriedOut), settings }));
-    }
-    const nodes = [tlsConfig("trusting"), ...stages.flatMap((stage) => stage.nodes)];
-    flow = await startFlow(nodes, { trusting: { cadata: tlsFile("ca") } });
-    await inTurns(
-      48,
-      all.map(({ one }, i) => async () => {
-        const outcome = await flow.send(`r${i}-${cases.indexOf(one)}`, { payload: "untouched" });
-        ends[i] = { outcome, server: (stages[i] as Stage).server };
-      }),
-    );
+    const setUpAll = all.map(({ scenario, one, carriedOut }, i) => {
+      const late = scenario.code === "SEO_TIMEOUT" && { timeout: "2" };
+      const settings = { ...scenario.settings, reconcile: "1", ...late };
+      return setStage(`r${i}`, { ...scenario, behave: withLooks(scenario.behave, carriedOut), settings }, [one]);
+    });
+    stages = await Promise.all(setUpAll);
+    played = await play(stages, 48);
   });
 
   after(async () => {
-    goOn();
-    await flow.stop();
-    for (const stage of stages) await stage.close();
+    await played.close();
     await other.close();
   });
 
   for (const [i, { name, scenario, one, carriedOut }] of all.entries())
     it(`is found out: ${name}, ${one.type}, ${carriedOut ? "took effect" : "had no effect"}`, () => {
-      const { outcome, server } = ends[i] as (typeof ends)[number];
+      const { outcomes, server } = stages[i] as Stage;
+      const outcome = outcomes.get(one) ?? assert.fail();
       const { code, statusCode, uncertain, attempts, requests } = observed(outcome, one, server);
       // The service itself rejected the page, and would again.
       const repeats = !carriedOut && scenario.transient && name !== "500 with JSON";

@@ -1,22 +1,10 @@
 import assert from "node:assert/strict";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
 import { node, startFlow } from "../support/flow.js";
-import { type Row, reports } from "../support/lists.js";
+import { checked, type Row, reports } from "../support/lists.js";
 import { parts, payloads, seo, withLists } from "../support/outputs.js";
 
 const LIST = "seo-report-list";
-
-/** A report with checks, by name and whether they passed. */
-const checked = (report: Row, checks: Record<string, boolean>): Row => ({
-  ...report,
-  project: "example.com",
-  results: Object.fromEntries(
-    Object.entries(checks).map(([name, passed]) => [
-      name,
-      { passed, importance: "high", value: null, ...(passed ? {} : { errors: ["wrong"] }) },
-    ]),
-  ),
-});
 
 const issues = (id: string, type: string, settings: object = {}) => [
   node(id, type, { output: "issues", ...settings, wires: [["out", "join"]] }),
@@ -40,15 +28,9 @@ describe("The output “issues”", () => {
       await ask("list", { topic: "t", kept: 1 });
       const sent = suite.flow.of("out");
       assert.equal(sent.length, 250 + 249);
-      assert.deepEqual(sent[0]?.payload, {
-        report: 250,
-        url: "example.com/250",
-        project: "example.com",
-        check: "title",
-        importance: "high",
-        value: null,
-        errors: ["wrong"],
-      });
+      const { payload } = sent[0] ?? {};
+      const facts = { check: "title", importance: "high", value: null, errors: ["wrong"] };
+      assert.deepEqual(payload, { report: 250, url: "example.com/250", project: null, ...facts });
       assert.deepEqual(
         [sent[0]?.topic, sent[0]?.kept, seo(sent[0]).operation, seo(sent[0]).total],
         ["t", 1, LIST, 250],

@@ -209,3 +209,14 @@ export const listed: Record<string, (count: number) => Row[]> = {
   "seo-report-list": reports,
   "seo-project-list": projects,
 };
+
+/** A report with checks, by name and whether they passed. */
+export const checked = (report: Row, checks: Record<string, boolean>): Row => ({
+  ...report,
+  results: Object.fromEntries(
+    Object.entries(checks).map(([name, passed]) => [
+      name,
+      { passed, importance: "high", value: null, ...(passed ? {} : { errors: ["wrong"] }) },
+    ]),
+  ),
+});
