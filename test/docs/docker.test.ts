@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
 import { freePort, packInto, type Running, root, startNodeRed } from "../../dev/nodered.js";
+import { until } from "../support/time.js";
 
 interface Service {
   image: string;
@@ -79,14 +79,8 @@ describe("The Compose file", () => {
       body: JSON.stringify({ flows: flow, credentials: { service: { apiKey: "${SEO_API_KEY}" } } }),
     });
     assert.equal(deployed.status, 200);
-    for (let left = 100; left > 0; left--) {
-      const answer = await fetch(`${nodeRed.url}/list`);
-      if (answer.status === 200) {
-        assert.ok(((await answer.json()) as { data: unknown[] }).data.length > 0);
-        return;
-      }
-      await sleep(100);
-    }
-    assert.fail("the flow did not start");
+    const list = () => fetch(`${nodeRed.url}/list`);
+    await until(async () => (await list()).status === 200, { patience: 10_000, between: 100 });
+    assert.ok(((await (await list()).json()) as { data: unknown[] }).data.length > 0);
   });
 });

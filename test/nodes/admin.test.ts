@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { setTimeout as late } from "node:timers/promises";
 import type { Stage } from "../../src/errors.js";
-import { allClosed, answer, type FaultyServer, listen } from "../support/faulty.js";
+import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { service, startFlow, tlsConfig } from "../support/flow.js";
 import { closeAfterEach } from "../support/opened.js";
 import { helper } from "../support/red.js";
+import { until } from "../support/time.js";
 
 const KEY = "canary-key-5f0c1e";
 const PLACEHOLDER = "__PWRD__";
@@ -97,8 +97,7 @@ describe("The admin routes", () => {
       assert.equal(found.suggestions.length, key ? 25 : 0);
       assert.deepEqual(keys(), key ? [key, key] : []);
       assert.doesNotMatch(text, /canary-key/);
-      await Promise.race([allClosed(server.open), late(3000)]);
-      assert.equal(server.open.size, 0);
+      await until(() => server.open.size === 0, { patience: 3000 });
     });
 
   it("suggest the values of a field with readable labels", async () => {

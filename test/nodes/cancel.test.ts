@@ -1,29 +1,12 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { setTimeout as late } from "node:timers/promises";
-import { allClosed, answer, type Behaviour, type FaultyServer, listen } from "../support/faulty.js";
+import { answer, type Behaviour, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
 import { closeAfterEach } from "../support/opened.js";
 import { helper } from "../support/red.js";
 import { ok } from "../support/scenarios.js";
-
-/** A server that never responds; `requests` resolves after `count` requests. */
-async function silent() {
-  const asked: Socket[] = [];
-  let enough = () => {};
-  let wanted = 0;
-  const server = await listen((socket) => {
-    asked.push(socket);
-    if (asked.length === wanted) enough();
-  });
-  const requests = (count: number) =>
-    new Promise<void>((resolve) => {
-      wanted = count;
-      enough = resolve;
-      if (asked.length >= count) resolve();
-    });
-  return { server, asked, requests };
-}
+import { until } from "../support/time.js";
 
 describe("A redeploy", () => {
   const open = closeAfterEach();
@@ -41,12 +24,18 @@ describe("A redeploy", () => {
     process.off("warning", warned);
   });
 
+  /** The connections of the requests to a service that does not respond. */
+  let asked: Socket[];
+  async function serveSilently(): Promise<void> {
+    asked = [];
+    server = await open(listen((socket) => asked.push(socket)));
+  }
+  const requests = (count: number) => until(() => asked.length >= count);
   const dropped = () => flow.warnings().filter(({ msg }) => /dropped/.test(String(msg)));
 
   for (const type of ["nodes", "flows", "full"] as const) {
     it(`of type ${type} cancels requests in flight, drops queued messages, and sends nothing afterwards`, async () => {
-      const { server: listening, asked, requests } = await silent();
-      server = await open(listening);
+      await serveSilently();
       const nodes = (name: string) => [
         service("service", server.url, { concurrency: "3" }),
         node("a", "seo-report-store", { name, url: "https://example.com", urlType: "str" }),
@@ -54,9 +43,8 @@ describe("A redeploy", () => {
       flow = await open(startFlow(nodes("before")));
       for (let i = 0; i < 5; i++) void flow.send("a", { payload: i });
       await requests(3);
-      const closed = allClosed(server.open);
       await flow.deploy(nodes("after"), type);
-      await closed;
+      await until(() => server.open.size === 0);
       assert.deepEqual(
         dropped().map(({ id, msg }) => [id, msg]),
         [
@@ -176,8 +164,7 @@ describe("A redeploy", () => {
   });
 
   it("closes promptly with 1,000 requests in flight and 9,000 messages queued, without a Node.js warning", async () => {
-    const { server: listening, requests } = await silent();
-    server = await open(listening);
+    await serveSilently();
     const nodes = [
       service("service", server.url, { concurrency: "1000", timeout: "600" }),
       node("a", "seo-report-show", fixedReport),
@@ -185,11 +172,10 @@ describe("A redeploy", () => {
     flow = await open(startFlow(nodes));
     for (let i = 0; i < 10_000; i++) void flow.send("a");
     await requests(1000);
-    const closed = allClosed(server.open);
     const began = performance.now();
     await helper.clearFlows();
     const took = performance.now() - began;
-    await closed;
+    await until(() => server.open.size === 0);
     console.log(`      closed ${Math.round(took)} ms after the redeploy`);
     assert.deepEqual(
       dropped().map(({ msg }) => msg),

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { setTimeout as late } from "node:timers/promises";
 import { noService } from "../../nodes/handler.js";
-import { allClosed, deadUrl, type FaultyServer, listen } from "../support/faulty.js";
+import { deadUrl, type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "../support/flow.js";
 import { closeAfterEach } from "../support/opened.js";
 import { startProxy } from "../support/proxy.js";
 import { ok } from "../support/scenarios.js";
 import { mustBe, wholeNumber } from "../support/sentences.js";
+import { until } from "../support/time.js";
 
 const KEY = "canary-key/5f0c1e";
 const noNode = (what: string) => `The ${what} configuration node is missing or disabled.`;
@@ -154,7 +154,6 @@ describe("An SEO service node", () => {
     await flow.send("show");
     assert.equal(server.open.size, 1);
     await flow.deploy(nodes("after"));
-    await Promise.race([allClosed(server.open), late(3000)]);
-    assert.equal(server.open.size, 0);
+    await until(() => server.open.size === 0, { patience: 3000 });
   });
 });

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
@@ -91,9 +90,6 @@ export async function listen(behave: Behaviour, options: ListenOptions = {}): Pr
   const faulty: FaultyServer = { ...local, url: local.url.replace("http:", `${scheme}:`), requests, connections: 0 };
   return faulty;
 }
-
-/** Resolves when all currently open connections are closed. */
-export const allClosed = (open: Set<Socket>) => Promise.all([...open].map((socket) => once(socket, "close")));
 
 /** An address where nothing listens; a port just closed might soon belong to another server. */
 export const deadUrl = "http://127.0.0.1:1";

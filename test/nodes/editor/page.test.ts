@@ -478,15 +478,6 @@ describe("The editor page", () => {
       assert.equal(drop("seo-report-list").service, "");
     });
 
-    it("recognizes an environment variable by the same rule as Node-RED", () => {
-      const { add } = editor();
-      const { validate } = editor().definitions["seo-report-list"].defaults.result;
-      const accepts = (value: string) =>
-        validate.call(add("seo-report-list", "n", { resultType: "str" }), value, {}) === true;
-      for (const value of ["${MY-VAR}", "${a.b}", "$(MY-VAR)", "${A)}"]) assert.ok(accepts(value), value);
-      for (const value of ["${A)", "$(A}", "${}", "${A B}", "x${A}", "${A}x"]) assert.ok(!accepts(value), value);
-    });
-
     it("shows Limit only for the outputs that use it", () => {
       const { add, open, type } = editor();
       const $ = open(add("seo-project-list"));
@@ -625,15 +616,6 @@ describe("The editor page", () => {
       stand.requests[0]?.answer(true, { ok: true, stage: "done", values: { version: "Redis 7.0.15" } });
       await pause(1);
       assert.equal($("output").text(), "Connected: Redis 7.0.15.");
-    });
-
-    it("sends no request if a field is invalid, and explains why", () => {
-      const { requests, result, type, $ } = start();
-      requests.length = 0;
-      type("#node-config-input-baseUrl", "a.example");
-      $(".seo-test").trigger("click");
-      assert.match(result.text(), /^Base URL /);
-      assert.deepEqual(requests, []);
     });
 
     it("clears the result when a field changes, and ignores a late response", async () => {
