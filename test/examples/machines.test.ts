@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../../sandbox/server.js";
 import { batchEnded, describeExample } from "../support/examples.js";
 import { type Machine, startMachine } from "../support/machines.js";
 import type { FlowNode } from "../support/red.js";
 import { type Server, startServer } from "../support/servers.js";
 import type { Seen } from "../support/standins.js";
+import { until } from "../support/time.js";
 
 describeExample("12 - More than one machine", ({ example, up, deploy, file, red, unavailable }) => {
   let redis: Server | undefined;
@@ -40,12 +40,13 @@ describeExample("12 - More than one machine", ({ example, up, deploy, file, red,
 
   /** Waits until what both machines have shown is enough, and all messages are done. */
   async function both(isEnough: (count: (name: string) => number, seen: Seen[]) => boolean): Promise<Seen[]> {
-    for (;;) {
-      const seen = await Promise.all([red().probe(), other().probe()]);
+    let seen: Seen[] = [];
+    await until(async () => {
+      seen = await Promise.all([red().probe(), other().probe()]);
       const isDone = seen.every(({ open }) => open["audit pages"] === undefined);
-      if (isDone && isEnough((name) => seen.flatMap((one) => shown(name, one)).length, seen)) return seen;
-      await sleep(50);
-    }
+      return isDone && isEnough((name) => seen.flatMap((one) => shown(name, one)).length, seen);
+    });
+    return seen;
   }
 
   it("works on one machine, shows the progress on both, and writes one summary", async () => {

@@ -1,4 +1,4 @@
-import { build } from "../../nodes/editor/forms.js";
+import { build, SET, type Texts } from "../../nodes/editor/forms.js";
 import { phrases } from "../../nodes/editor/phrases.js";
 import { configNodes } from "../../src/operations.js";
 import type { Held } from "./driver.js";
@@ -11,6 +11,12 @@ export const fieldsOf = (type: string): Fields => types[type]?.rows ?? {};
 export type Row = Fields[string];
 
 const countOf = ({ min = 0 }: Row, round: number) => String(min + round);
+
+/** A text of a catalog, or the English one if it is missing there. */
+export function tell(path: string, texts: Texts = english): string {
+  const found = path.split(".").reduce<string | Texts | undefined>((part, key) => Object(part)[key], texts[SET]);
+  return found === undefined ? tell(path) : String(found);
+}
 
 /** The sources of a parameter, each with a value to fill in. */
 const sources: Record<string, (name: string, row: Row, round: number) => string> = {

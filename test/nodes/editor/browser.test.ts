@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { nodeRed } from "../../../dev/nodered.js";
-import type { Texts } from "../../../nodes/editor/forms.js";
 import { stages } from "../../../nodes/editor/phrases.js";
 import type { Stage } from "../../../src/errors.js";
 import { needChromium } from "../../support/chromium.js";
@@ -9,7 +8,6 @@ import { fillIn } from "../../support/editor.js";
 import { type Dialog, type EditorPage, textOf } from "../../support/editor-page.js";
 import {
   bad,
-  english,
   type Fields,
   fieldsOf,
   fillingOf,
@@ -17,6 +15,7 @@ import {
   preset,
   ROUNDS,
   shownAs,
+  tell,
   types,
   unreadable,
 } from "../../support/filling.js";
@@ -32,13 +31,6 @@ const SERVICE = "seo-service";
 const PLENTY = 50;
 /** The node that is filled by mouse and keyboard; a script in the page fills the others. */
 const BY_HAND = "seo-report-update";
-/** A text of a catalogue, or the English one if it is missing there. */
-const tell = (path: string, texts: Texts = english): string => {
-  const found = path
-    .split(".")
-    .reduce<string | Texts | undefined>((part, key) => Object(part)[key], texts["seo-reports"]);
-  return found === undefined ? tell(path) : String(found);
-};
 /** The names of a form's fields, in the order of the edit dialog. */
 const inOrder = (fields: Fields) =>
   [false, true].flatMap((fold) => Object.keys(fields).filter((name) => Boolean(fields[name]?.fold) === fold));

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../../dev/nodered.js";
-import { SET, type Texts } from "../../../nodes/editor/forms.js";
+import type { Texts } from "../../../nodes/editor/forms.js";
 import { named } from "../../../src/kinds.js";
 import { configNodes, nodeTypes } from "../../../src/operations.js";
 import { needChromium } from "../../support/chromium.js";
 import type { Driver } from "../../support/driver.js";
 import { fillIn } from "../../support/editor.js";
-import { fieldsOf, types } from "../../support/filling.js";
+import { fieldsOf, tell, types } from "../../support/filling.js";
 import { cutTexts } from "../../support/texts.js";
 import { catalogueOf, startWorkbench } from "../../support/workbench.js";
 
@@ -22,21 +22,17 @@ declare const $: (element: Element) => { typedInput(method: string, value: strin
 const FORM = ".red-ui-tray:last-child .seo-form";
 const languages = readdirSync(join(root, "nodes/locales")).map((file) => file.replace(".json", ""));
 
-/** The text of a catalog. */
-const tell = (texts: Texts, path: string) =>
-  String(path.split(".").reduce<string | Texts | undefined>((part, key) => Object(part)[key], texts[SET]));
-
 /** The choices that each list of a dialog offers, as the dialog writes them. */
 function choicesOf(type: string, texts: Texts): Record<string, string[]> {
   const lists = Object.entries(fieldsOf(type)).filter(([, { values }]) => values);
   return Object.fromEntries(
     lists.map(([name, { key, values = {}, source, required, initial, default: usual }]) => {
-      const label = (value: string) => tell(texts, `${key}.values.${value}`);
+      const label = (value: string) => tell(`${key}.values.${value}`, texts);
       /** As the dialog writes it: the label, and the value if it differs. */
       const shown = (value: string) => named(label(value), value);
       if (!source) return [name, Object.keys(values).map(label)];
       const said = usual === undefined ? "dialog.unsent" : "dialog.default";
-      const blank = fillIn(tell(texts, said), { value: usual === undefined ? "" : label(usual) });
+      const blank = fillIn(tell(said, texts), { value: usual === undefined ? "" : label(usual) });
       const all = Object.keys(values).map(shown);
       return [name, required || initial ? all : [blank, ...all]];
     }),
