@@ -276,10 +276,10 @@ describe("The editor in Chromium", function () {
     });
     await bench.deploy();
     await editor.page.locator(`[id="${inject}"] .red-ui-flow-node-button-button`).click();
-    const message = editor.page.locator(".red-ui-debug-msg", { hasText: "result must be" });
+    const message = editor.page.locator(".red-ui-debug-msg", { hasText: "result must be" }).first();
     const sentence = `result must be one of good, decent, bad; the JSONata expression is "${"x".repeat(50)}".`;
-    assert.equal(await textOf(message.locator(".red-ui-debug-msg-payload")), sentence);
-    assert.equal(await textOf(message.locator(".red-ui-debug-msg-topic")), "msg : Object");
+    assert.equal(await textOf(message.locator(".red-ui-debug-msg-payload").first()), sentence);
+    assert.equal(await textOf(message.locator(".red-ui-debug-msg-topic").first()), "msg : Object");
   });
 
   describe("with deployed nodes", () => {
