@@ -44,7 +44,7 @@ describe("A redeploy", () => {
       for (let i = 0; i < 5; i++) void flow.send("a", { payload: i });
       await requests(3);
       await flow.deploy(nodes("after"), type);
-      await until(() => server.open.size === 0);
+      await until(() => asked.every(({ destroyed }) => destroyed));
       assert.deepEqual(
         dropped().map(({ id, msg }) => [id, msg]),
         [
