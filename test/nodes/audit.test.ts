@@ -497,9 +497,11 @@ describe("The audit node", () => {
       await run();
       const { setInterval, clearInterval } = globalThis;
       const timers = new Set<unknown>();
-      closing.push(() => {
-        Object.assign(globalThis, { setInterval, clearInterval });
-        for (const timer of timers) clearInterval(timer as NodeJS.Timeout);
+      await open({
+        close() {
+          Object.assign(globalThis, { setInterval, clearInterval });
+          for (const timer of timers) clearInterval(timer as NodeJS.Timeout);
+        },
       });
       Object.assign(globalThis, {
         setInterval(...values: Parameters<typeof setInterval>) {
