@@ -81,21 +81,15 @@ export function entriesIn<Entry>(lines: readonly Line<Entry>[]): Entry[] {
   return held.flatMap((line) => (voids.has(`${line.by} ${line.n}`) ? [] : line.entries));
 }
 
-/** Takes a job over, and reads its log behind the lines `before`. Undefined if there is no such job. `gone` says why it is missing. */
-export async function openLog<Entry>(
-  queue: Queue,
-  id: string,
-  gone: () => Promise<unknown>,
-  before: readonly Line<Entry>[],
-) {
+/** Takes a job over, and reads its log. Undefined if there is no such job. `gone` says why it is missing. */
+export async function openLog<Entry>(queue: Queue, id: string, gone: () => Promise<unknown>) {
   const own = newName();
   const isForeign = (line: Line<Entry>) => "took" in line && line.took !== own;
   const took = await appendLine(queue, id, { took: own }).catch((cause) => {
     if (!isMissing(cause)) throw cause;
   });
   if (took === undefined) return undefined;
-  if (took <= before.length) throw lostData;
-  const lines = [...before, ...(await readLines<Entry>(queue, id, before.length))];
+  const lines = await readLines<Entry>(queue, id);
   if (lines.length < took) throw lostData;
   if (lines.slice(took).some(isForeign)) throw deposed;
   let position = lines.length;

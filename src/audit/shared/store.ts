@@ -4,7 +4,7 @@ import { Batch, type List, type Store } from "../batch.js";
 import type { Entry } from "../entries.js";
 import { State } from "../state.js";
 import { deposed } from "../trouble.js";
-import { appendAlone, type JobLog, type Line, openLog, readLines } from "./journal.js";
+import { appendAlone, type JobLog, openLog, readLines } from "./journal.js";
 import { done, type Given, type Known, type Opened } from "./known.js";
 import { type Answer, FORMAT, idsIn, type JobEntry, obey, type Packed, prefixOf, readJob } from "./letter.js";
 import type { Queue } from "./server.js";
@@ -106,37 +106,29 @@ export class QueueStore implements Store {
     if (this.#lead.isOver()) throw cancelled;
   }
 
-  /** Takes a job over, unless nothing is left to do. Undefined if it is gone, or kept. */
+  /** Takes a job over. Undefined if it is gone, or kept. */
   async #take(id: string, reopens = false): Promise<Known | undefined> {
-    const [found, before] = await Promise.all([this.#queue.getJob(id), readLines<JobEntry>(this.#queue, id)]);
-    const data = found?.data as Packed | undefined;
+    const data = (await this.#queue.getJob(id))?.data as Packed | undefined;
     if (!data) return undefined;
+    const { format, name, text } = data;
     function broken(code: Code, why: string): Known {
-      const { name } = data as Packed;
       return { is: "broken", name: JSON.parse(name), error: new SeoError(code, `The batch ${name} ${why}`) };
     }
-    function read(lines: readonly Line<JobEntry>[]) {
-      try {
-        const job = readJob(lines);
-        return job.isDone ? done() : job;
-      } catch (cause) {
-        const why = (cause as Error).message;
-        return broken("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
-      }
-    }
-    if (data.format !== FORMAT)
+    if (format !== FORMAT)
       return broken("SEO_CONFIG", "is of another version of this package: update it on all machines.");
-    const earlier = read(before);
-    // A job that is done needs no fence: only the lead that has answered its letter can void that line, to answer again.
-    if ("is" in earlier) return earlier;
     this.#check();
-    const opened = await openLog<JobEntry>(this.#queue, id, this.#lead.gone, before);
+    const opened = await openLog<JobEntry>(this.#queue, id, this.#lead.gone);
     if (!opened) return undefined;
     const { log, lines } = opened;
-    // Unless another machine has come in between, nothing has changed since.
-    const job = lines.length === before.length + 1 ? earlier : read(lines);
-    if ("is" in job) return job;
-    if (!job.isBatch) return { is: "letter", id, letter: JSON.parse(data.text), log, again: lines.length > 1 };
+    let job: ReturnType<typeof readJob>;
+    try {
+      job = readJob(lines);
+    } catch (cause) {
+      const why = (cause as Error).message;
+      return broken("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
+    }
+    if (job.isDone) return done();
+    if (!job.isBatch) return { is: "letter", id, letter: JSON.parse(text), log, again: lines.length > 1 };
     if (!job.isKept || reopens) return this.#work(id, log, job.state, job.letters);
     await this.#setPriority(id, KEPT);
     return undefined;
