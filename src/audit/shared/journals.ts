@@ -8,8 +8,8 @@ async function readLog(queue: Queue, id: string): Promise<State | undefined> {
   // A fault of the server is not the state of the journal.
   const lines = await readLines<JobEntry>(queue, id);
   try {
-    const { isBatch, isDone, state } = readJob(lines);
-    return isBatch && !isDone ? state : undefined;
+    const { is, state } = readJob(lines);
+    return is === "batch" || is === "kept" ? state : undefined;
   } catch {
     return undefined;
   }

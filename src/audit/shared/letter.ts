@@ -92,30 +92,25 @@ function answerIn(entries: readonly JobEntry[]): Answer | undefined {
 export const readAnswer = async (queue: Queue, id: string): Promise<Answer | undefined> =>
   answerIn(entriesIn(await readLines<JobEntry>(queue, id)));
 
-/** The kind and the state of a job. Throws if an entry cannot follow those before it. */
+/** The kind of a job, and the state of its batch. Throws if an entry cannot follow those before it. */
 export function readJob(lines: readonly Line<JobEntry>[]) {
   const entries = entriesIn(lines);
   const state = new State();
   const letters = new Set<string>();
-  let isRemoved = false;
   for (const entry of entries) {
-    if (entry.type === "removed") isRemoved = true;
-    else if (entry.type !== "answer") {
-      if (entry.letter !== undefined) letters.add(entry.letter);
-      apply(state, entry);
-    }
+    if (entry.type === "answer" || entry.type === "removed") continue;
+    if (entry.letter !== undefined) letters.add(entry.letter);
+    apply(state, entry);
   }
-  const { lists, finished } = state;
-  const isBatch = lists.length > 0;
-  const isDone = isRemoved || (!isBatch && (answerIn(entries) !== undefined || "back" in (lines[0] ?? {})));
-  return { state, letters, isBatch, isDone, isKept: !isDone && finished };
+  const isOver = answerIn(entries) !== undefined || "back" in (lines[0] ?? {});
+  let is: "letter" | "batch" | "kept" | "done" = isOver ? "done" : "letter";
+  if (state.lists.length > 0) is = state.finished ? "kept" : "batch";
+  if (entries.some(({ type }) => type === "removed")) is = "done";
+  return { is, state, letters };
 }
 
 /** Whether a job is a batch that has not finished, or a letter that was neither answered nor taken back. */
-export async function isOpen(queue: Queue, id: string): Promise<boolean> {
-  const { isDone, isKept } = readJob(await readLines<JobEntry>(queue, id));
-  return !isDone && !isKept;
-}
+export const isOpen = (lines: readonly Line<JobEntry>[]): boolean => ["letter", "batch"].includes(readJob(lines).is);
 
 /** The number in an answer. Throws its error. */
 export function countIn(answer: Answer): number {

@@ -127,9 +127,10 @@ export class QueueStore implements Store {
       const why = (cause as Error).message;
       return broken("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
     }
-    if (job.isDone) return done();
-    if (!job.isBatch) return { is: "letter", id, letter: JSON.parse(text), log, again: lines.length > 1 };
-    if (!job.isKept || reopens) return this.#work(id, log, job.state, job.letters);
+    const { is, state, letters } = job;
+    if (is === "done") return done();
+    if (is === "letter") return { is, id, letter: JSON.parse(text), log, again: lines.length > 1 };
+    if (is === "batch" || reopens) return this.#work(id, log, state, letters);
     await this.#setPriority(id, KEPT);
     return undefined;
   }

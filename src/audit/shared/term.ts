@@ -4,7 +4,7 @@ import { createSequence } from "../../turns.js";
 import { deposed } from "../trouble.js";
 import { lostData } from "./faults.js";
 import type { Host } from "./host.js";
-import { isMissing, newName } from "./journal.js";
+import { isMissing, newName, readLines } from "./journal.js";
 import { isOpen, prefixOf } from "./letter.js";
 import type { Link, News } from "./link.js";
 import type { Lease } from "./server.js";
@@ -107,7 +107,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     const nodes = Array.from(hosts, ({ options }) => prefixOf(options.node));
     for (const id of ids) {
       if (others.has(id) || nodes.some((prefix) => id.startsWith(prefix))) continue;
-      const isMeant = await isOpen(link.letters, id);
+      const isMeant = isOpen(await readLines(link.letters, id));
       others.add(id);
       if (isMeant) machine.handOver();
     }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditOptions } from "../../../src/audit/audit.js";
 import type { Clock } from "../../../src/audit/clock.js";
-import { readJob } from "../../../src/audit/shared/letter.js";
+import { isOpen } from "../../../src/audit/shared/letter.js";
 import type { Lease, Queue, Server } from "../../../src/audit/shared/server.js";
 import { createShared, type SharedOptions } from "../../../src/audit/shared/shared.js";
 import { inQueue } from "./fake.js";
@@ -162,10 +162,7 @@ export function createMemory(patience = MESSAGE) {
 
   /** The work that is left to machines: letters without an answer, and batches that have not finished. */
   const unfinished = () =>
-    [...(queues.get("service")?.values() ?? [])].filter(({ logs }) => {
-      const { isDone, isKept } = readJob(logs.map((text) => JSON.parse(text)));
-      return !isDone && !isKept;
-    });
+    [...(queues.get("service")?.values() ?? [])].filter(({ logs }) => isOpen(logs.map((text) => JSON.parse(text))));
 
   /** A machine whose connection is another one. */
   const shareAs = (lease: Lease, change: (server: Server) => Server, ...connection: Parameters<typeof connect>) =>
