@@ -38,7 +38,7 @@ export class Host {
 
   constructor(
     readonly options: SharedOptions,
-    readonly handOver: () => void,
+    readonly offerLead: () => void,
   ) {}
 
   news = (): readonly Progress[] => this.#news;
@@ -81,7 +81,7 @@ export class Host {
         this.#reported.delete(undefined);
         options.recovered?.(opened);
       },
-      stopped: ({ code }) => OWN.includes(code) && this.handOver(),
+      stopped: ({ code }) => OWN.includes(code) && this.offerLead(),
       result: (result) => {
         if (!result.error) this.#reported.delete(result.batch);
         options.result(result);

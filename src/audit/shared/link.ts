@@ -21,8 +21,8 @@ export interface News {
   holder: string;
   /** JSON: by node, its batches. */
   progress: string;
-  /** The machine leads only because no other one does. */
-  away?: boolean;
+  /** Another machine can have the lead. It requests the lead by the name of the holder, as the progress of the job. */
+  offered?: boolean;
   padding?: string | undefined;
 }
 

@@ -6,7 +6,6 @@ import { deposed } from "../trouble.js";
 import { GOODBYE } from "./driver.js";
 import { fromServer, isHopeless, isLoss } from "./faults.js";
 import type { Host } from "./host.js";
-import { pack, prefixOf } from "./letter.js";
 import { type Link, type MemberOptions, openLink } from "./link.js";
 import type { Place, Queue } from "./server.js";
 import { createTerm, type Term } from "./term.js";
@@ -14,9 +13,11 @@ import { createTerm, type Term } from "./term.js";
 /** How often, in the time that a lock lasts, the lead looks for letters, and others look at the lead. */
 const LEADING = 20;
 const STANDING_BY = 10;
+/** After a machine has offered the lead, another one is the first to take it. */
+const AFTER_OFFER = 2;
 const MINUTE = 60_000;
-/** For so long, a machine that has handed over does not lead, unless nobody has taken the lead for some seconds. */
-const AWAY = 15 * MINUTE;
+/** For so long, a machine that could not do the work offers the lead. */
+const OFFER = 15 * MINUTE;
 
 /**
  * One of the machines that share the batches of an SEO service. If it holds the lock of the job `lead`, it leads: it works on
@@ -24,7 +25,7 @@ const AWAY = 15 * MINUTE;
  */
 export class Member {
   readonly hosts = new Set<Host>();
-  /** Jobs of nodes that this process does not have. It hands over once for each that is open. */
+  /** Jobs of nodes that this process does not have. It offers the lead once for each that is open. */
   readonly others = new Set<string>();
   readonly sendInOrder = createSequence();
   readonly #running: Promise<void>;
@@ -35,10 +36,8 @@ export class Member {
   #began = performance.now();
   /** Set while it leads, and until that has ended. */
   #term: Term | undefined;
-  /** When it handed over, by the clock. */
-  #handedOver = Number.NEGATIVE_INFINITY;
-  /** When another machine may have led. */
-  #led = 0;
+  /** When it last offered the lead, by the clock. */
+  #offeredAt = Number.NEGATIVE_INFINITY;
   /** Ends the rest between two steps. */
   wake = () => {};
 
@@ -87,31 +86,25 @@ export class Member {
     return error;
   };
 
-  /** Whether the machine has handed over, and leads only if nobody else does. */
-  isAway = (): boolean => this.options.clock.now() - this.#handedOver < AWAY;
-
-  /** Lets another machine lead, because this one cannot do the work. Not again for a while, because it may be alone. */
-  handOver = (): void => {
-    const term = this.#term;
-    if (!term || term.isOver() || this.isAway()) return;
-    this.#handedOver = this.options.clock.now();
-    // Without the key, it is not known which reports are new: what is lost now would stay uncertain.
-    void Promise.all(Array.from(this.hosts, (host) => host.drain())).then(() => term.end());
+  /** Offers the lead to a machine that requests it: this one cannot do the work, because of its key, its network, or a missing node. */
+  offer = (): void => {
+    this.#offeredAt = this.options.clock.now();
   };
+
+  isOffering = (): boolean => this.options.clock.now() - this.#offeredAt < OFFER;
 
   async #run(): Promise<void> {
     while (this.hosts.size > 0) {
       try {
         await this.#step();
-        if (!this.#lost) for (const host of this.hosts) host.recovered();
       } catch (cause) {
         const error = this.fail(cause);
-        this.#led = performance.now();
         const isPatient = !this.#link && performance.now() - this.#began < this.options.patience;
         if (error !== deposed && error !== cancelled && !isPatient) for (const host of this.hosts) host.failed(error);
       }
       if (this.hosts.size === 0) break;
-      const times = this.#term ? LEADING : STANDING_BY;
+      const standingBy = this.isOffering() ? AFTER_OFFER : STANDING_BY;
+      const times = this.#term ? LEADING : standingBy;
       if (this.#lost) await this.#recover(this.#lost);
       else await this.#rest((wake) => setTimeout(wake, this.options.lease.lockDuration / times));
     }
@@ -123,28 +116,22 @@ export class Member {
     if (this.#term?.isOver()) {
       await this.#term.end();
       this.#term = undefined;
-      this.#led = performance.now();
+      return;
     }
     this.#link ??= await openLink(this.place, this.service, this.options);
     if (this.hosts.size > 0) await (this.#term ? this.#term.work() : this.#standBy(this.#link));
+    if (!this.#lost) for (const host of this.hosts) host.recovered();
   }
 
-  /** Shows what the lead says, and leads if nobody does. */
+  /** Shows what the lead says. Leads if nobody does, and requests the lead if it is offered. */
   async #standBy(link: Link): Promise<void> {
     const lead = await link.lead();
-    const { holder, progress, away } = lead.data;
+    const { holder, progress, offered } = lead.data;
     const news: Record<string, Progress[]> = JSON.parse(progress);
     for (const host of this.hosts) host.show(news[host.options.node] ?? []);
-    if (this.isAway()) {
-      if ((await lead.getState()) === "active") this.#led = performance.now();
-      if (performance.now() - this.#led < this.options.lease.lockDuration / 2) return;
-    }
     const giveBack = await link.take();
-    const [node] = Object.keys(news);
     if (giveBack) this.#term = createTerm(this, link, giveBack);
-    // If the lead leads only because it was alone, a letter with its name has it give the lead back. No batch has that name.
-    else if (away && node)
-      await link.letters.add("letter", await pack({ do: "pause", name: holder }), { jobId: prefixOf(node) + holder });
+    else if (offered && !this.isOffering()) await lead.updateProgress(holder);
   }
 
   #rest(begin: (wake: () => void) => unknown): Promise<void> {
@@ -163,7 +150,6 @@ export class Member {
     this.#link = undefined;
     await this.#rest((wake) => this.options.clock.later(MINUTE, wake));
     this.#began = performance.now();
-    this.#led = this.#began;
     this.#lost = undefined;
   }
 }

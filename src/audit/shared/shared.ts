@@ -29,7 +29,7 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
       const { node, service, warn = () => {} } = options;
       const member = members.get(service) ?? new Member(place, service, { ...usual, ...settings, clock, warn });
       members.set(service, member);
-      const host = new Host({ ...options, clock }, member.handOver);
+      const host = new Host({ ...options, clock }, member.offer);
       member.join(host);
       const send = (command: Command) => sendLetter(member, node, command);
       return {

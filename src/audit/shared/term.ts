@@ -14,13 +14,15 @@ interface Machine {
   hosts: ReadonlySet<Host>;
   options: { lease: Lease };
   fail(cause: unknown): SeoError;
-  handOver(): void;
-  isAway(): boolean;
+  offer(): void;
+  isOffering(): boolean;
   others: Set<string>;
 }
 
 /** Bytes: more than fits into the space that a full disk has left. */
 const PADDING = 24_000;
+
+const textOf = ({ holder, progress, offered }: News) => JSON.stringify({ holder, progress, offered });
 
 /** The time for which this machine leads: it works on the batches of all nodes that it has, and handles their letters. */
 export function createTerm(machine: Machine, link: Link, giveBack: () => Promise<unknown>) {
@@ -28,7 +30,6 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
   const { lockDuration } = machine.options.lease;
   const holder = newName();
   const began = performance.now();
-  const beganAway = machine.isAway();
   /** The news that the others have. */
   let published = "";
   let ended: Promise<unknown> | undefined;
@@ -51,11 +52,15 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     return ended;
   }
 
+  /** Without the key, it is not known which reports are new: what is lost now would stay uncertain. */
+  const handOver = () => Promise.all(Array.from(hosts, (host) => host.drain())).then(end);
+
   /** Whether the news are this machine's. A late write can have replaced them by older ones, so they are read. */
   async function isLed(): Promise<boolean> {
-    const { holder: by, progress, away } = (await link.lead()).data;
-    if (by === holder) published = JSON.stringify({ holder, progress, away });
-    return by === holder;
+    const { data, progress: requested } = await link.lead();
+    if (data.holder === holder) published = textOf(data);
+    if (requested === holder && !ended) void handOver();
+    return data.holder === holder;
   }
 
   /** Redis forgets a lock while it is away: then the job is free, and whoever is first has it. */
@@ -65,12 +70,10 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     if (!(await isLed()) && !isOurs) throw deposed;
   }
 
-  const progress = () =>
-    JSON.stringify(Object.fromEntries(Array.from(hosts, (host) => [host.options.node, host.news()])));
-
-  /** Not while it hands over: then it waits for what is in flight. */
-  const isAway = () => beganAway && machine.isAway();
-  const news = (): News => ({ holder, progress: progress(), away: isAway() });
+  function news(): News {
+    const byNode = Object.fromEntries(Array.from(hosts, (host) => [host.options.node, host.news()]));
+    return { holder, progress: JSON.stringify(byNode), offered: machine.isOffering() };
+  }
 
   async function publish(padding?: string): Promise<void> {
     const job = await link.lead();
@@ -80,7 +83,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
     await job.updateData({ ...now, padding }).catch((cause) => {
       throw isMissing(cause) ? lostData : cause;
     });
-    published = JSON.stringify(now);
+    published = textOf(now);
   }
 
   function begin(host: Host): void {
@@ -98,9 +101,8 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
 
   /** Does what there is to do now. */
   async function work(): Promise<void> {
-    if (published !== JSON.stringify(news())) await publish();
+    if (published !== textOf(news())) await publish();
     const ids = await link.letters.getRanges(["wait"], 0, -1, true);
-    if (isAway() && ids.some((id) => id.endsWith(holder))) return void end();
     for (const host of hosts) await host.handle(ids);
     // The nodes of a process do not start at the same moment.
     if (performance.now() - began < lockDuration / 2) return;
@@ -109,7 +111,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
       if (others.has(id) || nodes.some((prefix) => id.startsWith(prefix))) continue;
       const isMeant = isOpen(await readLines(link.letters, id));
       others.add(id);
-      if (isMeant) machine.handOver();
+      if (isMeant) machine.offer();
     }
   }
 

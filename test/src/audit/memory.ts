@@ -9,6 +9,7 @@ import { inQueue } from "./fake.js";
 interface Job {
   id: string;
   data: unknown;
+  progress?: unknown;
   state: "wait" | "prioritized" | "active";
   logs: string[];
   /** Who has it, and until when. */
@@ -86,10 +87,13 @@ export function createMemory(patience = MESSAGE) {
       const shown = (job: Job | undefined) =>
         job && {
           ...job,
-          getState: () => call(() => find(job.id).state),
           updateData: (data: unknown) =>
             call(() => {
               find(job.id).data = data;
+            }),
+          updateProgress: (progress: unknown) =>
+            call(() => {
+              find(job.id).progress = progress;
             }),
           moveToWait: (token: string) =>
             call(() => {
