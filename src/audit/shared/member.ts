@@ -67,7 +67,7 @@ export class Member {
     if (this.hosts.size > 0) return;
     this.wake();
     const ended = await Promise.race([this.#running.then(() => true), sleep(GOODBYE, false, { ref: false })]);
-    if (!ended) await this.#link?.close(false);
+    if (!ended) await this.#link?.close();
   }
 
   /** An exception of the server, as a message gets it. */
@@ -146,7 +146,7 @@ export class Member {
     for (const host of this.hosts) host.failed(why);
     await Promise.all(Array.from(this.hosts, (host) => host.end(why)));
     await this.#term?.end();
-    await this.#link?.close(false);
+    await this.#link?.close();
     this.#link = undefined;
     await this.#rest((wake) => this.options.clock.later(MINUTE, wake));
     this.#began = performance.now();

@@ -27,8 +27,8 @@ export interface Server {
   queue(name: string): Queue;
   /** Fetches nothing by itself. */
   worker(name: string, lease: Lease): Worker;
-  /** Ends within two seconds, whatever the server does; at once if it does not respond. */
-  close(responds?: boolean): Promise<void>;
+  /** Ends within two seconds, whatever the server does. */
+  close(): Promise<void>;
 }
 
 /** An integer of PostgreSQL. */
@@ -57,11 +57,11 @@ export async function connect(place: Place): Promise<Server> {
       const options = { ...lease, connection: {}, autorun: false, maxStalledCount: MOST_STALLS };
       return keep(new bullmq.Worker(name, null, options, factory) as Worker);
     },
-    async close(responds = true) {
+    async close() {
       const ended = Promise.all(parts.map((part) => part.close()))
         .then(close)
         .catch(() => {});
-      if (responds) await Promise.race([ended, sleep(GOODBYE, undefined, { ref: false })]);
+      await Promise.race([ended, sleep(GOODBYE, undefined, { ref: false })]);
       destroy();
     },
   };
