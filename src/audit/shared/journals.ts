@@ -20,8 +20,8 @@ export const journalsOf = (letters: () => Queue | undefined, node: string): Jour
   async function* (name) {
     const queue = letters();
     if (!queue) throw new Error("The queue is not connected.");
-    const open = name === undefined ? [] : await idsIn(queue, node, "wait", name);
-    for (const id of [...open, ...(await idsIn(queue, node, "prioritized", name))]) {
+    // Open ones first, which are newer.
+    for (const id of await idsIn(queue, node, name === undefined ? ["prioritized"] : ["wait", "prioritized"], name)) {
       const { count } = await queue.getJobLogs(id, 0, 0);
       yield { key: `${id} ${count}`, read: () => readLog(queue, id) };
     }

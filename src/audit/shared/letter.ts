@@ -43,14 +43,11 @@ export const prefixOf = (node: string, name?: string): string =>
   name === undefined ? `${digest(node)}-` : `${digest(node)}-${digest(name)}-`;
 export const newId = (node: string, { name = "" }: Command): string => prefixOf(node, name) + newName();
 
+type JobState = "wait" | "prioritized";
+
 /** The jobs of a node, or those of one batch. Those that are kept for msg.retry are `prioritized`. */
-export async function idsIn(
-  queue: Queue,
-  node: string,
-  state: "wait" | "prioritized",
-  name?: string,
-): Promise<string[]> {
-  const ids = await queue.getRanges([state], 0, -1, true);
+export async function idsIn(queue: Queue, node: string, states: JobState[], name?: string): Promise<string[]> {
+  const ids = await queue.getRanges(states, 0, -1, true);
   return ids.filter((id) => id.startsWith(prefixOf(node, name)));
 }
 

@@ -62,13 +62,9 @@ export class QueueStore implements Store {
     }
   }
 
-  #idsIn(state: "wait" | "prioritized", name?: string): Promise<string[]> {
-    return idsIn(this.#queue, this.#node, state, name);
-  }
-
   /** The batches that are kept for msg.retry. */
   async #kept(name?: string): Promise<string[]> {
-    const ids = await this.#idsIn("prioritized", name);
+    const ids = await idsIn(this.#queue, this.#node, ["prioritized"], name);
     return ids.filter((id) => this.#jobs.get(id)?.is !== "replaced");
   }
 
@@ -153,7 +149,7 @@ export class QueueStore implements Store {
   /** Whether a list was added to another batch, by a machine that could not say so. */
   async #isJoined({ id, again }: Given, name: string): Promise<boolean> {
     if (!again) return false;
-    for (const other of [...(await this.#idsIn("wait", name)), ...(await this.#idsIn("prioritized", name))]) {
+    for (const other of await idsIn(this.#queue, this.#node, ["wait", "prioritized"], name)) {
       // A line of an open batch may still become void.
       const letters = this.#openedAs(other)?.letters ?? readJob(await readLines<JobEntry>(this.#queue, other)).letters;
       if (other !== id && letters.has(id)) return true;
@@ -172,7 +168,7 @@ export class QueueStore implements Store {
   /** Takes over what is open, the oldest first. */
   load(): Promise<void> {
     return this.#safely(async () => {
-      const ids = await this.#idsIn("wait");
+      const ids = await idsIn(this.#queue, this.#node, ["wait"]);
       for (let first = 0; first < ids.length; first += GROUP) {
         const jobs = ids.slice(first, first + GROUP).map((id) => [id, this.#take(id)] as const);
         // Not before all have ended, because what goes on would fence the next load.

@@ -117,7 +117,10 @@ export function createMemory(patience = MESSAGE) {
         getJobLogs: (id: string, from: number, to: number) =>
           call(() => ({ logs: jobs.get(id)?.logs.slice(from, to + 1) ?? [], count: jobs.get(id)?.logs.length ?? 0 })),
         getRanges: (states: string[]) =>
-          call(() => [...jobs.values()].filter(({ state }) => states.includes(state)).map(({ id }) => id)),
+          call(() => {
+            const all = states.flatMap((one) => [...jobs.values()].filter(({ state }) => state === one));
+            return all.map(({ id }) => id);
+          }),
         remove: (id: string) => call(() => Number(jobs.delete(id))),
         getNextJob: (token: string, lease: Lease) =>
           call(() => {
