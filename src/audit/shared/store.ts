@@ -238,13 +238,8 @@ export class QueueStore implements Store {
       const job = this.#openedAs(id) ?? (await this.#safely(() => this.#open(id, true)));
       if (job?.is === "broken") throw job.error;
       if (job?.is !== "batch") continue;
-      const { batch, letters } = job;
-      // The machine that has handled the letter before has finished the batch, too.
-      if (batch.state.finished && letters.has(this.#current?.id ?? "")) this.#jobs.delete(id);
-      else {
-        await this.#setPriority(id, OPEN);
-        yield batch;
-      }
+      await this.#setPriority(id, OPEN);
+      yield job.batch;
     }
   }
 
