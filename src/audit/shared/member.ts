@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled, type SeoError } from "../../errors.js";
-import { createSequence } from "../../turns.js";
+import { createSequence, deferred } from "../../turns.js";
+import { type Clock, clock } from "../clock.js";
 import type { Progress } from "../progress.js";
 import { deposed } from "../trouble.js";
 import { GOODBYE } from "./driver.js";
@@ -106,7 +107,7 @@ export class Member {
       const standingBy = this.isOffering() ? AFTER_OFFER : STANDING_BY;
       const times = this.#term ? LEADING : standingBy;
       if (this.#lost) await this.#recover(this.#lost);
-      else await this.#rest((wake) => setTimeout(wake, this.options.lease.lockDuration / times));
+      else await this.#rest(this.options.lease.lockDuration / times, clock);
     }
     await this.#term?.end();
     await this.#link?.close();
@@ -134,11 +135,13 @@ export class Member {
     else if (offered && !this.isOffering()) await lead.updateProgress(holder);
   }
 
-  #rest(begin: (wake: () => void) => unknown): Promise<void> {
-    return new Promise((resolve) => {
-      this.wake = resolve;
-      begin(resolve);
-    });
+  /** Waits for some milliseconds, or until it is woken. */
+  async #rest(ms: number, { later }: Clock): Promise<void> {
+    const { promise, resolve } = deferred();
+    this.wake = resolve;
+    const cancel = later(ms, resolve);
+    await promise;
+    cancel();
   }
 
   /** Opens the queue again, a minute later. */
@@ -148,7 +151,7 @@ export class Member {
     await this.#term?.end();
     await this.#link?.close();
     this.#link = undefined;
-    await this.#rest((wake) => this.options.clock.later(MINUTE, wake));
+    await this.#rest(MINUTE, this.options.clock);
     this.#began = performance.now();
     this.#lost = undefined;
   }
