@@ -79,7 +79,7 @@ describe("The translations", () => {
   /** A copy of the build, with languages of its own. */
   const copyBuild = () => {
     const copy = mkdtempSync(join(tmpdir(), "seo-language-"));
-    for (const path of ["dist/nodes", "dist/src", "dist/dev", "nodes/locales", "icons", "package.json"])
+    for (const path of ["dist/nodes", "dist/src", "dist/dev", "dist/sandbox", "nodes/locales", "icons", "package.json"])
       cpSync(join(root, path), join(copy, path), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
     return copy;
