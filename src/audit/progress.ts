@@ -60,8 +60,8 @@ export class Reporter {
   readonly #run: Run;
   readonly #clock: Clock;
   readonly #report: (progress: Progress) => void;
-  /** When the last requests ended: 200 of them, so that hours do not hide the last minutes. */
-  #times: number[];
+  /** When the last requests ended: 200 of them, so that hours do not hide the last minutes. Without the time before the first one. */
+  #times: number[] = [];
   #shown = Number.NEGATIVE_INFINITY;
   /** Why it was paused then. */
   #reason: string | undefined;
@@ -72,7 +72,6 @@ export class Reporter {
     this.#run = run;
     this.#clock = clock;
     this.#report = report;
-    this.#times = [this.#clock.now()];
   }
 
   requestEnded(): void {
@@ -106,7 +105,7 @@ export class Reporter {
     const before = this.#reason;
     this.#reason = this.#run.paused?.message;
     // The time of a pause does not count.
-    if (before !== undefined && this.#reason === undefined) this.#times = [this.#clock.now()];
+    if (before !== undefined && this.#reason === undefined) this.#times = [];
     this.#shown = this.#clock.now();
     const now = this.read();
     if (now.secondsToWait !== undefined) this.changed();
@@ -115,7 +114,8 @@ export class Reporter {
 
   /** Requests a minute. */
   #pace(): number {
-    const elapsed = this.#clock.now() - (this.#times[0] as number);
+    const [first = Number.POSITIVE_INFINITY] = this.#times;
+    const elapsed = this.#clock.now() - first;
     return elapsed > 0 ? ((this.#times.length - 1) * MINUTE) / elapsed : 0;
   }
 
@@ -127,15 +127,15 @@ export class Reporter {
     const alone = lost.length > 0 && lost.length === jobs.size;
     const rest = total(state) - done(state);
     const reconciling = lost.reduce((sum, { page = -1 }) => sum + rowsOf(state, page).length, 0);
-    const ended = rest === 0 || dropped;
+    const ended = rest === 0 || (dropped && reconciling === 0);
     // How long lost responses take does not depend on the pace.
-    const isRequesting = !ended && !alone && rest > reconciling;
+    const isRequesting = !ended && !dropped && !alone && rest > reconciling;
     const left = ended ? 0 : isRequesting ? Math.round((rest * 60) / this.#pace()) : undefined;
     const wait = requests.waitingFor();
     return {
       ...progressOf(state),
       waiting: dropped ? 0 : rest,
-      reconciling: dropped ? 0 : reconciling,
+      reconciling,
       dropped: dropped ? rest : 0,
       perMinute: round(this.#pace()),
       ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
