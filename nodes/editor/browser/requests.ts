@@ -25,14 +25,12 @@ export function createRequests({ RED, $, text, state }: Editor, reason: Reason) 
     let runs = 0;
     const show = (ok: boolean, message: string) => {
       result.text(message).attr("class", ok ? "seo-good" : "seo-bad");
-      button.prop("disabled", false);
     };
     button.on("click", () => {
       const invalid = Object.keys(rows(node)).flatMap((name) => reason(node, name) || []);
       if (invalid.length > 0) return show(false, invalid.join(" "));
       const run = ++runs;
       const end = (ok: boolean, message: string) => run === runs && show(ok, message);
-      button.prop("disabled", true);
       result.text(text("dialog.testing")).attr("class", "");
       post(`${node.type}/test`, draft(node)).then(
         ({ ok, stage, values }: Any) => end(ok === true, text(`node.${node.type}.stage.${stage}`, values)),
@@ -45,7 +43,6 @@ export function createRequests({ RED, $, text, state }: Editor, reason: Reason) 
     return () => {
       runs++;
       result.text("").attr("class", "");
-      button.prop("disabled", false);
     };
   };
 

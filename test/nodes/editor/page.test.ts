@@ -564,8 +564,8 @@ describe("The editor page", () => {
       return { ...stand, $, result: $("output"), button: $(".seo-test") };
     };
 
-    it("sends the current fields, waits, and shows the response as text", async () => {
-      const { requests, result, button } = start();
+    it("sends the current fields, and shows the response as text", async () => {
+      const { requests, result } = start();
       assert.deepEqual(requests[0]?.body, {
         id: "s",
         baseUrl: "https://new.example",
@@ -574,12 +574,11 @@ describe("The editor page", () => {
         proxy: "",
       });
       assert.equal(requests[0]?.url, "seo-service/test");
-      assert.ok(button.prop("disabled"));
       requests[0]?.answer(true, { ok: true, stage: "done", values: { count: MARKUP } });
       await pause(1);
       assert.equal(result.text(), fillIn(stages["seo-service"].done, { count: MARKUP }));
       assert.equal(result.children().length, 0);
-      assert.ok(result.hasClass("seo-good") && !button.prop("disabled"));
+      assert.ok(result.hasClass("seo-good"));
     });
 
     it("shows a failed test, a rejected request and a missing response", async () => {
@@ -630,7 +629,6 @@ describe("The editor page", () => {
       requests[1]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
       await pause(1);
       assert.equal(result.text(), "");
-      assert.equal(button.prop("disabled"), false);
     });
   });
 
