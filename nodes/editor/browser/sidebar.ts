@@ -60,6 +60,8 @@ export function watchAudits(RED: Any, $: Any, set: string, keys: string): void {
     if (id !== set) return;
     RED.events.off("registry:node-set-removed", remove);
     document.removeEventListener("visibilitychange", look);
+    // Node-RED 5 would keep its place, which is empty then.
+    if (isSeen) RED.sidebar.show("info");
     RED.sidebar.removeTab(TAB);
   }
 
