@@ -12,7 +12,7 @@ function figuresOf({ text, figure }: Tools, progress: Any): string[] {
   const { total, done, paused, finished, perMinute, secondsLeft, secondsToWait, reconciling, dropped } = progress;
   const parts = [
     text("status.auditing", { done: figure(done), total: figure(total) }),
-    !finished && !paused && perMinute > 0 && text("sidebar.pace", { count: figure(perMinute) }),
+    !finished && !paused && dropped === 0 && perMinute > 0 && text("sidebar.pace", { count: figure(perMinute) }),
     !finished && secondsLeft > 0 && text("status.left", { left: span(secondsLeft * SECOND) }),
     secondsToWait > 0 && text("status.wait", { seconds: secondsToWait }),
     reconciling > 0 && text("status.reconciling", { count: figure(reconciling) }),
@@ -43,6 +43,7 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
   const foot = build("div", "seo-line", ...buttons);
   const element = build("section", "", head, bar, figures, why, legend, foot, message, rows.element);
   let last: Any = {};
+  let isBusy = false;
 
   /** Sends a request, and shows why it has failed. */
   async function request(path: string, data: object | string, more = {}): Promise<Any> {
@@ -58,13 +59,12 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
   async function control(how: string): Promise<void> {
     const { waiting } = last;
     const question = () => text("sidebar.question", { count: figure(waiting) });
-    if (how === "reset" && waiting + failedIn(last) > 0 && !window.confirm(question())) return;
-    const pressed = buttons[actions.indexOf(how)];
-    pressed.prop("disabled", true);
+    if (isBusy || (how === "reset" && waiting + failedIn(last) > 0 && !window.confirm(question()))) return;
+    isBusy = true;
     const data = JSON.stringify({ ...place, do: how });
     await request("control", data, { method: "POST", contentType: "application/json" });
     await look();
-    pressed.prop("disabled", false);
+    isBusy = false;
   }
 
   function showFigures(progress: Any): void {
@@ -94,7 +94,10 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
     const because = reason ? [text(reasonKey(reason)), reason !== "message" && paused] : [];
     put(name, label || name.text() || place.node);
     put(why, because.filter(Boolean).join(" · "));
+    const focused = buttons.find((one) => one.is(":focus"));
     for (const [at, how] of actions.entries()) buttons[at].prop("hidden", !RED.user.hasPermission(WRITE) || !fits[how]);
+    if (focused?.prop("hidden")) buttons.find((one) => !one.prop("hidden"))?.trigger("focus");
+    if (message.text() === text("dialog.unanswered")) put(message, "");
     rows.show(count);
     bar.prop("hidden", !total);
     if (total) showFigures(progress);

@@ -126,6 +126,7 @@ describe("The tab of audits", () => {
     assert.deepEqual(around, [], "only the tab scrolls");
     await find("button:visible").filter({ hasText: "Pause" }).press("Enter");
     await shows("paused");
+    assert.equal(await textOf(find("button:focus")), "Resume");
     const questions: string[] = [];
     const reset = async (accepts: boolean) => {
       page.once("dialog", (dialog) => {
@@ -165,7 +166,7 @@ describe("The tab of audits", () => {
     await shows("2,277 of 3,000 · 265 a minute · 19 s left · waiting 4 s · 1,012 reconciling");
     assert.deepEqual(await buttons(), ["Weekly: pages", "Pause", "Retry failed", "Reset"]);
     await respond({ ...open, waiting: 0, reconciling: 3, dropped: 723 });
-    await shows("2,277 of 3,000 · 265 a minute · 3 reconciling · 723 dropped");
+    await shows("2,277 of 3,000 · 3 reconciling · 723 dropped");
     assert.deepEqual(await buttons(), ["Weekly: pages"]);
     await respond({ done: 3000, created: 2998, failed: 2, waiting: 0, perMinute: 0, finished: true });
     await shows("3,000 of 3,000 · finished");
@@ -176,7 +177,12 @@ describe("The tab of audits", () => {
     assert.match(dialog.message(), /Failed pages can no longer be retried\.$/);
     await dialog.dismiss();
     await pressed;
+    await page.route("**/seo-report-audit/*", (route) => route.abort());
+    await press("Retry");
+    await shows("No response from Node-RED.");
     await page.unrouteAll();
+    await find("section").filter({ hasText: "No response" }).waitFor({ state: "detached" });
+    bench.editor.complaints.length = 0;
   });
 
   it("shows only figures to a user without the right to write, and nothing without the right to read", async () => {
