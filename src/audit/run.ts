@@ -23,6 +23,9 @@ export interface Job {
   number: number;
 }
 
+/** So many failures are reported at once. */
+const MOST_REPORTED = 100;
+
 /** A batch that is worked on: what is in flight, and what is done next. */
 export class Run {
   readonly jobs = new Set<Job>();
@@ -65,8 +68,10 @@ export class Run {
     const { state } = batch;
     const { page, isLater } = batch.next() ?? {};
     if (page === undefined) return undefined;
-    // Nothing is requested, but there can be thousands of them.
-    if (state.ended.get(page)?.error) return hasRoom ? this.#add({ page, inFlight: true, number: 0 }) : undefined;
+    if (state.ended.get(page)?.error) {
+      const isFull = [...this.jobs].filter(({ inFlight }) => !inFlight).length >= MOST_REPORTED;
+      return isFull ? undefined : this.#add({ page, inFlight: false, number: 0 });
+    }
     if (!breaker.allows()) return undefined;
     // Requests of earlier processes are looked for at once, or other pages' lost responses could not be explained.
     if (stageOf(state, page) !== "waiting") return this.#add({ page, inFlight: true, number: breaker.begin() });
