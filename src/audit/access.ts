@@ -1,5 +1,5 @@
 import { cancelled, SeoError } from "../errors.js";
-import { createSequence, deferred } from "../turns.js";
+import { deferred } from "../turns.js";
 import type { Store } from "./batch.js";
 import type { Options } from "./options.js";
 import { Trouble } from "./trouble.js";
@@ -28,7 +28,6 @@ export class Access {
   readonly #engine: Engine;
   /** The code of the error that was reported, until something is saved. */
   #reported: string | undefined;
-  readonly #inOrder = createSequence();
   /** The end of the error, or of the store. */
   #free = deferred();
   #cancel = () => {};
@@ -74,16 +73,6 @@ export class Access {
     await this.#opening;
     if (!this.store) throw this.error ?? cancelled;
     return this.store;
-  }
-
-  /** Messages change batches one after the other, and batches end between them. Rejects if nothing can go on. */
-  async inTurn<Value>(work: (store: Store) => Promise<Value>): Promise<Value> {
-    // A batch that ends waits until it is saved, and so would those behind it.
-    if (this.store && this.error) throw this.error;
-    return this.#inOrder(async () => {
-      if (this.closed) throw cancelled;
-      return work(await this.ready());
-    });
   }
 
   /** Nothing can go on. While the store is open, its first error stands. */
@@ -161,9 +150,9 @@ export class Access {
   }
 
   /** Ends everything, but for a store that is being opened: that ends by itself. */
-  close(): Promise<void> {
+  close(saved: Promise<unknown>): Promise<void> {
     this.closed = true;
     this.#cancel();
-    return this.#leave(this.#inOrder(() => {}));
+    return this.#leave(saved);
   }
 }

@@ -11,7 +11,8 @@
  * 7. page.ts requests a page through the client (requests.ts), with an entry before and after. Then its result is sent to the flow.
  */
 import { cancelled, type SeoError } from "../errors.js";
-import type { Batch, List } from "./batch.js";
+import { createSequence } from "../turns.js";
+import type { Batch, List, Store } from "./batch.js";
 import { clock } from "./clock.js";
 import { Engine } from "./engine.js";
 import type { AuditOptions } from "./options.js";
@@ -19,6 +20,7 @@ import type { Progress } from "./progress.js";
 import type { Row } from "./rows.js";
 import type { Run } from "./run.js";
 import { hasFailed, total } from "./state.js";
+import { Trouble } from "./trouble.js";
 
 export type { AuditOptions };
 
@@ -26,9 +28,17 @@ export type { AuditOptions };
 export function createAudit(options: AuditOptions) {
   const engine = new Engine({ clock, ...options });
   const { access } = engine;
+  const inOrder = createSequence();
+
+  /** Messages change batches one after the other. */
+  const inTurn = <Value>(work: (store: Store) => Promise<Value>): Promise<Value> =>
+    inOrder(async () => {
+      if (access.closed) throw cancelled;
+      return work(await access.ready());
+    });
 
   const changeAll = (name: string | undefined, how: (run: Run) => Promise<unknown>) =>
-    access.inTurn(() => engine.change(name, how));
+    inTurn(() => engine.change(name, how));
 
   function* untilClosed(rows: Iterable<Row>): Generator<Row> {
     for (const row of rows) {
@@ -43,7 +53,10 @@ export function createAudit(options: AuditOptions) {
      * with the number of rows. Rejects if it cannot be read or saved.
      */
     add: ({ batch: name, settings, rows: all }: List & { batch: string }) =>
-      access.inTurn(async (store) => {
+      inTurn(async (store) => {
+        const { error } = access;
+        if (error instanceof Trouble)
+          throw new Trouble(error.kind, `The list was not saved: ${error.message}`, error.details);
         for (const one of store.broken) if (one.name === name) throw one.error;
         const list = { settings, rows: untilClosed(all) };
         let count = 0;
@@ -53,6 +66,7 @@ export function createAudit(options: AuditOptions) {
           if (count === 0) breaker.setDue();
         });
         if (joined > 0) return count;
+        await engine.ended();
         const batch = await store.create(name, list);
         engine.add(batch);
         return total(batch.state);
@@ -63,20 +77,22 @@ export function createAudit(options: AuditOptions) {
       changeAll(name, async ({ batch }) => batch.state.paused || batch.write({ type: "pause" })),
 
     async resume(name?: string) {
-      await access.probe();
-      return changeAll(name, async ({ batch, breaker }) => {
+      const count = await changeAll(name, async ({ batch, breaker }) => {
         if (batch.state.paused) await batch.write({ type: "resume" });
         breaker.setDue();
       });
+      await access.probe();
+      return count;
     },
 
     /** Has failed and uncertain pages requested again. */
     retry: (name?: string) =>
-      access.inTurn(async (store) => {
+      inTurn(async (store) => {
         const retry = async (batch: Batch) => {
           if ([...batch.state.ended.values()].some(hasFailed)) await batch.write({ type: "retry" });
         };
         let count = await engine.change(name, ({ batch }) => retry(batch));
+        await engine.ended();
         for await (const batch of store.reopen(name)) {
           count++;
           // If it fails, the engine closes the batch again.
@@ -87,8 +103,9 @@ export function createAudit(options: AuditOptions) {
 
     /** Drops waiting pages. The result of a page in flight is still sent. */
     reset: (name?: string) =>
-      access.inTurn(async (store) => {
+      inTurn(async (store) => {
         const count = await engine.change(name, ({ batch }) => batch.write({ type: "reset" }));
+        await engine.ended();
         return count + (await store.forget(name));
       }),
 
@@ -107,7 +124,7 @@ export function createAudit(options: AuditOptions) {
       const waiting = engine.named().reduce((sum, { reporter }) => sum + reporter.read().waiting, 0);
       if (why) access.error = why;
       if (why) engine.changed();
-      await access.close();
+      await access.close(inOrder(() => {}));
       return waiting;
     },
   };

@@ -164,8 +164,10 @@ export class Batch {
     await this.#noted;
   }
 
-  /** Ends a batch that is over and noted. It stays for msg.retry, unless all pages have succeeded, or it was reset. */
+  /** Ends a batch that is over. It stays for msg.retry, unless all pages have succeeded, or it was reset. */
   async finish(): Promise<void> {
+    // Not with the end, because a note that cannot be saved is not saved again.
+    await this.noted();
     const { failed, uncertain } = this.state.counts;
     if (this.state.dropped || failed + uncertain === 0) return this.journal.remove();
     await this.journal.append({ type: "finished" });

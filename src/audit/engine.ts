@@ -17,8 +17,8 @@ export class Engine {
   readonly runs = new Set<Run>();
   #requests: Requests;
   readonly #working = new Set<Promise<void>>();
-  /** Batches that are about to end. */
-  readonly #ending = new Set<Run>();
+  /** Batches whose end is being reported, and which are then removed or kept. */
+  readonly #endings = new Map<Run, Promise<void>>();
   #filling = false;
 
   constructor(options: Options) {
@@ -73,15 +73,25 @@ export class Engine {
     run.changed();
   }
 
-  /** Changes each batch of a name, or all, in turn. Returns how many. */
+  /** Changes each batch of a name, or all. None is finished before. Returns how many. */
   async change(name: string | undefined, how: (run: Run) => Promise<unknown>): Promise<number> {
     const runs = this.named(name);
+    for (const run of runs) run.active++;
     try {
       for (const run of runs) await how(run);
     } finally {
-      for (const run of runs) run.changed();
+      for (const run of runs) {
+        run.active--;
+        run.changed();
+      }
     }
     return runs.length;
+  }
+
+  /** Resolves when batches that are over are removed, or kept. Rejects if that has to wait until something can be saved. */
+  async ended(): Promise<void> {
+    if (this.#endings.size > 0 && this.access.error) throw this.access.error;
+    await Promise.all(this.#endings.values());
   }
 
   /** Begins nothing more, waits for the responses to what is in flight, and until their delivery is noted. */
@@ -100,21 +110,21 @@ export class Engine {
     this.#fill();
   }
 
-  /** Ends a batch that is over, unless a message changes it before. */
-  async #end(run: Run): Promise<void> {
-    const { access } = this;
-    const { batch, reporter } = run;
-    this.#ending.add(run);
-    await batch.noted();
-    const ending = access.inTurn(async () => {
-      await access.keep(async () => batch.journal.check?.());
-      if (!access.store || !run.isOver() || !this.runs.delete(run)) return;
-      reporter.end(batch.isUnchanged);
-      run.close();
-      await access.keep(() => batch.finish());
-    });
-    await ending.catch((cause) => run.fail(cause));
-    this.#ending.delete(run);
+  async #finish(run: Run): Promise<void> {
+    await this.access.keep(async () => run.batch.journal.check?.());
+    // Meanwhile, a list can have been added.
+    if (!this.access.store || !run.isOver() || !this.runs.delete(run)) return;
+    run.reporter.end(run.batch.isUnchanged);
+    run.close();
+    await this.access.keep(() => run.batch.finish());
+  }
+
+  #end(run: Run): void {
+    const ending = this.#finish(run)
+      .catch((cause: unknown) => run.fail(cause))
+      .finally(() => this.#endings.delete(run));
+    this.#endings.set(run, ending);
+    void this.#start(ending);
   }
 
   /** How many jobs wait for a response, and how many look for one that is lost. */
@@ -144,7 +154,7 @@ export class Engine {
       const { access } = this;
       const canGoOn = () => access.store && !access.error;
       for (const run of this.runs) {
-        if (canGoOn() && run.isOver() && !this.#ending.has(run)) void this.#start(this.#end(run));
+        if (canGoOn() && run.isOver() && !this.#endings.has(run)) this.#end(run);
         while (canGoOn() && !access.isEnding) {
           const job = run.begin(this.#hasRoom());
           if (!job) break;

@@ -31,6 +31,8 @@ export class Run {
   readonly jobs = new Set<Job>();
   readonly breaker: Breaker;
   readonly reporter: Reporter;
+  /** Messages that change it. */
+  active = 0;
 
   /** `fill` begins what can begin. */
   constructor(
@@ -59,7 +61,7 @@ export class Run {
   isOver(): boolean {
     const { state } = this.batch;
     const isDone = done(state) === total(state) || (state.dropped && this.batch.next() === undefined);
-    return this.jobs.size === 0 && isDone;
+    return this.jobs.size === 0 && this.active === 0 && isDone;
   }
 
   /** Begins the next job, if there is one. `hasRoom`: another page can be requested. */

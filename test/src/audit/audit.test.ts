@@ -398,7 +398,7 @@ describe("an audit", () => {
       full = true;
       clock.pass(QUARTER);
       await until(() => errors.length === 2);
-      const message = "The disk is full.";
+      const message = "The list was not saved: The disk is full.";
       await assert.rejects(add(urls(1), { batch: "other" }), { code: "SEO_INPUT", kind: "disk", message });
       await sleep(20);
       assert.equal(tries, 1);

@@ -366,7 +366,6 @@ describe("the files of an audit", () => {
     const [again] = (await open()).batches;
     await again?.write({ type: "ended", page: 0, ...failed });
     again?.delivered(0);
-    await again?.noted();
     await again?.finish();
     const reopen = async () => {
       for await (const { state } of store?.reopen() ?? []) return state.name;
@@ -434,7 +433,6 @@ describe("the files of an audit", () => {
       const batch = await create(name, listOf(urls(1)));
       await batch.write({ type: "ended", page: 0, ...failed });
       batch.delivered(0);
-      await batch.noted();
       await batch.finish();
     }
     assert.deepEqual(names(), ["1-a.jsonl", "2-b.jsonl", "3-c.jsonl", "5-d.jsonl"]);
@@ -512,7 +510,6 @@ describe("the files of an audit", () => {
       end: async () => batch?.write({ type: "ended", page: 0, ...failed }),
       async finish() {
         batch?.delivered(0);
-        await batch?.noted();
         await batch?.finish();
       },
       reopen: async () => {
