@@ -60,7 +60,7 @@ export class Reporter {
   readonly #run: Run;
   readonly #clock: Clock;
   readonly #report: (progress: Progress) => void;
-  /** When the last requests ended: 200 of them, so that hours do not hide the last minutes. Without the time before the first one. */
+  /** When the first request began, and when the last ones ended: 200 of them, so that hours do not hide the last minutes. */
   #times: number[] = [];
   #shown = Number.NEGATIVE_INFINITY;
   /** Why it was paused then. */
@@ -72,6 +72,11 @@ export class Reporter {
     this.#run = run;
     this.#clock = clock;
     this.#report = report;
+  }
+
+  /** The time before the first request, and that of a pause, does not count. */
+  requestBegan(): void {
+    if (this.#times.length === 0) this.#times.push(this.#clock.now());
   }
 
   requestEnded(): void {
@@ -104,7 +109,6 @@ export class Reporter {
     this.#cancel = undefined;
     const before = this.#reason;
     this.#reason = this.#run.paused?.message;
-    // The time of a pause does not count.
     if (before !== undefined && this.#reason === undefined) this.#times = [];
     this.#shown = this.#clock.now();
     const now = this.read();

@@ -124,6 +124,7 @@ export class Run {
 
   /** Requests a page, or looks for the effect of an earlier request. */
   async #request(page: number, job: Job): Promise<void> {
+    this.reporter.requestBegan();
     const { batch, requests, access } = this;
     const { state } = batch;
     const settings = batch.settingsOf(page);

@@ -44,7 +44,7 @@ describe("the progress of a batch", () => {
           }
           if (drops) take({ type: "reset" });
           let time = 1000;
-          const ends: number[] = [];
+          const ends = [time + wait];
           const reason = pauses && { reason: "message", message: "Because." };
           const clock = { now: () => time, later: () => () => {} };
           const run = {
@@ -54,6 +54,8 @@ describe("the progress of a batch", () => {
             requests: { waitingFor: () => wait },
           };
           const reporter = new Reporter(run, clock, () => {});
+          time += wait;
+          reporter.requestBegan();
           for (const ms of times) {
             time += ms;
             ends.push(time);
@@ -74,7 +76,7 @@ describe("the progress of a batch", () => {
             finished: false,
           });
           const last = ends.slice(-REMEMBERED);
-          const minutes = (time - (last[0] ?? time)) / 60_000;
+          const minutes = (time - (last[0] as number)) / 60_000;
           const speed = minutes > 0 ? (last.length - 1) / minutes : 0;
           assert.ok(Math.abs(perMinute - speed) <= (speed < 9.9 ? 0.0501 : 0.501), `${perMinute}, not ${speed}`);
           assert.ok(Math.abs(perMinute * 10 - Math.round(perMinute * 10)) < 1e-9);
