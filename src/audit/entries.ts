@@ -42,6 +42,8 @@ export interface Ended {
 /** The report of a page that is to be regenerated. */
 export interface Plan {
   page: number;
+  /** The list whose settings it follows. */
+  list: number;
   report: string;
   generatedAt?: string | undefined;
 }
@@ -56,8 +58,8 @@ export type Entry =
   | { type: "rows"; from: number; rows: readonly Row[] }
   /** `pages`: those known before that take the settings of this list. */
   | { type: "list"; settings: Settings; rows: number; pages: readonly number[] }
-  | { type: "plan"; list: number; pages: readonly Plan[] }
-  | { type: "planned"; list: number }
+  | { type: "plan"; pages: readonly Plan[] }
+  | { type: "planned"; lists: readonly number[] }
   | ({ type: "sent"; page: number } & PageRequest)
   /** The request for the page has certainly had no effect. */
   | { type: "waits"; page: number }

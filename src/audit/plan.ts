@@ -16,42 +16,53 @@ const MOST_READINGS = 3;
 /** Pages in one entry of the journal. */
 const PLANS = 1000;
 
+/** Days after which a report does not change what the pages of a list need. */
+const ageOf = ({ existing, maxAge = Number.POSITIVE_INFINITY }: Settings) =>
+  existing === "return" ? maxAge : Number.POSITIVE_INFINITY;
+
 /**
- * Finds out which pages of a list have a report, by reading the account's list of reports until nothing more can change: each
- * page was found, or only reports that are too old are left. A report that is generated meanwhile moves to
+ * Finds out which pages of all unplanned lists have a report, by reading the account's list of reports until nothing more can
+ * change: each page was found, or only reports that are too old are left. A report that is generated meanwhile moves to
  * where the list was read before: then it is read again. `fresh` gets the pages that need no request.
  */
 export async function makePlan(
   batch: Batch,
-  list: number,
   requests: Requests,
   fresh: (page: number, record: Json) => Promise<void>,
 ): Promise<void> {
   const { state } = batch;
-  const { existing, maxAge } = state.lists[list] as Settings;
-  const isListed = (page: number) => batch.isWaiting(page) && listOf(state, page) === list;
-  const pages = state.inputs.reduce((count, _, row) => count + Number(isListed(row)), 0);
+  // Those that join meanwhile are planned next.
+  const lists = new Map(state.lists.map((list, at) => [at, list] as const).filter(([, { planned }]) => !planned));
+  /** The list that a page waits for, if it is planned here. */
+  const listed = (page: number) => (batch.isWaiting(page) ? lists.get(listOf(state, page)) : undefined);
+  const pages = state.inputs.reduce((count, _, row) => count + Number(listed(row) !== undefined), 0);
+  /** Days. An older report has no effect. */
+  const oldest = [...lists.values()].reduce((days, list) => Math.max(days, ageOf(list)), 0);
   const plans = new Map<number, Plan>();
   const found = new Map<number, Json>();
   /** Reports that need no request. As long as the list is not sorted, a newer one of the same page can follow. */
   const recent = new Map<number, Json>();
   function see(record: Json, now: number): void {
     const page = pageOf(state, pageKey(String(record.url)));
-    if (page === undefined || !isListed(page)) return;
+    const list = page === undefined ? undefined : listed(page);
+    if (page === undefined || !list) return;
     const known = found.get(page);
     if (known && !isNewer(record, known)) return;
-    const outcome = decide(existing, maxAge, record, now);
+    const outcome = decide(list.existing, list.maxAge, record, now);
     const { id, generated_at, created_at } = record;
     const generatedAt = typeof generated_at === "string" ? generated_at : undefined;
     if (outcome === "fresh") recent.set(page, record);
-    if (outcome === "regenerated") plans.set(page, { page, report: String(id), generatedAt });
+    if (outcome === "regenerated")
+      plans.set(page, { page, list: listOf(state, page), report: String(id), generatedAt });
     found.set(page, { id, generated_at, created_at });
   }
 
   async function endRecent(): Promise<void> {
     const all = [...recent];
     recent.clear();
-    while (all.length > 0) await Promise.all(all.splice(0, AT_ONCE).map(([page, record]) => fresh(page, record)));
+    // Meanwhile, a list can have changed their settings.
+    const end = async ([page, record]: [number, Json]) => listed(page) && fresh(page, record);
+    while (all.length > 0) await Promise.all(all.splice(0, AT_ONCE).map(end));
   }
 
   /** Reads the list. Returns whether reports were missed. */
@@ -73,7 +84,7 @@ export async function makePlan(
       if (!sorted) continue;
       await endRecent();
       if (found.size === pages) return false;
-      if (existing === "return" && maxAge !== undefined && last < now - maxAge * DAY) return false;
+      if (last < now - oldest * DAY) return false;
     }
     return misses;
   }
@@ -82,6 +93,6 @@ export async function makePlan(
   if (state.dropped) return;
   await endRecent();
   const all = [...plans.values()];
-  while (all.length > 0) await batch.write({ type: "plan", list, pages: all.splice(0, PLANS) });
-  await batch.write({ type: "planned", list });
+  while (all.length > 0) await batch.write({ type: "plan", pages: all.splice(0, PLANS) });
+  await batch.write({ type: "planned", lists: [...lists.keys()] });
 }

@@ -8,14 +8,14 @@ import { makePlan } from "./plan.js";
 import { Reporter } from "./progress.js";
 import type { Requests } from "./requests.js";
 import { urlOf } from "./rows.js";
-import { done, inputOf, listOf, rowsOf, stageOf, total } from "./state.js";
+import { done, inputOf, rowsOf, stageOf, total } from "./state.js";
 import { deposed, outdated, reasonOf, Trouble } from "./trouble.js";
 
-/** A page that is worked on, or the plan of a list. */
+/** A page that is worked on, or a plan. */
 export interface Job {
   page?: number;
-  /** The list that is planned. */
-  list?: number;
+  /** Lists are planned. */
+  plans?: true;
   /** The response is lost, and looked for. */
   isLost?: boolean;
   /** The job counts among the requests that can be in flight. */
@@ -80,10 +80,9 @@ export class Run {
     if (state.paused || !hasRoom) return undefined;
     // Nothing is left but pages that have failed before: they would be probed for ever.
     if (isLater && this.jobs.size === 0) breaker.end();
-    const list = listOf(state, page);
-    const isPlanned = state.lists[list]?.planned;
-    if (!isPlanned && [...this.jobs].some((job) => job.list !== undefined)) return undefined;
-    return this.#add({ ...(isPlanned ? { page } : { list }), inFlight: true, number: breaker.begin() });
+    const isPlanned = batch.settingsOf(page).planned;
+    if (!isPlanned && [...this.jobs].some(({ plans }) => plans)) return undefined;
+    return this.#add({ ...(isPlanned ? { page } : { plans: true }), inFlight: true, number: breaker.begin() });
   }
 
   #add(job: Job): Job {
@@ -100,8 +99,8 @@ export class Run {
   }
 
   async #do(job: Job): Promise<void> {
-    const { page, list } = job;
-    if (list !== undefined) await this.#plan(list);
+    const { page, plans } = job;
+    if (plans) await this.#plan();
     if (page === undefined) return;
     const ended = this.batch.state.ended.get(page);
     if (!ended) return this.#request(page, job);
@@ -174,17 +173,16 @@ export class Run {
     reporter.changed();
   }
 
-  /** Finds out what the pages of a list need, and reports those that need nothing. */
-  async #plan(list: number): Promise<void> {
+  /** Finds out what the pages of lists need, and reports those that need nothing. */
+  async #plan(): Promise<void> {
     const { batch, breaker, requests, access } = this;
     const fresh = async (page: number, record: { id?: unknown }) => {
-      if (!batch.isWaiting(page) || listOf(batch.state, page) !== list) return;
       batch.take(page);
       const ended: Ended = { outcome: "fresh", report: String(record.id), attempts: 0 };
       await this.#end(page, { ended, record }).finally(() => batch.release(page));
     };
     try {
-      await makePlan(batch, list, requests, fresh);
+      await makePlan(batch, requests, fresh);
       breaker.planned();
     } catch (cause) {
       if (!(cause instanceof SeoError) || cause instanceof Trouble || cause.code === "SEO_CANCELLED") throw cause;

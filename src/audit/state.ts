@@ -47,9 +47,18 @@ export const stageOf = ({ stages }: State, row: number): Stage => stages.get(row
 export const pageOf = ({ pages }: State, key: string): number | undefined => pages.get(digest(key));
 export const rowsOf = ({ repeats }: State, page: number): number[] => [page, ...(repeats.get(page) ?? [])];
 export const inputOf = ({ inputs }: State, row: number): unknown => JSON.parse(inputs[row] as string);
-/** The number of the list that says what is done with a page. */
-export const listOf = ({ lists, relisted }: State, page: number): number =>
-  relisted.get(page) ?? lists.findLastIndex(({ first }) => first <= page);
+/** The number of the list that says what is done with a page. Found by halves, because a flow can send a list for each page. */
+export function listOf({ lists, relisted }: State, page: number): number {
+  const later = relisted.get(page);
+  if (later !== undefined) return later;
+  let from = 0;
+  for (let to = lists.length; to - from > 1; ) {
+    const middle = (from + to) >> 1;
+    if ((lists[middle]?.first ?? 0) <= page) from = middle;
+    else to = middle;
+  }
+  return from;
+}
 export const hasFailed = ({ outcome }: Ended): boolean => outcome === "failed" || outcome === "uncertain";
 
 function check(state: State, page: number): void {
@@ -113,18 +122,17 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
       if (!state.requests.get(page)?.intent) state.requests.delete(page);
     }
   },
-  plan(state, { list, pages }) {
+  plan(state, { pages }) {
     for (const { page } of pages) check(state, page);
-    for (const { page, ...plan } of pages) {
+    for (const { page, list, ...plan } of pages) {
       // The effect of a lost request is looked for first, and a later list has its own plan.
       const isMeant = stageOf(state, page) === "waiting" && listOf(state, page) === list;
       if (isMeant && !state.requests.get(page)?.intent) state.requests.set(page, { action: "regenerate", ...plan });
     }
   },
-  planned({ lists }, { list }) {
-    const planned = lists[list];
-    if (!planned) throw new Error("there is no such list");
-    planned.planned = true;
+  planned(state, { lists }) {
+    if (lists.some((list) => !state.lists[list])) throw new Error("there is no such list");
+    for (const list of lists) Object.assign(state.lists[list] ?? {}, { planned: true });
   },
   sent(state, { type: _, page, ...request }) {
     check(state, page);

@@ -41,8 +41,8 @@ const entries: Entry[] = [
   { type: "batch", format: FORMAT, name: "default" },
   { type: "rows", from: 0, rows: [...readRows(urls(3))] },
   { type: "list", settings: { existing: "regenerate" }, rows: 3, pages: [] },
-  { type: "plan", list: 0, pages: [{ page: 0, report: "7" }] },
-  { type: "planned", list: 0 },
+  { type: "plan", pages: [{ page: 0, list: 0, report: "7" }] },
+  { type: "planned", lists: [0] },
   { type: "sent", page: 0, action: "regenerate", report: "7" },
   { type: "waits", page: 0 },
   { type: "ended", page: 1, ...failed },
@@ -222,7 +222,7 @@ describe("the files of an audit", () => {
       const line = JSON.stringify(entry);
       const texts = [line.slice(1), line.slice(0, -1), "", "{}", line.replace('"type":"', '"type":"x')];
       if ("page" in entry) texts.push(JSON.stringify({ ...entry, page: 99 }));
-      if (entry.type === "planned") texts.push(JSON.stringify({ ...entry, list: 9 }));
+      if (entry.type === "planned") texts.push(JSON.stringify({ ...entry, lists: [9] }));
       if ("pages" in entry) texts.push(JSON.stringify({ ...entry, pages: [99] }));
       if ("outcome" in entry) texts.push(JSON.stringify({ ...entry, outcome: "strange" }));
       if ("rows" in entry) texts.push(JSON.stringify({ ...entry, rows: 9 }));

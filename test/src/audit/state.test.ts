@@ -62,7 +62,7 @@ describe("A page of a batch", () => {
     ...listed([rowOf(1), rowOf(2), rowOf(1)], [], "regenerate"),
   ];
   const again = listed([], [0], "return");
-  const plan = (list = 0): Entry => ({ type: "plan", list, pages: [{ page: 0, report: "7", generatedAt: "then" }] });
+  const plan = (list = 0): Entry => ({ type: "plan", pages: [{ page: 0, list, report: "7", generatedAt: "then" }] });
   const sent: Entry = { type: "sent", page: 0, action: "create", intent };
   const waits: Entry = { type: "waits", page: 0 };
   const delivered: Entry = { type: "delivered", page: 0 };
@@ -109,7 +109,7 @@ describe("A page of a batch", () => {
     });
 
   it("is planned once more if it is retried after the end of its batch", () => {
-    const made: Entry[] = [...begin, { type: "planned", list: 0 }];
+    const made: Entry[] = [...begin, { type: "planned", lists: [0] }];
     const isPlanned = (...entries: Entry[]) => replay([...made, ...entries]).lists[0]?.planned;
     assert.deepEqual([isPlanned(retry), isPlanned({ type: "finished" }, retry)], [true, false]);
     assert.equal(replay([...made, { type: "finished" }, retry]).finished, false);
@@ -202,9 +202,10 @@ function createDriven() {
       const { length } = state.lists;
       if (length === 0) return;
       const some = pagesThat((page) => isValid(page) && (page + number) % 3 > 0);
-      const plans = some.map((page) => ({ page, report: String(number), generatedAt: `${number}` }));
-      void batch.write({ type: "plan", list: number % length, pages: plans });
-      if (number % 2) void batch.write({ type: "planned", list: number % length });
+      const list = number % length;
+      const plans = some.map((page) => ({ page, list, report: String(number), generatedAt: `${number}` }));
+      void batch.write({ type: "plan", pages: plans });
+      if (number % 2) void batch.write({ type: "planned", lists: [list] });
     },
     take() {
       const next = batch.next();
@@ -389,11 +390,11 @@ describe("The state of a batch", () => {
     for (const page of [-1, 0.5, 2, 3, undefined]) {
       for (const type of ["sent", "waits", "ended", "delivered"])
         cases.push([{ type, page, ...more }, "there is no such page"]);
-      const pages = [{ page: 0, report: "1" }, { page }];
-      cases.push([{ type: "plan", list: 0, pages }, "there is no such page"]);
+      const pages = [{ page: 0, list: 0, report: "1" }, { page }];
+      cases.push([{ type: "plan", pages }, "there is no such page"]);
       cases.push([{ type: "list", settings: {}, rows: 1, pages: [0, page] }, "there is no such page"]);
     }
-    for (const list of [-1, 1]) cases.push([{ type: "planned", list }, "there is no such list"]);
+    for (const list of [-1, 1]) cases.push([{ type: "planned", lists: [0, list] }, "there is no such list"]);
     for (const outcome of [undefined, "waiting", "toString"])
       cases.push([{ type: "ended", page: 0, outcome, attempts: 1 }, "the outcome is unknown"]);
     cases.push([{ type: "rows", from: 2, rows: [] }, "rows are missing before it"]);
