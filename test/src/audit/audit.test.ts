@@ -10,13 +10,13 @@ import { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { decide } from "../../../src/existing.js";
 import { deferred } from "../../../src/turns.js";
+import { closeAfterEach, openFolder } from "../../support/opened.js";
 import { until } from "../../support/time.js";
 import {
   type BenchOptions,
   batchesIn,
   createBench,
   createFake,
-  createFolder,
   createManualClock,
   type FakeService,
   unreadable,
@@ -69,15 +69,15 @@ function createRefusing(error: SeoError) {
 
 describe("an audit", () => {
   let folder: string;
-  let remove: () => Promise<void>;
-  const opened: { close(): Promise<unknown> }[] = [];
+  const use = closeAfterEach();
 
-  /** An audit that is closed after the test. */
-  const open: typeof createBench = (...options) => {
-    const bench = createBench(...options);
-    opened.push(bench.audit);
-    return bench;
-  };
+  /** An audit in the test's folder, and the clock whose time the test lets pass. */
+  function open(service: FakeService, options: BenchOptions = {}) {
+    const clock = createManualClock();
+    const bench = createBench(folder, service, { clock, ...options });
+    void use(bench.audit);
+    return { ...bench, clock };
+  }
   const FINISHED = '{"type":"finished"}\n';
   const journal = (name: string) => join(folder, `node/${name}.jsonl`);
   const hasFinished = (name: string) => readFileSync(journal(name), "utf8").endsWith(FINISHED);
@@ -90,29 +90,24 @@ describe("an audit", () => {
 
   /** An audit with a list of so many pages, one at a time, that has paused. */
   async function openPaused(service: FakeService, pages: number, options: BenchOptions = {}) {
-    const clock = createManualClock();
-    const bench = open(folder, service, { clock, share: 1, ...options });
+    const bench = open(service, { share: 1, ...options });
     await bench.add(urls(pages));
     await until(() => bench.errors.length === 1);
-    return { ...bench, clock };
+    return bench;
   }
 
   /** An audit with a list of so many pages that looks for a lost response, until that is found. */
   async function openLooking(pages: number) {
     const { promise, resolve: find } = deferred();
     const service = createFake({ fate: () => "resent", look: () => promise });
-    const bench = open(folder, service, { share: 1 });
+    const bench = open(service, { share: 1 });
     await bench.add(urls(pages));
     await until(() => service.looking() > 0);
     return { ...bench, service, find };
   }
 
   beforeEach(async () => {
-    ({ folder, remove } = await createFolder());
-  });
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map((audit) => audit.close()));
-    await remove();
+    folder = (await use(openFolder())).path;
   });
 
   it("reports thousands of invalid rows some at a time", async () => {
@@ -121,7 +116,7 @@ describe("an audit", () => {
       most = Math.max(most, now);
       now = 0;
     };
-    const { add, finished } = open(folder, createFake(), { result: () => void (now++ === 0 && setImmediate(count)) });
+    const { add, finished } = open(createFake(), { result: () => void (now++ === 0 && setImmediate(count)) });
     await add(Array.from({ length: 1000 }, (_, row) => `no page: ${row}`));
     assert.equal((await finished()).failed, 1000);
     assert.ok(most > 0 && most <= 100, String(most));
@@ -129,7 +124,7 @@ describe("an audit", () => {
 
   it("continues with the same list, although it has rows that cannot be saved", async () => {
     const added = deferred();
-    const { add, finished, results } = open(folder, createFake({ step: () => added.promise }));
+    const { add, finished, results } = open(createFake({ step: () => added.promise }));
     const rows = [...urls(2), null, { url: 5n }, "no page", "no page ".repeat(500)];
     await add(rows);
     assert.equal(await add(rows), 0);
@@ -142,7 +137,7 @@ describe("an audit", () => {
   it("requests pages that are added at the moment at which their batch ends", async () => {
     async function addLate(ticks: number): Promise<void> {
       const inputs: unknown[] = [];
-      const { add } = open(folder, createFake(), {
+      const { add } = open(createFake(), {
         node: `node${ticks}`,
         result: ({ input }) => inputs.push(input) === 1 && void addOnce(),
       });
@@ -159,8 +154,7 @@ describe("an audit", () => {
 
   it("works through the oldest batch first, with at most its share in flight", async () => {
     const service = createFake({ latency: 5, fate: (page) => (page.endsWith("5") ? "lost" : "answered") });
-    const clock = createManualClock();
-    const { add, finished, results, progress } = open(folder, service, { share: 2, clock });
+    const { add, finished, results, progress, clock } = open(service, { share: 2 });
     await add(urls(30), { batch: "first" });
     await add(urls(10, 100), { batch: "second" });
     await until(() => results.length > 5);
@@ -202,7 +196,7 @@ describe("an audit", () => {
       it(`plans ${existing} with a maximum age of ${maxAge}${unsorted ? ", if the list is not sorted" : ""}`, async () => {
         const known = reports();
         const service = createFake({ unsorted }, structuredClone(known));
-        const { add, finished, results } = open(folder, service);
+        const { add, finished, results } = open(service);
         await add(urls(220), { existing, ...(maxAge !== undefined && { maxAge }) });
         await finished();
         for (const { index, outcome, record } of results) {
@@ -224,9 +218,8 @@ describe("an audit", () => {
       [rejected, IN_A_ROW],
     ] as const)
       it(`pauses after five failures in a row, and sends one probe at a time: ${error.code}`, async () => {
-        const clock = createManualClock();
         const service = createRefusing(error);
-        const { add, errors, progress: sent, audit, finished } = open(folder, service, { clock });
+        const { add, errors, progress: sent, audit, finished, clock } = open(service);
         await add(urls(20));
         await until(() => errors.length === 1);
         await sleep(50);
@@ -264,12 +257,11 @@ describe("an audit", () => {
       [refused, 2],
     ] as const)
       it(`requests pages that failed with ${error.code} ${times === 1 ? "once" : "once more, behind all others"}`, async () => {
-        const clock = createManualClock();
         const requests: number[] = [];
         const service = createFake({
           fate: (page) => (requests.push(numberOf(page)) && numberOf(page) <= IN_A_ROW ? error : "answered"),
         });
-        const { add, errors, finished } = open(folder, service, { clock, share: 1 });
+        const { add, errors, finished, clock } = open(service, { share: 1 });
         await add(urls(8));
         await until(() => errors.length === 1);
         clock.pass(QUARTER);
@@ -294,7 +286,7 @@ describe("an audit", () => {
     it("does not pause because requests of an earlier process stay uncertain", async () => {
       const unknown = new SeoError("SEO_NETWORK", "The response was not received.", { attempts: 0, uncertain: true });
       const service = createFake({ fate: () => unknown });
-      const { add, errors, finished } = open(folder, service, { clock: createManualClock(), share: 1 });
+      const { add, errors, finished } = open(service, { share: 1 });
       await add(urls(20));
       assert.deepEqual([(await finished()).uncertain, errors.length], [20, 0]);
     });
@@ -316,7 +308,6 @@ describe("an audit", () => {
     });
 
     it("continues with the same list once the account can go on, and can pause again", async () => {
-      const clock = createManualClock();
       let [refuses, requests] = [true, 0];
       let paused: unknown;
       const service = createFake({
@@ -329,7 +320,7 @@ describe("an audit", () => {
           return requests <= IN_A_ROW || (requests > 10 && refuses) ? refused : "answered";
         },
       });
-      const { add, audit, errors, progress, finished } = open(folder, service, { clock, share: 1 });
+      const { add, audit, errors, progress, finished, clock } = open(service, { share: 1 });
       await add(urls(20));
       await until(() => errors.length === 1);
       await add(urls(20));
@@ -347,7 +338,7 @@ describe("an audit", () => {
     it("reports failures that the pages caused", async () => {
       const bad = (page: string) => numberOf(page) % 3 > 0;
       const service = createFake({ fate: (page) => (bad(page) ? refused : "answered") });
-      const { add, finished, errors } = open(folder, service, { share: 1 });
+      const { add, finished, errors } = open(service, { share: 1 });
       await add(urls(30));
       const { created, failed } = await finished();
       assert.deepEqual([created, failed, errors.length], [10, 20, 0]);
@@ -364,7 +355,7 @@ describe("an audit", () => {
           if (broken(what)) await until(() => service.carriedOut.length === working);
         },
       });
-      const { add, audit, errors, finished, progress } = open(folder, service, { share: 16 });
+      const { add, audit, errors, finished, progress } = open(service, { share: 16 });
       await add(urls(total));
       assert.equal((await finished()).failed, 8);
       progress.length = 0;
@@ -382,11 +373,9 @@ describe("an audit", () => {
     });
 
     it("sends its probe as soon as the disk can be used again", async () => {
-      const clock = createManualClock();
       const service = createRefusing(refused);
       let [full, tries] = [false, 0];
-      const { add, errors, finished } = open(folder, service, {
-        clock,
+      const { add, errors, finished, clock } = open(service, {
         share: 1,
         open: filesWith(folder, async ({ type }, save) => {
           if (type === "sent" && full && ++tries) throw noSpace;
@@ -411,20 +400,19 @@ describe("an audit", () => {
     it("counts failures anew in the next process", async () => {
       const service = createRefusing(refused);
       for (const times of [1, 2]) {
-        const { add, audit, errors } = open(folder, service, { share: 1 });
+        const { add, audit, errors } = open(service, { share: 1 });
         if (times === 1) await add(urls(20));
         await until(() => errors.length === 1);
         assert.deepEqual([(await audit.progress())[0]?.waiting, service.requests], [20, times * IN_A_ROW]);
         await audit.close();
       }
       service.refuses = false;
-      const { finished, errors } = open(folder, service, { share: 1 });
+      const { finished, errors } = open(service, { share: 1 });
       const { created, failed } = await finished();
       assert.deepEqual([created, failed, errors.length, service.requests], [20, 0, 0, 20 + 2 * IN_A_ROW]);
     });
 
     it("pauses if the list of reports cannot be read, and retries", async () => {
-      const clock = createManualClock();
       let refuses = true;
       const service = createFake({
         beforeList() {
@@ -433,7 +421,7 @@ describe("an audit", () => {
         // The failure of the probe is no reason to pause again.
         fate: (page) => (page.endsWith("1") ? refused : "answered"),
       });
-      const { add, errors, finished, audit } = open(folder, service, { clock });
+      const { add, errors, finished, audit, clock } = open(service);
       await add(urls(3), { existing: "regenerate" });
       await until(() => errors.length === 1);
       const sentence = `The batch "default" is paused. ${refused.message} It continues within 15 minutes of the repair, or at msg.resume.`;
@@ -461,7 +449,7 @@ describe("an audit", () => {
         return refuses ? unreadable(refused)() : service.connect().pages(...parameters);
       }
       const connect = () => ({ ...service.connect(), pages });
-      const { add, audit, errors, finished } = open(folder, service, { clock: createManualClock(), connect });
+      const { add, audit, errors, finished } = open(service, { connect });
       await add(urls(2), { existing: "return" });
       await until(() => errors.length === 1);
       for (; ticks < 40; ticks++) {
@@ -479,7 +467,7 @@ describe("an audit", () => {
 
     it("stays paused with one error if the list of reports can be read, but no report can be created", async () => {
       const service = createRefusing(refused);
-      const { add, audit, errors } = open(folder, service, { clock: createManualClock(), share: 2 });
+      const { add, audit, errors } = open(service, { share: 2 });
       await add(urls(IN_A_ROW));
       await until(() => errors.length === 1);
       await sleep(20);
@@ -493,10 +481,8 @@ describe("an audit", () => {
     });
 
     it("pauses with an error that it does not expect, and retries", async () => {
-      const clock = createManualClock();
       let broken = true;
-      const { add, errors, finished } = open(folder, createFake(), {
-        clock,
+      const { add, errors, finished, clock } = open(createFake(), {
         share: 1,
         open: filesWith(folder, ({ type }, save) =>
           broken && type === "sent" ? Promise.reject(new Error("Broken.")) : save(),
@@ -511,11 +497,10 @@ describe("an audit", () => {
     });
 
     it("pauses if a report cannot be shown again, and retries", async () => {
-      const clock = createManualClock();
       // Once the report can be shown, these failures are no reason to pause again.
       const service = createFake({ latency: 5, fate: (page) => (/[12]$/.test(page) ? "answered" : refused) });
       let told = 0;
-      const first = open(folder, service, {
+      const first = open(service, {
         share: 2,
         result() {
           told++;
@@ -531,10 +516,10 @@ describe("an audit", () => {
       service.beforeShow = () => {
         if (++shown === 1) throw refused;
       };
-      const second = open(folder, service, { clock, share: 2 });
+      const second = open(service, { share: 2 });
       await until(() => second.errors.length === 1 && shown === 2);
       await second.add(urls(4));
-      await passUntil(clock, () => second.progress.at(-1)?.finished === true);
+      await passUntil(second.clock, () => second.progress.at(-1)?.finished === true);
       assert.deepEqual(second.results.map(({ index, outcome, repeated }) => [index, outcome, repeated]).sort(), [
         [0, "created", true],
         [1, "created", true],
@@ -550,11 +535,9 @@ describe("an audit", () => {
     ["ended 0", "sent 1"],
   ] as const)
     it(`reports again that nothing can be saved, if something was saved meanwhile: ${first}, ${second}`, async () => {
-      const clock = createManualClock();
       const failing = new Set<string>([first, second]);
       // After a failure, the next page is requested once this one is saved.
-      const { add, errors, finished } = open(folder, createFake({ fate: () => rejected }), {
-        clock,
+      const { add, errors, finished, clock } = open(createFake({ fate: () => rejected }), {
         share: 1,
         open: filesWith(folder, async (entry, save) => {
           if (failing.delete(`${entry.type} ${"page" in entry && entry.page}`)) throw noSpace;
@@ -571,7 +554,7 @@ describe("an audit", () => {
 
   it("retries the other batches if one is damaged", async () => {
     const service = createRefusing(rejected);
-    const { add, audit, finished, results } = open(folder, service);
+    const { add, audit, finished, results } = open(service);
     for (const [index, batch] of ["one", "two", "three"].entries()) {
       await add(urls(1, index), { batch });
       await finished(batch);
@@ -592,20 +575,19 @@ describe("an audit", () => {
 
   it("pauses, also across processes, and resumes", async () => {
     const service = createFake({ latency: 50 });
-    const first = open(folder, service);
+    const first = open(service);
     await first.add(urls(20));
     assert.equal(await first.audit.pause(), 1);
     assert.match(String(first.progress.at(-1)?.paused), /msg\.pause/);
     await first.audit.close();
     const done = service.carriedOut.length;
-    const clock = createManualClock();
-    const second = open(folder, service, { clock });
+    const second = open(service);
     await sleep(50);
-    clock.pass(60 * 60_000);
+    second.clock.pass(60 * 60_000);
     assert.match(String((await second.audit.progress())[0]?.paused), /msg\.pause/);
     assert.equal(service.carriedOut.length, done);
     await second.audit.resume();
-    clock.pass(60_000);
+    second.clock.pass(60_000);
     const { perMinute } = await second.finished();
     // The hour does not count.
     assert.ok(perMinute >= 10, String(perMinute));
@@ -624,7 +606,7 @@ describe("an audit", () => {
   it("reports nothing and requests nothing if it is reset while it reads the list of reports", async () => {
     const read = deferred();
     const service = createFake({ beforeList: () => read.promise }, reportsOf(150));
-    const { add, audit, finished, results } = open(folder, service);
+    const { add, audit, finished, results } = open(service);
     await add(urls(200), { existing: "return" });
     await until(() => service.listed() === 1);
     await audit.reset();
@@ -656,7 +638,7 @@ describe("an audit", () => {
       const service = createFake({ step: () => responds.promise }, [reportOf(3, 10)]);
       // The second page waits for the response to the first one.
       const connect = (changed: () => void) => service.connect(changed, 1);
-      const { add, finished } = open(folder, service, { share: 2, connect });
+      const { add, finished } = open(service, { share: 2, connect });
       await add(urls(4), before);
       await until(() => service.most() === 1);
       await sleep(20);
@@ -675,7 +657,7 @@ describe("an audit", () => {
       readings++;
       yield { records: readings === 1 ? [] : [{ id: 1, url: "example.com/1" }], truncated: readings === 1, response };
     }
-    const { add, finished } = open(folder, service, { connect: () => ({ ...service.connect(), pages }) });
+    const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
     await add(["https://example.com/1"], { existing: "return" });
     assert.deepEqual([(await finished()).fresh, readings], [1, 2]);
   });
@@ -683,14 +665,14 @@ describe("an audit", () => {
   it("reads the list of reports again if other settings arrive meanwhile, also in the next process", async () => {
     const closes = deferred();
     const service = createFake({ latency: 50, beforeList: () => closes.promise }, [reportOf(1), reportOf(2)]);
-    const first = open(folder, service);
+    const first = open(service);
     await first.add(urls(3), { existing: "return" });
     await until(() => service.listed() === 1);
     await first.add(urls(2), { existing: "regenerate" });
     closes.resolve();
     await until(() => service.carriedOut.length > 0);
     await first.audit.close();
-    await open(folder, service).finished();
+    await open(service).finished();
     assert.deepEqual(service.carriedOut.toSorted(), [
       "create example.org/page/3",
       "regenerate example.org/page/1",
@@ -705,8 +687,9 @@ describe("an audit", () => {
       latency: 30,
       fate: (page) => (page.endsWith("2") ? "lost" : "answered"),
       look: () => found.promise,
+      step: () => clock.pass(30),
     });
-    const { add, audit, finished, results } = open(folder, service, { share: 1 });
+    const { add, audit, finished, results, clock } = open(service, { share: 1 });
     await add(urls(9));
     await until(() => service.carriedOut.length === 3);
     assert.equal(service.looking(), 1);
@@ -719,7 +702,6 @@ describe("an audit", () => {
   });
 
   it("looks for ten lost responses for each request in flight at most, and estimates no time meanwhile", async () => {
-    const clock = createManualClock();
     const works = (page: string) => /\/[12]$/.test(page);
     const service = createFake({
       fate: (page) => (works(page) ? "answered" : "resent"),
@@ -727,7 +709,7 @@ describe("an audit", () => {
         if (!works(what)) service.latency = 3000;
       },
     });
-    const { add, audit, progress, results } = open(folder, service, { clock, share: 1 });
+    const { add, audit, progress, results, clock } = open(service, { share: 1 });
     await add(urls(40));
     await until(() => results.length === 2);
     clock.pass(4000);
@@ -741,10 +723,9 @@ describe("an audit", () => {
   });
 
   it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
-    const clock = createManualClock();
     const found = deferred();
     const service = createFake({ latency: 100, fate: () => "resent", look: () => found.promise });
-    const { add, audit, progress: sent, finished } = open(folder, service, { clock });
+    const { add, audit, progress: sent, finished, clock } = open(service);
     await add(urls(1));
     await until(() => service.looking() === 1);
     clock.pass(5000);
@@ -762,11 +743,11 @@ describe("an audit", () => {
   it("requests other pages while it looks for the responses that the process before has lost", async () => {
     const found = deferred();
     const service = createFake({ latency: 500, look: () => found.promise });
-    const first = open(folder, service, { share: 1 });
+    const first = open(service, { share: 1 });
     await first.add(urls(2));
     await until(() => service.carriedOut.length === 1);
     await first.audit.close();
-    const { audit, finished, results } = open(folder, service, { share: 1 });
+    const { audit, finished, results } = open(service, { share: 1 });
     await until(() => service.carriedOut.length === 2);
     assert.equal((await audit.progress())[0]?.reconciling, 1);
     assert.deepEqual(results, []);
@@ -775,21 +756,20 @@ describe("an audit", () => {
   });
 
   it("saves a response that arrives while it closes, and sends it later", async () => {
-    const clock = createManualClock();
     const closes = deferred();
     const service = createFake({
       deaf: true,
       step: (what) => (what.startsWith("carried out") ? closes.promise : undefined),
     });
-    const first = open(folder, service, { share: 1, clock });
+    const first = open(service, { share: 1 });
     await first.add(urls(2));
     await until(() => service.carriedOut.length === 1);
     const closed = first.audit.close();
     closes.resolve();
     await closed;
-    clock.pass(QUARTER);
+    first.clock.pass(QUARTER);
     assert.deepEqual([first.results, first.progress.length], [[], 1]);
-    const second = open(folder, service, { share: 1 });
+    const second = open(service, { share: 1 });
     await second.finished();
     const [told] = second.results.filter(({ index }) => index === 0);
     assert.deepEqual([told?.outcome, told?.repeated, told?.reconciled], ["created", true, undefined]);
@@ -798,7 +778,7 @@ describe("an audit", () => {
   it("creates a report if the one to be regenerated was deleted", async () => {
     const known = [reportOf(1)];
     const service = createFake({ afterList: () => known.pop() }, known);
-    const { add, finished } = open(folder, service);
+    const { add, finished } = open(service);
     await add(urls(1), { existing: "regenerate" });
     await finished();
     assert.deepEqual(service.carriedOut, ["create example.org/page/1"]);
@@ -807,7 +787,7 @@ describe("an audit", () => {
   it("follows its plan in the next process, also for a report whose update was canceled", async () => {
     const service = createFake({}, [reportOf(1), reportOf(2)]);
     let closed: Promise<number> | undefined;
-    const first = open(folder, service, {
+    const first = open(service, {
       share: 1,
       open: filesWith(folder, async ({ type }, save) => {
         if (type === "sent") closed ??= first.audit.close();
@@ -819,7 +799,7 @@ describe("an audit", () => {
     await closed;
     assert.deepEqual([service.carriedOut, service.listed()], [[], 1]);
     service.reports.push({ ...reportOf(2), id: 7 });
-    const second = open(folder, service, { share: 1 });
+    const second = open(service, { share: 1 });
     await second.finished();
     assert.deepEqual(
       second.results.map(({ outcome, record }) => `${outcome} ${(record as { id: number }).id}`),
@@ -830,7 +810,6 @@ describe("an audit", () => {
 
   for (const responds of [true, false])
     it(`waits for the responses to its requests in flight when it is drained, ten seconds at most: ${responds}`, async () => {
-      const clock = createManualClock();
       const [begins, ends] = [deferred(), deferred()];
       const service = createFake({
         step(what) {
@@ -839,7 +818,7 @@ describe("an audit", () => {
           return ends.promise;
         },
       });
-      const { add, audit, results } = open(folder, service, { share: 1, clock });
+      const { add, audit, results, clock } = open(service, { share: 1 });
       await add(urls(3));
       await begins.promise;
       let drained = false;
@@ -857,12 +836,12 @@ describe("an audit", () => {
       await sleep(20);
       assert.deepEqual(service.carriedOut, ["create example.org/page/1"]);
       await audit.close();
-      assert.equal((await open(folder, service).finished()).created, 3);
+      assert.equal((await open(service).finished()).created, 3);
       assert.equal(service.carriedOut.length, 3);
     });
 
   it("says in the progress of its batches why it is closed", async () => {
-    const { add, audit, progress } = open(folder, createFake({ latency: 50 }));
+    const { add, audit, progress } = open(createFake({ latency: 50 }));
     await add(urls(3));
     progress.length = 0;
     await audit.close(new Trouble("server", "Another instance leads."));
@@ -873,10 +852,9 @@ describe("an audit", () => {
   });
 
   it("reports each failure that has stopped a batch, also if its error was reported", async () => {
-    const clock = createManualClock();
     const stops: string[] = [];
     const service = createFake({ fate: () => refused });
-    const { add, audit, errors } = open(folder, service, { clock, share: 1, stopped: ({ code }) => stops.push(code) });
+    const { add, audit, errors, clock } = open(service, { share: 1, stopped: ({ code }) => stops.push(code) });
     await add(urls(20));
     for (const count of [1, 2]) {
       await until(() => stops.length === count);
@@ -892,7 +870,7 @@ describe("an audit", () => {
     let requests = 0;
     const lost = cancelled.with({ uncertain: true });
     const service = createFake({ fate: () => (closes && ++requests > 4 ? lost : "answered"), latency: 1 });
-    const first = open(folder, service);
+    const first = open(service);
     await first.add(urls(10));
     await until(() => requests > 4);
     await sleep(30);
@@ -900,14 +878,13 @@ describe("an audit", () => {
     assert.deepEqual([first.errors.length, requests <= 7], [0, true]);
     await first.audit.close();
     closes = false;
-    const second = open(folder, service);
+    const second = open(service);
     assert.equal((await second.finished()).created, 10);
   });
 
   it("sends its progress at most every five seconds, and at the end", async () => {
-    const clock = createManualClock();
     const service = createFake({ latency: 20 });
-    const { add, progress, results, finished } = open(folder, service, { clock, share: 1 });
+    const { add, progress, results, finished, clock } = open(service, { share: 1 });
     await add(urls(20));
     await until(() => results.length > 5);
     assert.equal(progress.length, 1);
@@ -923,10 +900,9 @@ describe("an audit", () => {
   });
 
   it("sends its progress every five seconds while no request can start, and once more", async () => {
-    const clock = createManualClock();
     const steps: string[] = [];
     const service = createFake({ latency: 200, step: (what) => void steps.push(what) });
-    const { add, progress, finished } = open(folder, service, { clock, share: 1 });
+    const { add, progress, finished, clock } = open(service, { share: 1 });
     await add(urls(2));
     await until(() => steps.length > 0);
     service.wait = 12_000;
@@ -943,10 +919,9 @@ describe("an audit", () => {
   });
 
   it("sends its progress while it reads the list of reports", async () => {
-    const clock = createManualClock();
     const told = deferred();
     const service = createFake({ beforeList: () => (service.listed() > 1 ? told.promise : undefined) }, reportsOf(150));
-    const { add, progress, results, finished } = open(folder, service, { clock });
+    const { add, progress, results, finished, clock } = open(service);
     await add(urls(150), { existing: "return" });
     await until(() => results.length === 100);
     clock.pass(5000);
@@ -961,7 +936,7 @@ describe("an audit", () => {
   it("repeats a result whose delivery is not certain, and keeps the reports that it got", async () => {
     const service = createFake({ latency: 20 });
     let closed: Promise<number> | undefined;
-    const first = open(folder, service, {
+    const first = open(service, {
       share: 1,
       result(result) {
         if (first.results.push(result) !== 2) return;
@@ -973,7 +948,7 @@ describe("an audit", () => {
     await first.add(urls(6));
     await until(() => closed !== undefined);
     const took = Number(await closed);
-    const second = open(folder, service);
+    const second = open(service);
     await second.finished();
     const again = second.results.filter(({ index }) => index === first.results[1]?.index);
     // If the disk is slow, it has been delivered meanwhile.
@@ -989,11 +964,9 @@ describe("an audit", () => {
 
   it("saves nothing in a folder that was taken over, and opens it again after a minute", async () => {
     const taken = new Trouble("locked", "Another process has taken over the folder.");
-    const clock = createManualClock();
     const losses: Lost[] = [];
     let recovered = 0;
-    const { audit, add, errors, finished } = open(folder, createFake(), {
-      clock,
+    const { audit, add, errors, finished, clock } = open(createFake(), {
       recovered: () => recovered++,
       async open(lost) {
         losses.push(lost);
@@ -1030,7 +1003,7 @@ describe("an audit", () => {
   });
 
   it("closes while nothing can be saved", async () => {
-    const { add, audit, errors } = open(folder, createFake(), {
+    const { add, audit, errors } = open(createFake(), {
       open: filesWith(folder, ({ type }, save) => (type === "ended" ? Promise.reject(noSpace) : save())),
     });
     await add(urls(2));
@@ -1040,15 +1013,13 @@ describe("an audit", () => {
   });
 
   it("ends the pause of its batches before it says that its server can be reached again", async () => {
-    const clock = createManualClock();
     const told: unknown[] = [];
     let [full, lose]: [boolean, Lost] = [false, assert.fail];
     const files = filesWith(folder, async ({ type }, save) => {
       if (full && type === "ended") throw new Trouble("server", "It cannot be reached.");
       await save();
     });
-    const { add, errors } = open(folder, createFake({ latency: 50 }), {
-      clock,
+    const { add, errors, clock } = open(createFake({ latency: 50 }), {
       async open(lost) {
         lose = lost;
         const store = await files(lost);
@@ -1074,12 +1045,11 @@ describe("an audit", () => {
   });
 
   it("retries if its store cannot be opened, and reports each cause once", async () => {
-    const clock = createManualClock();
     const away = new Trouble("server", "It cannot be reached.");
     const rejected = new SeoError("SEO_CONFIG", "The password is wrong.");
     const causes = [away, away, new Trouble("disk", "The disk is full."), rejected, rejected, new Error("No."), away];
     let opened = 0;
-    const { audit, errors } = open(folder, createFake(), { clock, open: () => Promise.reject(causes[opened++]) });
+    const { audit, errors, clock } = open(createFake(), { open: () => Promise.reject(causes[opened++]) });
     for (let index = 0; index < causes.length - 1; index++) {
       await until(() => opened === index + 1);
       await sleep(1);
@@ -1105,7 +1075,7 @@ describe("an audit", () => {
 
   it("reports nothing if it is closed while its store is opened", async () => {
     let closed = 0;
-    const { audit, errors } = open(folder, createFake(), {
+    const { audit, errors } = open(createFake(), {
       async open(lost) {
         const store = await openFiles(folder, "node", lost);
         return vary(store, { close: () => store.close().finally(() => closed++) });
@@ -1119,7 +1089,7 @@ describe("an audit", () => {
 
   it("rejects the list that it saves when it is closed, and waits for that", async () => {
     let saving = false;
-    const { audit, add } = open(folder, createFake(), {
+    const { audit, add } = open(createFake(), {
       async open(lost) {
         const store = await openFiles(folder, "node", lost);
         const create = store.create.bind(store);
@@ -1156,7 +1126,7 @@ describe("an audit", () => {
         };
         return batch;
       };
-      const { add, audit, progress } = open(folder, createFake({ step: () => ends.promise }), {
+      const { add, audit, progress } = open(createFake({ step: () => ends.promise }), {
         async open(lost) {
           const store = await openFiles(folder, "node", lost);
           store.batches.forEach(change);
@@ -1184,6 +1154,6 @@ describe("an audit", () => {
       await Promise.all([added, closed]);
       assert.deepEqual([order, progress], [["saved", "closed"], []]);
     }
-    assert.equal((await open(folder, createFake()).finished()).total, 6);
+    assert.equal((await open(createFake()).finished()).total, 6);
   });
 });
