@@ -57,16 +57,16 @@ export function createMemory(patience = MESSAGE) {
   }
 
   /**
-   * A machine's connection. `way` says what becomes of a command, which may append a line, `pause` how many milliseconds it
-   * takes, or when it is carried out.
+   * A machine's connection. `way` says what becomes of a command, `pause` how many milliseconds it takes, or when it is carried
+   * out. Both get the line that it appends, or the ID of the job whose lines it reads.
    */
   function connect(
-    way: (line: string) => Way = () => "answered",
-    pause: () => number | Promise<unknown> = () => 0,
+    way: (what: string) => Way = () => "answered",
+    pause: (what: string) => number | Promise<unknown> = () => 0,
   ): Server {
-    async function call<Value>(command: () => Value, line = ""): Promise<Value> {
-      const how = way(line);
-      const before = how === "answered" ? pause() : 0;
+    async function call<Value>(command: () => Value, what = ""): Promise<Value> {
+      const how = way(what);
+      const before = how === "answered" ? pause(what) : 0;
       await (typeof before === "number" ? sleep(before) : before);
       if (how === "answered") return command();
       if (how === "collides") throw COLLISION;
@@ -115,7 +115,10 @@ export function createMemory(patience = MESSAGE) {
           }),
         getJob: (id: string) => call(() => shown(jobs.get(id))),
         getJobLogs: (id: string, from: number, to: number) =>
-          call(() => ({ logs: jobs.get(id)?.logs.slice(from, to + 1) ?? [], count: jobs.get(id)?.logs.length ?? 0 })),
+          call(
+            () => ({ logs: jobs.get(id)?.logs.slice(from, to + 1) ?? [], count: jobs.get(id)?.logs.length ?? 0 }),
+            id,
+          ),
         getRanges: (states: string[]) =>
           call(() => {
             const all = states.flatMap((one) => [...jobs.values()].filter(({ state }) => state === one));
