@@ -1,22 +1,23 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { root } from "../../../dev/nodered.js";
+import type { Place } from "../../../src/audit/shared/driver.js";
 import { fromServer } from "../../../src/audit/shared/faults.js";
 import { checkClock } from "../../../src/audit/shared/postgres.js";
-import { createShared, testQueue } from "../../../src/audit/shared/shared.js";
+import { createShared, type SharedOptions, testQueue } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { listen, tlsFile } from "../../support/faulty.js";
+import { closeAfterEach, openFolder } from "../../support/opened.js";
 import { type Engine, engines, LEASE, PASSWORD, type Server, startServer } from "../../support/servers.js";
-import { createBench, createFake, inQueue, urls } from "./fake.js";
+import { createBench, createFake, type Fake, inQueue, urls } from "./fake.js";
 
 const LEAVER = fileURLToPath(new URL("leaver.js", import.meta.url));
 
@@ -31,28 +32,53 @@ async function said(...[place]: Parameters<typeof testQueue>): Promise<string> {
 }
 
 /** Does something with the only batch in a Redis queue. */
-async function withJob(place: { url: string; prefix: string }, work: (client: Redis, key: string) => Promise<unknown>) {
+async function withJob(place: Place, work: (client: Redis, key: string) => Promise<unknown>) {
   const client = new Redis(place.url);
   const keys = await client.keys(`${place.prefix}:service:*-*-*`);
   await work(client, keys.find((key) => !key.endsWith(":logs")) ?? "");
   await client.quit();
 }
 
-/** Changes the data of the only batch in a Redis queue. */
-const changeJob = (place: { url: string; prefix: string }, change: (job: { text: string }) => object) =>
-  withJob(place, async (client, key) => {
-    const job = JSON.parse((await client.hget(key, "data")) ?? "");
-    await client.hset(key, "data", JSON.stringify({ ...job, ...change(job) }));
-  });
+const addLine = (lineBy: (holder: string) => string) => async (client: Redis, key: string) => {
+  const [took = ""] = await client.lrange(`${key}:logs`, 0, 0);
+  await client.rpush(`${key}:logs`, lineBy(JSON.parse(took).took));
+};
+const isDamaged =
+  /^SEO_INPUT The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Send msg\.reset\.$/;
+/** What is done to a batch in a Redis queue, and the error that reports it. */
+const damages: Record<string, [damage: (client: Redis, key: string) => Promise<unknown>, error: RegExp]> = {
+  "whose log has a line that is cut off": [addLine(() => "{"), isDamaged],
+  "whose log has a line that is no object": [addLine(() => "null"), isDamaged],
+  "whose log has a line that is strange": [
+    addLine((by) => JSON.stringify({ by, n: 99, entries: [{ strange: true }] })),
+    isDamaged,
+  ],
+  "of another version of the package": [
+    async (client, key) => {
+      const job = JSON.parse((await client.hget(key, "data")) ?? "");
+      await client.hset(key, "data", JSON.stringify({ ...job, format: 1 }));
+    },
+    /^SEO_CONFIG The batch "default" is of another version of this package: update it on all machines\.$/,
+  ],
+};
 
 describe("The queue that several machines share", () => {
   const servers = new Map<Engine, Server>();
+  const use = closeAfterEach();
 
   before(async function () {
     for (const engine of engines) servers.set(engine, (await startServer(engine)) ?? this.skip());
   });
   after(() => Promise.all(Array.from(servers.values(), (server) => server.close())));
   const serverOf = (engine: Engine) => servers.get(engine) as Server;
+
+  /** An audit in a queue. */
+  async function open(place: Place, fake: Partial<Fake> = {}, more: Partial<SharedOptions> = {}, patience = 30_000) {
+    const create = inQueue(createShared(place, { lease: LEASE, patience }), more);
+    const bench = createBench("", createFake(fake), { create });
+    await use(bench.audit);
+    return bench;
+  }
 
   it("names its server", async () => {
     assert.match(await said({ url: serverOf("Redis").url }), /^Redis \d+\.\d+/);
@@ -64,15 +90,13 @@ describe("The queue that several machines share", () => {
       const sentence = `SEO_NETWORK: The queue's server 127.0.0.1:1 cannot be reached: connection refused.`;
       assert.equal(await said({ url: `${scheme}://user:secret-word@127.0.0.1:1/0` }), sentence);
     }
-    const silent = await listen(() => {});
+    const silent = await use(listen(() => {}));
     const places = ["redis", "postgres"].map((scheme) => `${scheme}://user:secret-word@127.0.0.1:${silent.port}/0`);
     for (const text of await Promise.all(places.map((url) => said({ url }))))
       assert.match(text, /^SEO_NETWORK: The queue's server 127.0.0.1:\d+ cannot be reached: timed out\.$/);
-    await silent.close();
-    const closing = await listen(() => {}, { connected: (socket) => socket.destroy() });
+    const closing = await use(listen(() => {}, { connected: (socket) => socket.destroy() }));
     const sentence = `SEO_NETWORK: The queue's server 127.0.0.1:${closing.port} cannot be reached: connection reset.`;
     assert.equal(await said({ url: `rediss://127.0.0.1:${closing.port}` }), sentence);
-    await closing.close();
     // A connection to a proxy whose server is gone: nobody reads, and the connection is still open.
     const deaf = spawn("sh", ["-c", "exec <&-; echo deaf; sleep 60"]);
     await once(deaf.stdout, "data");
@@ -128,10 +152,8 @@ describe("The queue that several machines share", () => {
     ] as const;
     for (const [policy, appendonly] of settings) {
       await client.config("SET", "maxmemory-policy", policy, "appendonly", appendonly);
-      const shared = createShared({ url, prefix: "policy" }, { lease: LEASE });
-      const { audit, add, finished } = createBench("", createFake(), {
-        create: inQueue(shared, { warn: (sentence) => warnings.push(sentence) }),
-      });
+      const warn = (sentence: string) => warnings.push(sentence);
+      const { audit, add, finished } = await open({ url, prefix: "policy" }, {}, { warn });
       await add(urls(1));
       await finished();
       await audit.close();
@@ -191,8 +213,8 @@ describe("The queue that several machines share", () => {
     old.close();
   });
 
-  it("names the command that installs what is missing", () => {
-    const folder = mkdtempSync(join(tmpdir(), "bare-"));
+  it("names the command that installs what is missing", async () => {
+    const { path: folder } = await use(openFolder());
     mkdirSync(join(folder, "node_modules"));
     for (const name of ["entities", "undici", "zod", "secure-json-parse"])
       symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
@@ -212,12 +234,11 @@ describe("The queue that several machines share", () => {
       .split("\n")
       .map((line) => command.exec(line)?.[1]);
     assert.deepEqual(drivers, ["ioredis", "pg"], text);
-    rmSync(folder, { recursive: true });
   });
 
   for (const engine of engines)
     it(`checks the certificate of ${engine} with TLS`, async function () {
-      const server = (await startServer(engine, { tls: true })) ?? this.skip();
+      const server = await use((await startServer(engine, { tls: true })) ?? this.skip());
       const { port } = server;
       const url = server.url.replace("redis:", "rediss:");
       const tls = { ca: tlsFile("ca") };
@@ -233,95 +254,58 @@ describe("The queue that several machines share", () => {
         assert.equal(await said({ url: `${url}?sslmode=verify-full` }), unknown);
         assert.match(await said({ url: `${url}?sslmode=verify-full`, tls }), /^PostgreSQL /);
       }
-      await server.close();
     });
 
   for (const engine of engines) {
-    const open = (patience = 30_000) => {
-      const shared = createShared({ url: serverOf(engine).url, prefix: "x y" }, { lease: LEASE, patience });
-      const create = inQueue(shared, { node: "a:b", service: "c.d" });
-      return createBench("", createFake({ latency: 20 }), { create });
-    };
+    const openNode = (patience?: number) =>
+      open({ url: serverOf(engine).url, prefix: "x y" }, { latency: 20 }, { node: "a:b", service: "c.d" }, patience);
 
     it(`closes within seconds while ${engine} does not respond, and continues later`, async () => {
-      const { add, audit } = open();
+      const { add, audit } = await openNode();
       await add(urls(60));
       serverOf(engine).signal("SIGSTOP");
       const began = performance.now();
       await audit.close();
       assert.ok(performance.now() - began < 15_000, "Node-RED waits 15 s for a node that does not close");
       serverOf(engine).signal("SIGCONT");
-      const again = open();
-      const { done } = await again.finished();
+      const { done } = await (await openNode()).finished();
       assert.equal(done, 60);
-      await again.audit.close();
     });
 
     it(`lets a list wait for ${engine}, and then fail`, async () => {
       await serverOf(engine).stop("SIGKILL");
-      const { add, audit, errors } = open(1500);
+      const { add, audit, errors } = await openNode(1500);
       await assert.rejects(add(urls(3)), { code: "SEO_NETWORK" });
       while (errors.length === 0) await sleep(10);
       assert.equal(errors.length, 1);
       await audit.close();
-      const later = open();
+      const later = await openNode();
       const added = later.add(urls(3));
       await serverOf(engine).start();
       assert.equal(await added, 3);
       await later.finished();
-      await later.audit.close();
     });
   }
 
-  const damages: Record<string, (holder: string) => string> = {
-    "cut off": () => "{",
-    "no object": () => "null",
-    strange: (by) => JSON.stringify({ by, n: 99, entries: [{ strange: true }] }),
-  };
-  for (const [what, lineBy] of Object.entries(damages))
-    it(`stops only the batch whose log has a line that is ${what}, until it is reset`, async () => {
+  for (const [what, [damage, error]] of Object.entries(damages))
+    it(`stops only the batch ${what}, until it is reset`, async () => {
       const place = { url: serverOf("Redis").url, prefix: `damaged ${what}` };
-      const create = () => inQueue(createShared(place, { lease: LEASE }));
-      const first = createBench("", createFake({ latency: 50 }), { create: create() });
+      const first = await open(place, { latency: 50 });
       await first.add(urls(40));
       while (first.results.length === 0) await sleep(10);
       await first.audit.close();
-      await withJob(place, async (client, key) => {
-        const [took = ""] = await client.lrange(`${key}:logs`, 0, 0);
-        await client.rpush(`${key}:logs`, lineBy(JSON.parse(took).took));
-      });
-      const sentence =
-        /^The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Send msg\.reset\.$/;
-      const second = createBench("", createFake(), { create: create() });
-      await assert.rejects(second.add(urls(1)), { message: sentence });
-      assert.match(second.errors[0]?.message ?? "", sentence);
+      await withJob(place, damage);
+      const told = ({ code, message }: SeoError) => error.test(`${code} ${message}`);
+      const second = await open(place);
+      await assert.rejects(second.add(urls(1)), told);
+      assert.deepEqual(second.errors.map(told), [true]);
       await second.add(urls(2), { batch: "other" });
       await second.finished("other");
+      assert.equal(second.results.length, 2);
       assert.equal(await second.audit.reset("default"), 1);
       assert.equal(await second.add(urls(2)), 2);
       await second.finished();
-      await second.audit.close();
     });
-
-  it("does not read a batch of another version of the package", async () => {
-    const place = { url: serverOf("Redis").url, prefix: "format" };
-    const create = () => inQueue(createShared(place, { lease: LEASE }));
-    const first = createBench("", createFake({ latency: 50 }), { create: create() });
-    await first.add(urls(40));
-    await first.audit.close();
-    await changeJob(place, () => ({ format: 1 }));
-    const second = createBench("", createFake(), { create: create() });
-    const message = 'The batch "default" is of another version of this package: update it on all machines.';
-    await assert.rejects(second.add(urls(1)), { code: "SEO_CONFIG", message });
-    assert.deepEqual(
-      second.errors.map((error) => error.message),
-      [message],
-    );
-    await second.add(urls(2), { batch: "other" });
-    await second.finished("other");
-    assert.equal(second.results.length, 2);
-    await second.audit.close();
-  });
 
   it("leaves nothing open if an audit is closed while its server is away", async () => {
     const leave = async (server: Server) => {
