@@ -6,43 +6,38 @@ import { requestsOf } from "../../../src/audit/requests.js";
 import { type Client, createClient } from "../../../src/client.js";
 import { createLane } from "../../../src/lane.js";
 import { answer, listen, tlsFile } from "../../support/faulty.js";
-import { createBench, createFake, createFolder, urls } from "./fake.js";
+import { closeAfterEach, openFolder } from "../../support/opened.js";
+import { createBench, createFake, urls } from "./fake.js";
 
 const json = (value: unknown) => answer(200, JSON.stringify(value));
 
 describe("An audit whose request is canceled before it has an effect", () => {
-  const closing: (() => unknown)[] = [];
   let folder: string;
+  const open = closeAfterEach();
 
   beforeEach(async () => {
-    const made = await createFolder();
-    folder = made.folder;
-    closing.push(made.remove);
-  });
-  afterEach(async () => {
-    for (const close of closing.splice(0).reverse()) await close();
+    folder = (await open(openFolder())).path;
   });
 
   /** An audit with a client of its own. */
-  function open(baseUrl: string) {
+  function openAudit(baseUrl: string) {
     const client = createClient({ baseUrl, apiKey: "key", retries: 1, reconcile: 1, tls: { ca: tlsFile("ca") } });
     const bench = createBench(folder, createFake(), { connect: (changed) => requestsOf(client, 3, changed) });
-    const close = () => bench.audit.close().then(client.close);
-    closing.push(close);
-    return { ...bench, client, close };
+    return open({ ...bench, client, close: () => bench.audit.close().then(client.close) });
   }
 
   /** Waits until a request is held up, closes its audit, and returns what the next audit requests, and its results. */
   async function closeAndContinue(url: string, isHeldUp: (client: Client) => boolean) {
-    const first = open(url);
+    const first = await openAudit(url);
     await first.add(urls(1));
     while (!isHeldUp(first.client)) await sleep(5);
     await first.close();
-    const service = await listen((socket, { method }) =>
-      socket.write(json({ data: method === "GET" ? [] : { id: 1, url: "example.org/page/1" } })),
+    const service = await open(
+      listen((socket, { method }) =>
+        socket.write(json({ data: method === "GET" ? [] : { id: 1, url: "example.org/page/1" } })),
+      ),
     );
-    closing.push(service.close);
-    const second = open(service.url);
+    const second = await openAudit(service.url);
     const { created } = await second.finished();
     return { created, requested: service.requests.map(({ method, path }) => `${method} ${path}`) };
   }
@@ -53,10 +48,11 @@ describe("An audit whose request is canceled before it has an effect", () => {
   };
 
   it("does not look for it if it waited for the service's pause", async () => {
-    const service = await listen((socket, { method }) =>
-      socket.write(method === "GET" ? json({ data: [] }) : answer(429, "{}", { "Retry-After": "60" })),
+    const service = await open(
+      listen((socket, { method }) =>
+        socket.write(method === "GET" ? json({ data: [] }) : answer(429, "{}", { "Retry-After": "60" })),
+      ),
     );
-    closing.push(service.close);
     assert.deepEqual(
       await closeAndContinue(service.url, ({ waitingFor }) => waitingFor(createLane()) > 0),
       requestedOnce,
@@ -65,16 +61,15 @@ describe("An audit whose request is canceled before it has an effect", () => {
 
   it("does not look for it if it waited for a TLS handshake", async () => {
     let held = false;
-    const service = await listen((socket) => socket.write(json({ data: [] })), { certificate: "cert" });
-    closing.push(service.close);
+    const service = await open(listen((socket) => socket.write(json({ data: [] })), { certificate: "cert" }));
     // The request to create a report has a connection of its own.
     const relay = createServer((socket) => {
       socket.on("error", () => {});
       if (service.requests.length > 0) held = true;
       else socket.pipe(connect(service.port, "127.0.0.1")).pipe(socket);
     }).listen(0, "127.0.0.1");
+    await open(relay);
     await once(relay, "listening");
-    closing.push(() => relay.close());
     const url = `https://127.0.0.1:${(relay.address() as AddressInfo).port}`;
     assert.deepEqual(await closeAndContinue(url, () => held), requestedOnce);
   });

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { createFolder } from "./fake.js";
+import { closeAfterEach, openFolder } from "../../support/opened.js";
 
 const script = (name: string) => fileURLToPath(new URL(`${name}.js`, import.meta.url));
 /** Mounts a file system of 1 MB that only one process and its children see. */
@@ -14,12 +14,11 @@ const canMount = spawnSync("unshare", ["-rm", "true"]).status === 0;
 
 describe("an audit whose disk cannot be used", () => {
   let folder: string;
-  let remove: () => Promise<void>;
+  const open = closeAfterEach();
 
   beforeEach(async () => {
-    ({ folder, remove } = await createFolder());
+    folder = (await open(openFolder())).path;
   });
-  afterEach(() => remove());
 
   const run = (command: string, ...parameters: string[]) =>
     execFileSync(command, parameters, { stdio: ["ignore", "inherit", "inherit"] });

@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { pageKey } from "../../../src/address.js";
 import { type Audit, type AuditOptions, createAudit } from "../../../src/audit/audit.js";
 import type { Clock } from "../../../src/audit/clock.js";
@@ -348,11 +345,6 @@ export const vary = <Target extends object>(target: Target, changes: Partial<Tar
 
 /** The names of the batches in a node's folder. */
 export const batchesIn = (folder: string) => readdirSync(folder).filter((name) => !name.startsWith("lock-"));
-
-export async function createFolder(): Promise<{ folder: string; remove(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), "audit-"));
-  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
-}
 
 /** A clock whose hours a test lets pass. */
 export function createManualClock(): Clock & { pass(ms: number): void; timers(): number } {

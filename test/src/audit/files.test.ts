@@ -25,7 +25,8 @@ import { apply, State, total } from "../../../src/audit/state.js";
 import type { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
-import { batchesIn, createBench, createFake, createFolder, urls, vary } from "./fake.js";
+import { openFolder } from "../../support/opened.js";
+import { batchesIn, createBench, createFake, urls, vary } from "./fake.js";
 
 /** The store's methods can be used on their own. */
 const openFiles: typeof open = async (...parameters) => vary(await open(...parameters), {});
@@ -120,18 +121,18 @@ async function unsyncedBy(work: () => Promise<unknown>): Promise<string[]> {
 describe("the files of an audit", () => {
   let folder: string;
   let own: string;
-  let remove: () => Promise<void>;
+  let remove: () => void;
   let store: Awaited<ReturnType<typeof openFiles>> | undefined;
 
-  beforeEach(async () => {
-    ({ folder, remove } = await createFolder());
+  beforeEach(() => {
+    ({ path: folder, close: remove } = openFolder());
     own = join(folder, "node");
   });
   afterEach("no file is left open", async () => {
     await store?.close();
     store = undefined;
     const open = openBelow(folder);
-    await remove();
+    remove();
     assert.deepEqual(open, []);
   });
 
@@ -150,6 +151,8 @@ describe("the files of an audit", () => {
   }
   const read = (name: string) => readFileSync(join(own, name), "utf8");
   const names = () => batchesIn(own).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  /** How many pages the batches have for the next process. */
+  const totals = async () => (await open()).batches.map(({ state }) => total(state));
   const namesOf = (batches: readonly Batch[]) => batches.map(({ state }) => state.name);
 
   it("continue before a last entry that was not written completely, at every byte", async () => {
@@ -381,17 +384,11 @@ describe("the files of an audit", () => {
     await old.write({ type: "sent", page: 0, action: "create" });
     await old.write({ type: "reset" });
     await create("a", listOf(urls(2)));
-    assert.deepEqual(
-      (await open()).batches.map(({ state }) => total(state)),
-      [1, 2],
-    );
+    assert.deepEqual(await totals(), [1, 2]);
     ({ create } = store as Store);
     await create("a", listOf(urls(3)));
     await create("b", listOf(urls(4)));
-    assert.deepEqual(
-      (await open()).batches.map(({ state }) => total(state)),
-      [1, 3, 4],
-    );
+    assert.deepEqual(await totals(), [1, 3, 4]);
     for (const name of ["5-f.jsonl", "6-f.jsonl"]) put(name, linesOf([...entries, { type: "finished" }]));
     await open();
     assert.deepEqual(names(), ["1-a.jsonl", "3-a.jsonl", "4-b.jsonl", "6-f.jsonl"]);
@@ -412,10 +409,7 @@ describe("the files of an audit", () => {
     const [again] = (await open()).batches;
     assert.equal(again && total(again.state), 2);
     assert.equal(await again?.add(listOf(urls(1700))), 1698);
-    assert.deepEqual(
-      (await open()).batches.map(({ state }) => total(state)),
-      [1700],
-    );
+    assert.deepEqual(await totals(), [1700]);
   });
 
   it("are not read at the start if their batches have finished", async () => {

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { hash } from "../../../sandbox/pages.js";
 import { startAccount } from "../../support/account.js";
 import { createFleet } from "../../support/fleet.js";
-import { createFolder, key, type Report, urls } from "./fake.js";
+import { openFolder } from "../../support/opened.js";
+import { key, type Report, urls } from "./fake.js";
 
 const VICTIM = fileURLToPath(new URL("victim.js", import.meta.url));
 const date = "2026-01-01T00:00:00.000Z";
@@ -27,10 +27,10 @@ async function run(folder: string, n: number, cut = ""): Promise<boolean> {
   return signal === "SIGKILL";
 }
 
-async function prepare() {
-  const made = await createFolder();
-  await mkdir(join(made.folder, "jobs"));
-  writeFileSync(join(made.folder, "service"), JSON.stringify({ reports: KNOWN }));
+function prepare() {
+  const made = openFolder();
+  mkdirSync(join(made.path, "jobs"));
+  writeFileSync(join(made.path, "service"), JSON.stringify({ reports: KNOWN }));
   return made;
 }
 
@@ -70,7 +70,7 @@ describe("an audit whose process is killed", function () {
       async function work(): Promise<void> {
         while (ended === 0) {
           const n = next++;
-          const { folder, remove } = await prepare();
+          const { path: folder, close: remove } = prepare();
           try {
             const killed = await run(folder, n, cut);
             if (!killed) ended ||= n;
@@ -80,7 +80,7 @@ describe("an audit whose process is killed", function () {
             ended ||= n;
             throw new Error(`Killed at side effect ${n}: ${(error as Error).message}`);
           } finally {
-            await remove();
+            remove();
           }
         }
       }
@@ -94,7 +94,7 @@ describe("an audit whose process is killed", function () {
   it(`requests no page twice with a real client if responses are lost and ${KILLS} kills come at random`, async () => {
     const seed = Number(process.env.SEED ?? Date.now() % 1e9);
     const random = (what: string, most: number) => hash(`${seed} ${what}`) % most;
-    const { folder, remove } = await createFolder();
+    const { path: folder, close: remove } = openFolder();
     const account = await startAccount({
       fate: ({ form }) => (random(`fate of ${form.get("url")}`, 100) < 6 ? "reset" : "answered"),
       latency: () => Math.random() * 60,
@@ -134,7 +134,7 @@ describe("an audit whose process is killed", function () {
     } finally {
       await fleet.stop();
       await account.close();
-      await remove();
+      remove();
     }
   });
 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openFiles } from "../../../src/audit/files.js";
 import { lockFolder } from "../../../src/audit/lock.js";
-import { createFolder } from "./fake.js";
+import { closeAfterEach, openFolder } from "../../support/opened.js";
 
 const LOCK = new URL("../../../src/audit/lock.js", import.meta.url).href;
 const quick = { stale: 800, beat: 50 };
@@ -16,15 +16,10 @@ const ignore = () => {};
 
 describe("the lock of a folder", () => {
   let folder: string;
-  let remove: () => Promise<void>;
-  const children: ChildProcess[] = [];
+  const open = closeAfterEach();
 
   beforeEach(async () => {
-    ({ folder, remove } = await createFolder());
-  });
-  afterEach(async () => {
-    for (const child of children.splice(0)) child.kill("SIGKILL");
-    await remove();
+    folder = (await open(openFolder())).path;
   });
 
   /** Another process that holds the folder. `shell`: a command that starts it, with its parts as parameters. */
@@ -36,7 +31,7 @@ describe("the lock of a folder", () => {
     const command = [process.execPath, "--input-type=module", "-e", code];
     const [file = "", ...parameters] = shell ? ["sh", "-c", shell, "sh", ...command] : command;
     const child = spawn(file, parameters, { stdio: ["ignore", "pipe", "inherit"] });
-    children.push(child);
+    await open({ close: () => child.kill("SIGKILL") });
     await once(child.stdout as NodeJS.ReadableStream, "data");
     return child;
   }

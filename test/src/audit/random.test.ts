@@ -6,7 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { cancelled, SeoError } from "../../../src/errors.js";
-import { type Bench, createBench, createFake, createFolder, createManualClock, key } from "./fake.js";
+import { openFolder } from "../../support/opened.js";
+import { type Bench, createBench, createFake, createManualClock, key } from "./fake.js";
 
 type Step =
   | { do: "add"; batch: string; pages: number[] }
@@ -51,7 +52,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 
 /** Does the steps, has everything finish, and checks what the service and the flow then have. */
 async function play(steps: Step[], share: number): Promise<void> {
-  const { folder, remove } = await createFolder();
+  const { path: folder, close: remove } = openFolder();
   const attempts = new Map<string, number>();
   const service = createFake({
     latency: 1,
@@ -166,7 +167,7 @@ async function play(steps: Step[], share: number): Promise<void> {
   }
   assert.ok(service.most() <= share, `${service.most()} requests were in flight`);
   await Promise.all(all.map((one) => one.audit.close()));
-  await remove();
+  remove();
 }
 
 /** Milliseconds in which cases begin. The disk's speed decides how many they are. */
@@ -184,9 +185,9 @@ describe("an audit, whatever is done to it", () => {
   });
 
   it("holds 50,000 waiting pages in 11 MB, and resumes them", async () => {
-    const { folder } = await createFolder();
+    const { path } = openFolder();
     const script = fileURLToPath(new URL("many.js", import.meta.url));
-    const text = execFileSync(process.execPath, ["--expose-gc", script, folder], { encoding: "utf8" });
+    const text = execFileSync(process.execPath, ["--expose-gc", script, path], { encoding: "utf8" });
     const { memory } = JSON.parse(text);
     assert.ok(memory < 11, text);
   });

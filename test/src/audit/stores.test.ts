@@ -9,6 +9,7 @@ import { createShared } from "../../../src/audit/shared/shared.js";
 import { createClient } from "../../../src/client.js";
 import { SeoError } from "../../../src/errors.js";
 import { startAccount } from "../../support/account.js";
+import { closeAfterEach, openFolder } from "../../support/opened.js";
 import { engines, LEASE, type Server, startServer } from "../../support/servers.js";
 import { until } from "../../support/time.js";
 import {
@@ -16,7 +17,6 @@ import {
   type BenchOptions,
   createBench,
   createFake,
-  createFolder,
   createManualClock,
   type FakeService,
   inQueue,
@@ -29,23 +29,23 @@ import { createMemory } from "./memory.js";
 interface Kept {
   machines: number;
   keep(): Pick<BenchOptions, "open" | "create">;
-  close(): Promise<void>;
+  close(): unknown;
 }
 
-async function inFiles(): Promise<Kept> {
-  const { folder, remove } = await createFolder();
-  return { machines: 1, keep: () => ({ open: (lost) => openFiles(folder, "node", lost) }), close: remove };
+function inFiles(): Kept {
+  const { path, close } = openFolder();
+  return { machines: 1, keep: () => ({ open: (lost) => openFiles(path, "node", lost) }), close };
 }
 
-async function inMemory(): Promise<Kept> {
+function inMemory(): Kept {
   const memory = createMemory();
-  return { machines: 2, keep: () => ({ create: memory.auditing(LEASE) }), async close() {} };
+  return { machines: 2, keep: () => ({ create: memory.auditing(LEASE) }), close() {} };
 }
 
-const onServer = (server: () => Server) => async (): Promise<Kept> => {
+const onServer = (server: () => Server) => (): Kept => {
   const place = { url: server().url, prefix: `p${randomBytes(4).toString("hex")}` };
   const keep = () => ({ create: inQueue(createShared(place, { lease: LEASE, patience: PATIENCE })) });
-  return { machines: 2, keep, async close() {} };
+  return { machines: 2, keep, close() {} };
 };
 
 /** Milliseconds for which a message waits. */
@@ -54,27 +54,25 @@ const QUARTER = 15 * 60_000;
 const refused = new SeoError("SEO_FORBIDDEN", "No.", { statusCode: 403, attempts: 1 });
 const unauthorized = new SeoError("SEO_UNAUTHORIZED", "No.", { statusCode: 401, attempts: 1 });
 
-function contract(name: string, open: () => Promise<Kept>): void {
+function contract(name: string, open: () => Kept): void {
   describe(`An audit whose jobs are kept ${name}`, () => {
     let kept: Kept;
     let benches: Bench[];
+    const use = closeAfterEach();
 
     beforeEach(async () => {
-      kept = await open();
+      kept = await use(open());
       benches = [];
     });
-    afterEach("nothing is left open", async () => {
-      await Promise.all(benches.map(({ audit }) => audit.close()));
-      await kept.close();
-    });
 
-    function bench(service: FakeService, options: Parameters<typeof createBench>[2] = {}): Bench {
+    function bench(service: FakeService, options: BenchOptions = {}): Bench {
       const one = createBench("", service, { ...kept.keep(), ...options });
+      void use(one.audit);
       benches.push(one);
       return one;
     }
     /** Audits on all machines; the first and the last of them can be the same. */
-    function machines(service: FakeService, options: Parameters<typeof createBench>[2] = {}): [Bench, Bench] {
+    function machines(service: FakeService, options: BenchOptions = {}): [Bench, Bench] {
       for (let number = 0; number < kept.machines; number++) bench(service, options);
       return [benches[0] as Bench, benches.at(-1) as Bench];
     }
@@ -230,22 +228,20 @@ function contract(name: string, open: () => Promise<Kept>): void {
 
     it("explains 2,100 newer reports after a restart, so that no page stays uncertain", async () => {
       const [lost = "", ...others] = urls(2101);
-      const account = await startAccount({
-        fate: ({ form, nth }) => (form.get("url") === lost && nth === 1 ? "cut, not carried out" : "answered"),
-      });
-      const clients = ["300", "1"].map((reconcile) =>
-        createClient({ baseUrl: account.url, apiKey: "key", concurrency: "32", reconcile }),
+      const account = await use(
+        startAccount({
+          fate: ({ form, nth }) => (form.get("url") === lost && nth === 1 ? "cut, not carried out" : "answered"),
+        }),
       );
-      const [first, second] = clients.map(
-        (client) => () => bench(createFake(), { share: 32, connect: (changed) => requestsOf(client, 32, changed) }),
-      ) as [() => Bench, () => Bench];
-      const { audit, add } = first();
+      async function start(reconcile: string): Promise<Bench> {
+        const client = await use(createClient({ baseUrl: account.url, apiKey: "key", concurrency: "32", reconcile }));
+        return bench(createFake(), { share: 32, connect: (changed) => requestsOf(client, 32, changed) });
+      }
+      const { audit, add } = await start("300");
       await add([lost, ...others]);
       await until(() => results().length === others.length);
       await audit.close();
-      const { created, uncertain } = await second().finished();
-      for (const client of clients) await client.close();
-      await account.close();
+      const { created, uncertain } = await (await start("1")).finished();
       assert.deepEqual([created, uncertain, account.reports.length], [2101, 0, 2101]);
     });
 
@@ -317,7 +313,7 @@ for (const engine of [undefined, ...engines])
     if (engine === "Redis")
       it("says which lists were lost with the server's data, and accepts lists again", async () => {
         const service = createFake({ latency: 50 });
-        const { keep } = await open();
+        const { keep } = open();
         const first = createBench("", service, { ...keep() });
         for (let n = 1; n <= 7; n++) await first.add(urls(100), { batch: `batch ${n}` });
         const redis = new Redis(server.url);
