@@ -10,6 +10,7 @@ import { type JobEntry, prefixOf } from "../../../src/audit/shared/letter.js";
 import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
+import { closeAfterEach } from "../../support/opened.js";
 import { type Relay, startRelay } from "../../support/relay.js";
 import { engines, LEASE, type Server, startServer } from "../../support/servers.js";
 import { until } from "../../support/time.js";
@@ -23,7 +24,6 @@ import {
   key,
   unreadable,
   urls,
-  vary,
 } from "./fake.js";
 import { createMemory, fastClock, type Way } from "./memory.js";
 
@@ -212,18 +212,16 @@ const ways: [Way, boolean][] = [
 
 describe("The messages that one machine handles for all", () => {
   let memory: Memory;
-  let opened: Bench[];
+  const use = closeAfterEach();
 
   beforeEach(() => {
     memory = createMemory();
-    opened = [];
   });
-  afterEach(() => Promise.all(opened.map(({ audit }) => audit.close())));
 
   /** A node of a machine, which is closed after the test. */
   function open(service: FakeService, options: BenchOptions = {}, way?: (line: string) => Way): Bench {
     const bench = createBench("", service, { create: memory.auditing(SHORT, {}, way), ...options });
-    opened.push(bench);
+    void use(bench.audit);
     return bench;
   }
 
@@ -477,21 +475,12 @@ describe("The messages that one machine handles for all", () => {
     const held = deferred();
     let isHeld = false;
     let isLost = false;
-    const shared = memory.shareAs(CALM, (server) => ({
-      ...server,
-      worker: (...parameters) => {
-        const worker = server.worker(...parameters);
-        const getNextJob: typeof worker.getNextJob = async (...all) => {
-          if (isLost) {
-            isHeld = true;
-            await held.promise;
-          }
-          return worker.getNextJob(...all);
-        };
-        return vary(worker, { getNextJob });
-      },
-    }));
-    const { add, audit, finished } = open(service, { create: inQueue(shared) });
+    function pause(what: string) {
+      if (!isLost || what !== "service-lead") return 0;
+      isHeld = true;
+      return held.promise;
+    }
+    const { add, audit, finished } = open(service, { create: memory.auditing(CALM, {}, undefined, pause) });
     await add(urls(1));
     await finished();
     const lead = memory.queues.get("service-lead")?.get("lead");
@@ -601,6 +590,7 @@ function onServer({ url, port }: Server): Start {
 
 describe("The lead of a queue, in memory and on each server", () => {
   let servers: Server[];
+  const use = closeAfterEach();
 
   before(async () => {
     const started = await Promise.all(engines.map((engine) => startServer(engine)));
@@ -610,38 +600,34 @@ describe("The lead of a queue, in memory and on each server", () => {
 
   type Open = (service: FakeService, options?: BenchOptions) => Promise<Bench & { die(): void }>;
 
-  async function tell(story: (open: Open) => Promise<void>, start: Start): Promise<void> {
-    const relays: Machine["relay"][] = [];
-    const benches: Bench[] = [];
-    async function open(service: FakeService, options: BenchOptions = {}): Promise<Bench & { die(): void }> {
+  const openOn =
+    (start: Start): Open =>
+    async (service, options = {}) => {
       const { shared, relay } = await start();
-      relays.push(relay);
+      await use(relay);
       let isDead = false;
       const bench: Bench = createBench("", service, {
         create: inQueue(shared),
         result: (result) => isDead || bench.results.push(result),
         ...options,
       });
-      benches.push(bench);
+      await use({
+        close() {
+          // A machine without a network needs many seconds to close.
+          relay.mend();
+          return bench.audit.close();
+        },
+      });
       const die = () => {
         isDead = true;
         relay.cut();
       };
       return Object.assign(bench, { die });
-    }
-    try {
-      await story(open);
-    } finally {
-      // A machine without a network needs many seconds to close.
-      for (const { mend } of relays) mend();
-      await Promise.all(benches.map(({ audit }) => audit.close()));
-      for (const { stop } of relays) stop();
-    }
-  }
+    };
 
   /** A story that is told everywhere, at the same time. */
-  const everywhere = (title: string, story: Parameters<typeof tell>[0]) =>
-    it(title, () => Promise.all([inMemory(), ...servers.map(onServer)].map((start) => tell(story, start))));
+  const everywhere = (title: string, story: (open: Open) => Promise<void>) =>
+    it(title, () => Promise.all([inMemory(), ...servers.map(onServer)].map((start) => story(openOn(start)))));
 
   everywhere("dies once a list was sent to a machine that stands by, which then leads", async (open) => {
     const service = createFake({ latency: 5 });

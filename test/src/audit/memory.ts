@@ -58,7 +58,8 @@ export function createMemory(patience = MESSAGE) {
 
   /**
    * A machine's connection. `way` says what becomes of a command, `pause` how many milliseconds it takes, or when it is carried
-   * out. Both get the line that it appends, or the ID of the job whose lines it reads.
+   * out. Both get the line that it appends, the ID of the job whose lines it reads, or the name of the queue whose next job it
+   * takes.
    */
   function connect(
     way: (what: string) => Way = () => "answered",
@@ -130,7 +131,7 @@ export function createMemory(patience = MESSAGE) {
             const job = [...jobs.values()].find(({ state }) => state === "wait");
             if (job) Object.assign(job, { state: "active", token, until: performance.now() + lease.lockDuration });
             return shown(job);
-          }),
+          }, name),
         extendJobLocks: (ids: string[], tokens: string[], duration: number) =>
           call(() =>
             ids.filter((id, index) => {
@@ -174,13 +175,9 @@ export function createMemory(patience = MESSAGE) {
   const unfinished = () =>
     [...(queues.get("service")?.values() ?? [])].filter(({ logs }) => isOpen(logs.map((text) => JSON.parse(text))));
 
-  /** A machine whose connection is another one. */
-  const shareAs = (lease: Lease, change: (server: Server) => Server, ...connection: Parameters<typeof connect>) =>
-    createShared({ url: "redis://memory" }, { lease, patience, connect: async () => change(connect(...connection)) });
-
   /** One of its machines. */
   const share = (lease: Lease, ...connection: Parameters<typeof connect>) =>
-    shareAs(lease, (server) => server, ...connection);
+    createShared({ url: "redis://memory" }, { lease, patience, connect: async () => connect(...connection) });
 
   /** An audit of one of its machines, for `createBench`. */
   const auditing =
@@ -188,7 +185,7 @@ export function createMemory(patience = MESSAGE) {
     (options: AuditOptions) =>
       inQueue(share(lease, ...connection), more)(options);
 
-  return { connect, share, shareAs, auditing, unfinished, queues };
+  return { connect, share, auditing, unfinished, queues };
 }
 
 function attempt(command: () => unknown): void {
