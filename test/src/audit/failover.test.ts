@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
@@ -9,6 +8,7 @@ import pg from "pg";
 import type { Requests } from "../../../src/audit/requests.js";
 import { connect } from "../../../src/audit/shared/server.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
+import { closeAfterEach, openFolder } from "../../support/opened.js";
 import { type Relay, startRelay } from "../../support/relay.js";
 import { type Engine, engines, LEASE, PASSWORD, type Server, startServer } from "../../support/servers.js";
 import { until } from "../../support/time.js";
@@ -74,7 +74,7 @@ const loss =
   'The queue\'s server has lost data: send the unfinished lists ("default") again in a minute, with a Maximum age.';
 
 describe("An audit in a queue whose server changes", () => {
-  let closing: (() => unknown)[];
+  const use = closeAfterEach();
   let server: Server;
   let relay: Relay;
   let service: FakeService;
@@ -85,18 +85,14 @@ describe("An audit in a queue whose server changes", () => {
   let looked: number;
 
   beforeEach(() => {
-    closing = [];
     sent = () => {};
     looked = 0;
-  });
-  afterEach(async () => {
-    for (const close of closing.reverse()) await close();
   });
 
   /** Opens an audit that reaches its server through a relay. */
   async function open(engine: Engine, skip: () => never, options: BenchOptions = {}, lease = LEASE): Promise<void> {
-    server = (await startServer(engine)) ?? skip();
-    relay = await startRelay(server.port, (chunk) => sent(chunk.toString()));
+    server = await use((await startServer(engine)) ?? skip());
+    relay = await use(startRelay(server.port, (chunk) => sent(chunk.toString())));
     service = createFake({ latency: 50 });
     const url = server.url.replace(`:${server.port}`, `:${relay.port}`);
     function connectService(): Requests {
@@ -109,7 +105,7 @@ describe("An audit in a queue whose server changes", () => {
     }
     const create = inQueue(createShared({ url }, { lease, patience: PATIENCE }));
     bench = createBench("", service, { connect: connectService, create, ...options });
-    closing.push(server.close, relay.stop, bench.audit.close);
+    await use(bench.audit);
   }
 
   /** Adds a list, and waits for its first results. */
@@ -121,14 +117,14 @@ describe("An audit in a queue whose server changes", () => {
   /** Opens the audit of another machine, without a relay. */
   function openOther(options: BenchOptions = {}): Bench {
     const other = createBench("", service, { create: inQueue(createShared(server, { lease: LEASE })), ...options });
-    closing.push(other.audit.close);
+    void use(other.audit);
     return other;
   }
 
   async function clientOf({ url }: Server): Promise<Redis> {
     const client = new Redis(url);
+    await use({ close: () => client.disconnect() });
     await client.config("SET", "masterauth", PASSWORD);
-    closing.push(() => client.disconnect());
     return client;
   }
 
@@ -137,7 +133,7 @@ describe("An audit in a queue whose server changes", () => {
     if (engine === "PostgreSQL") {
       const client = new pg.Client(server.url);
       await client.connect();
-      closing.push(() => client.end());
+      await use({ close: () => client.end() });
       return (command) => client.query(command);
     }
     const client = await clientOf(server);
@@ -151,13 +147,18 @@ describe("An audit in a queue whose server changes", () => {
 
   /** A replica of the audit's server that has all of its data. */
   async function replicate(skip: () => never): Promise<{ replica: Server; master: Redis; client: Redis }> {
-    const replica = (await startServer("Redis")) ?? skip();
-    closing.push(replica.close);
+    const replica = await use((await startServer("Redis")) ?? skip());
     const [master, client] = await Promise.all([server, replica].map(clientOf) as [Promise<Redis>, Promise<Redis>]);
     await master.config("SET", "repl-diskless-sync-delay", 0);
     await client.replicaof("127.0.0.1", server.port);
     await until(async () => (await client.info("replication")).includes("master_link_status:up"));
     return { replica, master, client };
+  }
+
+  /** Does something every so many milliseconds until the test ends. */
+  function repeat(work: () => unknown, ms: number): void {
+    const timer = setInterval(work, ms);
+    void use({ close: () => clearInterval(timer) });
   }
 
   for (const engine of engines)
@@ -257,8 +258,7 @@ describe("An audit in a queue whose server changes", () => {
       const isLost = ({ errors, progress }: Bench) =>
         errors.some(({ message }) => message === loss) && progress.at(-1)?.paused === loss;
       await until(() => [bench, other].every(isLost));
-      const passing = setInterval(() => clock.pass(MINUTE), 100);
-      closing.push(() => clearInterval(passing));
+      repeat(() => clock.pass(MINUTE), 100);
       await until(() => other.add(urls(3)).catch(() => 0));
       await until(() => bench.add(urls(3), { batch: "next" }).catch(() => 0));
       // A machine that stands by can miss the end of a batch if the next one has begun.
@@ -281,8 +281,7 @@ describe("An audit in a queue whose server changes", () => {
       await until(() => run(losses[engine]).then(Boolean, () => false));
       await until(() => other.errors.length > 0);
       assert.deepEqual([other.errors[0]?.message, other.progress.at(-1)?.paused], [loss, loss]);
-      const passing = setInterval(() => clock.pass(MINUTE), 100);
-      closing.push(() => clearInterval(passing));
+      repeat(() => clock.pass(MINUTE), 100);
       await until(() => other.add(urls(3)).catch(() => 0));
       relay.mend();
       await until(() => bench.add(urls(3), { batch: "next" }).catch(() => 0));
@@ -294,8 +293,7 @@ describe("An audit in a queue whose server changes", () => {
     it(`reports a loss, and no end, if a batch is missing on ${engine}`, async function () {
       await open(engine, () => this.skip());
       await begin(MANY);
-      const connection = await connect(server);
-      closing.push(connection.close);
+      const connection = await use(connect(server));
       const queue = connection.queue("service");
       for (const id of await queue.getRanges(["wait"], 0, -1, true)) await queue.remove(id);
       await until(() => bench.errors.length > 0);
@@ -314,22 +312,19 @@ describe("An audit in a queue whose server changes", () => {
       relay.cut();
       await until(() => bench.progress.at(-1)?.paused);
       relay.mend();
-      const passing = setInterval(() => clock.now() < 4000 && clock.pass(2000), 2000);
-      closing.push(() => clearInterval(passing));
+      repeat(() => clock.now() < 4000 && clock.pass(2000), 2000);
       await until(() => bench.progress.at(-1)?.paused === false);
     });
 
   it("stays paused until PostgreSQL's full disk has room for more than a lock", async function () {
-    const disk = mkdtempSync(join(tmpdir(), "seo-disk-"));
-    closing.push(() => rmSync(disk, { recursive: true }));
+    const { path: disk } = await use(openFolder());
     if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=8m", "seo-audit", disk]).status !== 0) this.skip();
-    closing.push(() => execFileSync("umount", ["--lazy", disk]));
+    await use({ close: () => execFileSync("umount", ["--lazy", disk]) });
     chmodSync(disk, 0o777);
     const space = join(disk, "space");
     const filler = join(disk, "filler");
     const clock = createManualClock();
-    server = (await startServer("PostgreSQL")) ?? this.skip();
-    closing.push(server.close);
+    server = await use((await startServer("PostgreSQL")) ?? this.skip());
     execFileSync("install", process.getuid?.() === 0 ? ["-d", "-o", "postgres", space] : ["-d", space]);
     const run = await administer("PostgreSQL");
     await run(`CREATE TABLESPACE small LOCATION '${space}'`);
@@ -354,8 +349,7 @@ describe("An audit in a queue whose server changes", () => {
     );
     assert.match(String(errors[0]?.message), /reports an error: it cannot write to its disk\.$/);
     rmSync(filler);
-    const passing = setInterval(() => clock.now() < MINUTE && clock.pass(2000), 200);
-    closing.push(() => clearInterval(passing));
+    repeat(() => clock.now() < MINUTE && clock.pass(2000), 200);
     const { created } = await bench.finished();
     assert.deepEqual([created, service.carriedOut.length, errors.length], [pages, pages, 1]);
   });
@@ -382,8 +376,7 @@ describe("An audit in a queue whose server changes", () => {
         [["SEO_CONFIG", `${begins}${reason}.`]],
       );
       await back(run);
-      const passing = setInterval(() => clock.pass(MINUTE), 100);
-      closing.push(() => clearInterval(passing));
+      repeat(() => clock.pass(MINUTE), 100);
       const { created } = await bench.finished();
       assert.deepEqual([created, service.carriedOut.length], [PAGES, PAGES]);
     });
