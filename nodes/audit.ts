@@ -9,6 +9,7 @@ import type { Client } from "../src/client.js";
 import { invalidParams, type SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
+import { createSequence } from "../src/turns.js";
 import { type Control, closeCards, controls, openCards, registerCards, type Watched } from "./audits.js";
 import { chosen, resolved } from "./config.js";
 import { SECOND } from "./figures.js";
@@ -48,6 +49,7 @@ class AuditNode implements Watched {
   readonly #where: string;
   /** Errors that a Catch node got with a message. */
   readonly #reported = new WeakSet<SeoError>();
+  readonly #inOrder = createSequence();
   #tools: Promise<Tools> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #unreported = 0;
@@ -89,10 +91,14 @@ class AuditNode implements Watched {
     report(this.#node, msg, done, error);
   }
 
+  /** Messages reach the audit in the order in which they were received, although a list takes time to read. */
   async #handle(msg: Message): Promise<void> {
     const how = controlIn(msg);
     const source = msg.batch === undefined || msg.batch === null ? "topic" : "batch";
-    await (how ? this.control(how, msg[source], `msg.${source}`) : this.#add(msg));
+    const act = await this.#inOrder(() =>
+      how ? () => this.control(how, msg[source], `msg.${source}`) : this.#readList(msg),
+    );
+    await act();
   }
 
   /** Opens the audit, which continues the batches of an earlier process. */
@@ -183,13 +189,14 @@ class AuditNode implements Watched {
     return journalsIn(this.#folder, id);
   }
 
-  async #add(msg: Message): Promise<void> {
+  /** Reads a list. Returns how to add it. */
+  async #readList(msg: Message): Promise<() => Promise<unknown>> {
     const { client, audit } = await this.#open();
     const { readRows } = await import("../src/audit/rows.js");
     const { input, from } = await this.#read(msg);
     const { pages, ...rest } = input;
     const { batch = "default", existing = "regenerate", maxAge, privacy } = client.validate(settings, rest, from);
-    await audit.add({
+    const list = {
       batch,
       rows: readRows(pages, String(from.pages)),
       settings: {
@@ -197,7 +204,8 @@ class AuditNode implements Watched {
         maxAge: maxAge === undefined ? undefined : Number(maxAge),
         privacy,
       },
-    });
+    };
+    return () => audit.add(list);
   }
 
   #sendResult({ record, input, ...rest }: Result): void {

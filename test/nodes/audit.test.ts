@@ -251,6 +251,17 @@ describe("The audit node", () => {
       assert.deepEqual([results().length, stored(), ring()], [80, 80, "green"]);
     });
 
+    it("comes right behind a list", async () => {
+      await run({}, { latency: 25 });
+      await Promise.all([
+        succeed({ payload: urls(40), topic: "one" }),
+        succeed({ pause: true, topic: "one" }),
+        succeed({ payload: urls(1), topic: "two" }),
+      ]);
+      await finished("two");
+      assert.equal(state("one"), "Paused by msg.pause.");
+    });
+
     it("retries the failed pages", async () => {
       let fate: Fate = "unauthorized";
       await runWith({ fate: ({ form }) => (/\/[24]$/.test(String(form.get("url"))) ? fate : "answered") });
