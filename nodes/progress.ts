@@ -55,6 +55,7 @@ export class AuditStatus {
     this.#batches.clear();
     for (const progress of all) this.#set(progress);
     for (const name of this.#sent.keys()) if (!this.#batches.has(name)) this.#sent.delete(name);
+    for (const name of this.#errors.keys()) if (name !== "" && !this.#batches.has(name)) this.#errors.delete(name);
     this.#show();
   }
 
