@@ -2,7 +2,7 @@ import { cancelled, SeoError } from "../errors.js";
 import { deferred } from "../turns.js";
 import type { Store } from "./batch.js";
 import type { Options } from "./options.js";
-import { Trouble } from "./trouble.js";
+import { reasonOf, Trouble } from "./trouble.js";
 
 const MINUTE = 60_000;
 /** Milliseconds until a server is tried again. */
@@ -26,7 +26,7 @@ export class Access {
   /** Nothing more is begun. */
   isEnding = false;
   readonly #engine: Engine;
-  /** The code of the error that was reported, until something is saved. */
+  /** The reason that was reported, until something is saved. */
   #reported: string | undefined;
   /** The end of the error, or of the store. */
   #free = deferred();
@@ -82,8 +82,8 @@ export class Access {
     this.error = error;
     this.#free = deferred();
     this.#retryLater(error);
-    if (this.#reported !== error.code) this.options.failed(error);
-    this.#reported = error.code;
+    if (this.#reported !== reasonOf(error)) this.options.failed(error);
+    this.#reported = reasonOf(error);
     this.#engine.changed();
   }
 
