@@ -116,8 +116,14 @@ class Files implements Store {
       this.#closed.set(path, { name: state.name });
     };
     const remove = async () => {
-      await removeFile(path);
-      await leave();
+      try {
+        await removeFile(path);
+        await leave();
+      } catch {
+        // Another program has the file open. The batch is not continued, and others need not wait.
+        await file.append({ type: "finished" });
+        await keep();
+      }
     };
     const batch = new Batch({ ...file, keep, remove }, state);
     this.#batches.add(batch);
