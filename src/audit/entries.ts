@@ -48,7 +48,7 @@ export interface Plan {
   generatedAt?: string | undefined;
 }
 
-/** The format of a journal. A version of this package reads no other one. */
+/** The format of journals and letters. A version of this package reads no other one. */
 export const FORMAT = 1;
 
 /** An entry of a journal, in this order. A page is the number of its first row. */

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { oneLine } from "../errors.js";
 import { type Ended, type Entry, FORMAT, type Outcome, outcomes, type PageRequest, type Settings } from "./entries.js";
 import { keyOf, type Row } from "./rows.js";
+import { otherVersion } from "./trouble.js";
 
 /** How far a page is. A row that repeats another one of its list is `repeat`. */
 export type Stage = "waiting" | "sent" | "ended" | "delivered" | "repeat";
@@ -100,7 +101,7 @@ type Change<Type extends Entry["type"]> = (state: State, entry: Extract<Entry, {
 const changes: { [Type in Entry["type"]]: Change<Type> } = {
   batch(state, { format, name }) {
     state.name = name;
-    if (format !== FORMAT) throw new Error("another version of this package wrote it");
+    if (format !== FORMAT) throw new Error(otherVersion);
   },
   rows(state, { from, rows }) {
     // A list that was not completed is followed by another one.

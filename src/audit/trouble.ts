@@ -48,5 +48,10 @@ export function fromDisk(cause: unknown, path: string): unknown {
   return new Trouble("disk", `${path} could not be read or written: ${reasons[String(code)] ?? "error"} (${code}).`);
 }
 
-export const damaged = (path: string, line: number, what: string) =>
-  new Trouble("damaged", `${path}, line ${line}: ${what}. Nothing was changed. Repair the file, or send msg.reset.`);
+/** Why an entry is not read: its journal has another format. */
+export const otherVersion = "another version of this package wrote it";
+
+export function damaged(path: string, line: number, what: string): Trouble {
+  const remedy = what === otherVersion ? "Use that version" : "Repair the file";
+  return new Trouble("damaged", `${path}, line ${line}: ${what}. Nothing was changed. ${remedy}, or send msg.reset.`);
+}

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setImmediate as breathe } from "node:timers/promises";
 import { type Code, cancelled, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
-import type { Entry, Settings } from "../entries.js";
+import { type Entry, FORMAT, type Settings } from "../entries.js";
 import { toJSON } from "../requests.js";
 import type { Row } from "../rows.js";
 import { apply, State } from "../state.js";
@@ -32,9 +32,6 @@ export type JobEntry =
   | (Entry & { letter?: string | undefined })
   | { type: "answer"; answer: Answer }
   | { type: "removed" };
-
-/** Of letters and journals. A machine with another version of the package must not misread them. */
-export const FORMAT = 3;
 
 const digest = (text: string) => hash("sha256", text, "hex").slice(0, 16);
 
@@ -106,8 +103,14 @@ export function readJob(lines: readonly Line<JobEntry>[]) {
   return { is, state, letters };
 }
 
-/** Whether a job is a batch that has not finished, or a letter that was neither answered nor taken back. */
-export const isOpen = (lines: readonly Line<JobEntry>[]): boolean => ["letter", "batch"].includes(readJob(lines).is);
+/** Whether a job is a batch that has not finished, or a letter that was neither answered nor taken back. A damaged one is. */
+export function isOpen(lines: readonly Line<JobEntry>[]): boolean {
+  try {
+    return ["letter", "batch"].includes(readJob(lines).is);
+  } catch {
+    return true;
+  }
+}
 
 /** The number in an answer. Throws its error. */
 export function countIn(answer: Answer): number {

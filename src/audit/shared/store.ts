@@ -1,12 +1,12 @@
 import { type Code, cancelled, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
 import { Batch, type List, type Store } from "../batch.js";
-import type { Entry } from "../entries.js";
+import { type Entry, FORMAT } from "../entries.js";
 import { State } from "../state.js";
 import { deposed } from "../trouble.js";
 import { appendAlone, type JobLog, openLog, readLines } from "./journal.js";
 import { done, type Given, type Known, type Opened } from "./known.js";
-import { type Answer, FORMAT, idsIn, type JobEntry, obey, type Packed, prefixOf, readJob } from "./letter.js";
+import { type Answer, idsIn, type JobEntry, obey, type Packed, prefixOf, readJob } from "./letter.js";
 import type { Queue } from "./server.js";
 
 /** The machine that leads, as the store needs it. */

@@ -56,7 +56,7 @@ const damages: Record<string, [damage: (client: Redis, key: string) => Promise<u
   "of another version of the package": [
     async (client, key) => {
       const job = JSON.parse((await client.hget(key, "data")) ?? "");
-      await client.hset(key, "data", JSON.stringify({ ...job, format: 1 }));
+      await client.hset(key, "data", JSON.stringify({ ...job, format: 99 }));
     },
     /^SEO_CONFIG The batch "default" is of another version of this package: update it on all machines\.$/,
   ],
