@@ -681,6 +681,16 @@ describe("an audit", () => {
     assert.equal(service.listed(), 2);
   });
 
+  it("reads the list of reports once for all lists that have come meanwhile", async () => {
+    const closes = deferred();
+    const service = createFake({ beforeList: () => closes.promise }, reportsOf(4));
+    const { add, finished } = open(service);
+    for (const url of urls(40)) await add([url], { existing: numberOf(url) === 2 ? "return" : "regenerate" });
+    closes.resolve();
+    const { created, regenerated, fresh } = await finished();
+    assert.deepEqual([created, regenerated, fresh, service.listed()], [36, 3, 1, 2]);
+  });
+
   it("begins another page while a lost response is looked for", async () => {
     const found = deferred();
     const service = createFake({

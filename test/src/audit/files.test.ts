@@ -249,6 +249,18 @@ describe("the files of an audit", () => {
     await Promise.all(damages.map(check));
   });
 
+  it("say which version they need", async () => {
+    const path = put("4-default.jsonl", linesOf([{ type: "batch", format: FORMAT + 1, name: "default" }]));
+    const { audit, errors } = createBench(folder, createFake());
+    await assert.rejects(
+      audit.retry("default").then(() => Promise.reject(errors[0])),
+      {
+        message: `${path}, line 1: another version of this package wrote it. Nothing was changed. Use that version, or send msg.reset.`,
+      },
+    );
+    await audit.close();
+  });
+
   it("have whole entries, in order, and continue behind the last one after an error", async () => {
     const path = join(folder, "journal");
     const limit = (size: number | string) => execFileSync("prlimit", [`--pid=${process.pid}`, `--fsize=${size}:`]);
@@ -292,6 +304,28 @@ describe("the files of an audit", () => {
     } finally {
       limit("unlimited");
     }
+  });
+
+  it("are finished although another program keeps them from being removed", async () => {
+    const { rm } = fsp;
+    fsp.rm = async (path, options) => {
+      if (String(path).endsWith(".jsonl")) throw Object.assign(new Error(), { code: "EBUSY", syscall: "unlink" });
+      return rm(path, options);
+    };
+    syncBuiltinESMExports();
+    try {
+      const { add, finished, errors, audit } = createBench(folder, createFake());
+      await add(urls(2));
+      await finished();
+      await audit.close();
+      assert.deepEqual([errors, names().length], [[], 1]);
+    } finally {
+      fsp.rm = rm;
+      syncBuiltinESMExports();
+    }
+    const { audit, progress } = createBench(folder, createFake());
+    assert.deepEqual([await audit.progress(), await audit.reset(), progress, names()], [[], 1, [], []]);
+    await audit.close();
   });
 
   it("are private, hold neither passwords nor responses, and are removed once all pages have succeeded", async () => {
