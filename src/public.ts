@@ -27,6 +27,9 @@ export type Input<O extends Operation> = { [Name in keyof Row<O>["params"]]?: Va
   [Name in NonNullable<Row<O>["main"]>]: Value;
 };
 
+/** It can be omitted if nothing is required. */
+type Arguments<O extends Operation> = Record<never, never> extends Input<O> ? [input?: Input<O>] : [input: Input<O>];
+
 type Settings = {
   [Name in keyof typeof service]?: ((typeof service)[Name]["kind"] extends "count" ? number : string) | undefined;
 };
@@ -41,17 +44,14 @@ export interface ClientOptions extends Omit<Settings, "queue" | "tls" | "proxy">
 }
 
 /** A page of a list that is read completely. */
-export type Page = Omit<ListPage<Response>, "truncated" | "isLast">;
+export type Page = Omit<ListPage<Response>, "isLast">;
 
 /** One account of the service. All calls share its limits. */
 export interface Client {
   /** Validates the input and sends the request, with the retries that are safe. Rejects with an SeoError. */
-  call<O extends Operation>(
-    operation: O,
-    ...input: Record<never, never> extends Input<O> ? [input?: Input<O>] : [input: Input<O>]
-  ): Promise<Response>;
+  call<O extends Operation>(operation: O, ...input: Arguments<O>): Promise<Response>;
   /** Reads a list to its end. A page is requested when it is needed. Rejects with an SeoError. */
-  pages<L extends List>(operation: L, input?: Input<L>): AsyncIterable<Page>;
+  pages<L extends List>(operation: L, ...input: Arguments<L>): AsyncIterable<Page>;
   /** Cancels what is in flight or waiting, with SEO_CANCELLED, and closes the connections. */
   close(): Promise<void>;
 }
@@ -73,13 +73,12 @@ export function createClient(options: ClientOptions): Client {
         return row.params.existing ? submit(client, operation, values) : client.send(operation, values);
       }),
 
-    async *pages(operation, input) {
+    async *pages(operation, input?: Input<List>) {
       const row = rowOf(operation);
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
       const values = client.validate(row, { ...input, per_page: input?.per_page ?? "100" }, {});
       const get = (extra: Record<string, string>) => keepAlive(() => client.send(operation, values, { extra }));
-      for await (const { response, records, page, pages, total } of readPages(get, { id: row.list }))
-        yield { records, page, pages, total, response };
+      for await (const { isLast: _, ...page } of readPages(get, { id: row.list })) yield page;
     },
 
     close: () => client.close(),

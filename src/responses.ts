@@ -10,6 +10,7 @@ export interface Response {
 
 /** A response, and what it took to get it. */
 export interface CallResponse extends Response {
+  /** Requests that were sent, those that looked for an existing report included. */
   attempts: number;
   /** Milliseconds from the call to the response, and those of them in which no attempt was in flight. */
   duration: number;
