@@ -59,20 +59,6 @@ export function parseKey(value: unknown): string {
   throw invalid(`The service's API key ${why}.`);
 }
 
-/** Reads a proxy's URL; `source` says where it is set. Throws SEO_CONFIG, which does not quote it: it can hold a password. */
-export function parseProxy(text: string, source = ""): URL {
-  const refuse = (why: string) => invalid(`The proxy URL${source && ` in ${source}`} ${why}.`, "proxy");
-  if (!/^https?:\/\//i.test(text)) throw refuse("must begin with http:// or https://");
-  const url = parseUrl(text);
-  if (!url) throw refuse("is not valid");
-  try {
-    decodeURIComponent(`${url.username}:${url.password}`);
-  } catch {
-    throw refuse("has a user name or password with a percent sign that must be written as %25");
-  }
-  return url;
-}
-
 /** Throws SEO_CONFIG if Node.js cannot use the TLS options, which are not quoted. */
 function checkTls(tls: TlsOptions | undefined): void {
   try {

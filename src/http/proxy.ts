@@ -1,5 +1,6 @@
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from "undici";
-import { type ProxyOptions, parseProxy } from "../config.js";
+import type { ProxyOptions } from "../config.js";
+import { SeoError } from "../errors.js";
 import { parseUrl } from "../url.js";
 import { skippingInterim } from "./interim.js";
 
@@ -28,6 +29,21 @@ function isExcepted(origin: string, except: string): boolean {
         return ports.includes(Number(only)) && `.${hostname}`.endsWith(`.${name}`);
       })
   );
+}
+
+/** Reads a proxy's URL; `source` says where it is set. Throws SEO_CONFIG, which does not quote it: it can hold a password. */
+export function parseProxy(text: string, source = ""): URL {
+  const refuse = (why: string) =>
+    new SeoError("SEO_CONFIG", `The proxy URL${source && ` in ${source}`} ${why}.`, { stage: "proxy" });
+  if (!/^https?:\/\//i.test(text)) throw refuse("must begin with http:// or https://");
+  const url = parseUrl(text);
+  if (!url) throw refuse("is not valid");
+  try {
+    decodeURIComponent(`${url.username}:${url.password}`);
+  } catch {
+    throw refuse("has a user name or password with a percent sign that must be written as %25");
+  }
+  return url;
 }
 
 /** The proxy for an origin: the chosen one, else that of the environment. Throws SEO_CONFIG if it is needed and not usable. */

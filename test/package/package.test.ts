@@ -243,7 +243,17 @@ export const report = client.call("seo-report-show", { reportId: 1 }).catch((err
       for (const [module = "", ...resolution] of modules)
         it(`compiles its types with ${name}, module ${module}, without a configuration and without other types`, async () => {
           writeFileSync(join(folder(), "file.mts"), FILE);
-          const options = ["--noEmit", "--skipLibCheck", "false", "--target", "es2022", "--module", module];
+          const options = [
+            "--noEmit",
+            "--skipLibCheck",
+            "false",
+            "--lib",
+            "es2022",
+            "--target",
+            "es2022",
+            "--module",
+            module,
+          ];
           const compiler = join(where(), "node_modules/typescript/bin/tsc");
           const output = await run(compiler, ...options, ...resolution, "--typeRoots", "none", "file.mts");
           assert.equal(output, "");

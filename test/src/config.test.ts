@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { parseBase, parseKey, parseProxy, readConfig } from "../../src/config.js";
+import { parseBase, parseKey, readConfig } from "../../src/config.js";
 import type { SeoError } from "../../src/errors.js";
+import { parseProxy } from "../../src/http/proxy.js";
 
 const SCHEME = "must begin with http:// or https://";
 const PERCENT = "has a user name or password with a percent sign that must be written as %25";
