@@ -1,15 +1,16 @@
 /**
  * How a message travels from a node to the wire and back:
  *
- * 1. The node reads and validates the message's parameters (nodes/handler.ts, input.ts) and calls `admit`.
- * 2. Gate 1, admission (queue.ts): the message waits in its node's lane; lanes take turns. Then the node starts its work,
- *    which calls `send` once, or once for each page of a list (lists.ts). Each is a call (call.ts), whose steps are 3 to 6.
+ * 1. The node reads the message's parameters (nodes/handler.ts, nodes/sources.ts), validates them (input.ts) and calls `admit`.
+ * 2. Gate 1, admission (queue.ts): the message waits in its node's lane; lanes take turns. Then the node starts its work
+ *    (nodes/operation.ts, nodes/output.ts), which calls `send` once, or once for each page of a list (lists.ts), or looks for
+ *    an existing report first (submit.ts). Each is a call (call.ts), whose steps are 3 to 6.
  * 3. A request that must not be repeated waits for others of its page, and for the newest report to be known (reconcile/).
  *    Gate 2, budget (queue.ts, budget.ts): each request acquires a slot, which the concurrency, the rate and pauses limit.
  * 4. http/ builds the request from the operation's row, sends it, and reads the response. Secrets are redacted there,
  *    where the service's words enter; the facts that decide what happens next are the client's own (errors.ts).
  * 5. After an error, retry.ts says whether the service pauses, and the slot is released. If the response of a request that must
- *    not be repeated was lost, reconcile/ finds out what became of it. Then retry.ts says whether the call retries the request.
+ *    not be repeated was lost, reconcile/search.ts finds out what became of it. Then retry.ts says whether the call retries the request.
  * 6. `send` resolves with the response, the node sends its messages, and `end` cancels what the message still has in flight.
  */
 import { performance } from "node:perf_hooks";

@@ -198,6 +198,7 @@ export class Queue {
       const next = request ?? lane.messages.shift();
       if (!isIdle(lane)) this.#lanes.push(lane);
       this.#count(lane, -1);
+      // A message acquires its first slot within this call, so that the next one does not count on it.
       next?.start();
     }
   }

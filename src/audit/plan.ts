@@ -31,7 +31,7 @@ export async function makePlan(
   fresh: (page: number, record: Json) => Promise<void>,
 ): Promise<void> {
   const { state } = batch;
-  // Those that join meanwhile are planned next.
+  // Lists that join meanwhile are planned next.
   const lists = new Map(state.lists.map((list, at) => [at, list] as const).filter(([, { planned }]) => !planned));
   /** The list that a page waits for, if it is planned here. */
   const listed = (page: number) => (batch.isWaiting(page) ? lists.get(listOf(state, page)) : undefined);

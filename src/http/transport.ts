@@ -72,6 +72,7 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
       inFlight.push(exchange);
       timer ??= setTimeout(watch, PRECISION).unref();
       try {
+        // Whatever its input: an operation that may be repeated only sometimes.
         (row.once ? dispatcher.oneShot : dispatcher.keepAlive).dispatch(
           {
             origin,
