@@ -237,13 +237,13 @@ describe("an audit", () => {
         await sleep(20);
         const [probed] = await audit.progress();
         assert.deepEqual([probed?.failed, probed?.paused, errors.length], [results, progress?.paused, 1]);
-        service.latency = 30;
+        service.latency = 300;
         await passUntil(clock, () => service.requests === before + 2);
         // Once this probe has failed, another one is sent.
         for (let times = 0; times < 3; times++) await audit.resume("default");
         assert.equal(service.requests, before + 2);
         await until(() => service.requests === before + 3);
-        await sleep(60);
+        await sleep(400);
         assert.equal(service.requests, before + 3);
         service.refuses = false;
         await audit.resume("default");
