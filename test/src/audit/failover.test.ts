@@ -161,7 +161,7 @@ describe("An audit in a queue whose server changes", () => {
     void use({ close: () => clearInterval(timer) });
   }
 
-  for (const engine of engines)
+  for (const engine of engines) {
     it(`continues over new connections if those to ${engine} are dead`, async function () {
       await open(engine, () => this.skip());
       await begin();
@@ -170,7 +170,6 @@ describe("An audit in a queue whose server changes", () => {
       assert.equal(service.carriedOut.length, PAGES);
     });
 
-  for (const engine of engines)
     it(`looks for no request that it has not sent, because ${engine} did not respond to its note`, async function () {
       // The frozen machine keeps its lock meanwhile. Otherwise its pages may be given away before the log says what was not sent.
       await open(engine, () => this.skip(), {}, { lockDuration: 60_000, stalledInterval: 10_000 });
@@ -191,7 +190,6 @@ describe("An audit in a queue whose server changes", () => {
       assert.deepEqual([service.carriedOut.length, looked], [PAGES, 0]);
     });
 
-  for (const engine of engines)
     it(`saves a list once, although ${engine} did not respond and others have finished it`, async function () {
       await open(engine, () => this.skip());
       const other = openOther();
@@ -209,6 +207,74 @@ describe("An audit in a queue whose server changes", () => {
       await sleep(2000);
       assert.equal(service.carriedOut.length, PAGES + 1);
     });
+
+    it(`reports that ${engine} has lost its data on every machine, and accepts lists again`, async function () {
+      const clock = createManualClock();
+      await open(engine, () => this.skip(), { clock });
+      const run = await administer(engine);
+      await begin(MANY);
+      const other = openOther({ clock });
+      await until(() => other.progress.length > 0);
+      // PostgreSQL can end it because another command waits for it, and it for that one.
+      await until(() => run(losses[engine]).then(Boolean, () => false));
+      const isLost = ({ errors, progress }: Bench) =>
+        errors.some(({ message }) => message === loss) && progress.at(-1)?.paused === loss;
+      await until(() => [bench, other].every(isLost));
+      repeat(() => clock.pass(MINUTE), 100);
+      await until(() => other.add(urls(3)).catch(() => 0));
+      await until(() => bench.add(urls(3), { batch: "next" }).catch(() => 0));
+      // A machine that stands by can miss the end of a batch if the next one has begun.
+      for (const name of ["default", "next"]) await Promise.race([bench, other].map((one) => one.finished(name)));
+      for (const { progress, errors } of [bench, other]) {
+        assert.equal(progress.filter(({ total, finished }) => finished && total === MANY).length, 0);
+        assert.equal(errors.filter(({ message }) => message === loss).length, 1);
+      }
+    });
+
+    it(`continues with the data of another machine if ${engine} was emptied while it could not be reached`, async function () {
+      const clock = createManualClock();
+      await open(engine, () => this.skip(), { clock });
+      const run = await administer(engine);
+      await begin(MANY);
+      const other = openOther({ clock });
+      relay.cut();
+      await until(() => other.results.length > 0);
+      await until(() => run(losses[engine]).then(Boolean, () => false));
+      await until(() => other.errors.length > 0);
+      assert.deepEqual([other.errors[0]?.message, other.progress.at(-1)?.paused], [loss, loss]);
+      repeat(() => clock.pass(MINUTE), 100);
+      await until(() => other.add(urls(3)).catch(() => 0));
+      relay.mend();
+      await until(() => bench.add(urls(3), { batch: "next" }).catch(() => 0));
+      await bench.finished("next");
+      assert.equal(bench.progress.filter(({ total, finished }) => finished && total === MANY).length, 0);
+    });
+
+    it(`reports a loss, and no end, if a batch is missing on ${engine}`, async function () {
+      await open(engine, () => this.skip());
+      await begin(MANY);
+      const connection = await use(connect(server));
+      const queue = connection.queue("service");
+      for (const id of await queue.getRanges(["wait"], 0, -1, true)) await queue.remove(id);
+      await until(() => bench.errors.length > 0);
+      const { length } = service.carriedOut;
+      await sleep(500);
+      assert.deepEqual([bench.errors.map(({ message }) => message), service.carriedOut.length], [[loss], length]);
+      assert.equal(bench.progress.filter(({ finished }) => finished).length, 0);
+    });
+
+    it(`sends the progress at once when ${engine} cannot be reached, and when it can`, async function () {
+      // Progress is sent at most every five seconds, which do not pass.
+      const clock = createManualClock();
+      await open(engine, () => this.skip(), { clock });
+      await begin(MANY);
+      relay.cut();
+      await until(() => bench.progress.at(-1)?.paused);
+      relay.mend();
+      repeat(() => clock.now() < 4000 && clock.pass(2000), 2000);
+      await until(() => bench.progress.at(-1)?.paused === false);
+    });
+  }
 
   it("continues with the new Redis after a failover", async function () {
     const skip = () => this.skip();
@@ -245,77 +311,6 @@ describe("An audit in a queue whose server changes", () => {
     assert.equal(losses().length, 1);
   });
 
-  for (const engine of engines)
-    it(`reports that ${engine} has lost its data on every machine, and accepts lists again`, async function () {
-      const clock = createManualClock();
-      await open(engine, () => this.skip(), { clock });
-      const run = await administer(engine);
-      await begin(MANY);
-      const other = openOther({ clock });
-      await until(() => other.progress.length > 0);
-      // PostgreSQL can end it because another command waits for it, and it for that one.
-      await until(() => run(losses[engine]).then(Boolean, () => false));
-      const isLost = ({ errors, progress }: Bench) =>
-        errors.some(({ message }) => message === loss) && progress.at(-1)?.paused === loss;
-      await until(() => [bench, other].every(isLost));
-      repeat(() => clock.pass(MINUTE), 100);
-      await until(() => other.add(urls(3)).catch(() => 0));
-      await until(() => bench.add(urls(3), { batch: "next" }).catch(() => 0));
-      // A machine that stands by can miss the end of a batch if the next one has begun.
-      for (const name of ["default", "next"]) await Promise.race([bench, other].map((one) => one.finished(name)));
-      for (const { progress, errors } of [bench, other]) {
-        assert.equal(progress.filter(({ total, finished }) => finished && total === MANY).length, 0);
-        assert.equal(errors.filter(({ message }) => message === loss).length, 1);
-      }
-    });
-
-  for (const engine of engines)
-    it(`continues with the data of another machine if ${engine} was emptied while it could not be reached`, async function () {
-      const clock = createManualClock();
-      await open(engine, () => this.skip(), { clock });
-      const run = await administer(engine);
-      await begin(MANY);
-      const other = openOther({ clock });
-      relay.cut();
-      await until(() => other.results.length > 0);
-      await until(() => run(losses[engine]).then(Boolean, () => false));
-      await until(() => other.errors.length > 0);
-      assert.deepEqual([other.errors[0]?.message, other.progress.at(-1)?.paused], [loss, loss]);
-      repeat(() => clock.pass(MINUTE), 100);
-      await until(() => other.add(urls(3)).catch(() => 0));
-      relay.mend();
-      await until(() => bench.add(urls(3), { batch: "next" }).catch(() => 0));
-      await bench.finished("next");
-      assert.equal(bench.progress.filter(({ total, finished }) => finished && total === MANY).length, 0);
-    });
-
-  for (const engine of engines)
-    it(`reports a loss, and no end, if a batch is missing on ${engine}`, async function () {
-      await open(engine, () => this.skip());
-      await begin(MANY);
-      const connection = await use(connect(server));
-      const queue = connection.queue("service");
-      for (const id of await queue.getRanges(["wait"], 0, -1, true)) await queue.remove(id);
-      await until(() => bench.errors.length > 0);
-      const { length } = service.carriedOut;
-      await sleep(500);
-      assert.deepEqual([bench.errors.map(({ message }) => message), service.carriedOut.length], [[loss], length]);
-      assert.equal(bench.progress.filter(({ finished }) => finished).length, 0);
-    });
-
-  for (const engine of engines)
-    it(`sends the progress at once when ${engine} cannot be reached, and when it can`, async function () {
-      // Progress is sent at most every five seconds, which do not pass.
-      const clock = createManualClock();
-      await open(engine, () => this.skip(), { clock });
-      await begin(MANY);
-      relay.cut();
-      await until(() => bench.progress.at(-1)?.paused);
-      relay.mend();
-      repeat(() => clock.now() < 4000 && clock.pass(2000), 2000);
-      await until(() => bench.progress.at(-1)?.paused === false);
-    });
-
   it("stays paused until PostgreSQL's full disk has room for more than a lock", async function () {
     const { path: disk } = await use(openFolder());
     if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=8m", "seo-audit", disk]).status !== 0) this.skip();
@@ -343,10 +338,7 @@ describe("An audit in a queue whose server changes", () => {
       clock.pass(2000);
       await sleep(200);
     }
-    assert.deepEqual(
-      progress.slice(length).filter(({ paused }) => !paused),
-      [],
-    );
+    assert.ok(progress.slice(length).every(({ paused }) => paused));
     assert.match(String(errors[0]?.message), /reports an error: it cannot write to its disk\.$/);
     rmSync(filler);
     repeat(() => clock.now() < MINUTE && clock.pass(2000), 200);
