@@ -187,8 +187,8 @@ async function live(message: Message, at: number | string, way: Way, dies: boole
   }
 }
 
-/** Does things, some at the same time. Returns the errors. */
-async function tryAll(all: (() => Promise<unknown>)[]): Promise<string[]> {
+/** Does things, some at the same time, of which none may fail. */
+async function tryAll(all: (() => Promise<unknown>)[]): Promise<void> {
   const failed: string[] = [];
   const next = all.entries();
   const work = async () => {
@@ -198,7 +198,7 @@ async function tryAll(all: (() => Promise<unknown>)[]): Promise<string[]> {
     }
   };
   await Promise.all(Array.from({ length: LIVES }, work));
-  return failed;
+  assert.deepEqual(failed, []);
 }
 
 /** The fate of a command, and whether the lead dies then. */
@@ -230,26 +230,21 @@ describe("The messages that one machine handles for all", () => {
       const took = await live(message, Number.POSITIVE_INFINITY, "answered", false);
       assert.ok(took > 4, `${took} commands`);
       const commands = Array.from({ length: took + 6 }, (_, index) => index + 1);
-      const failed = await tryAll(
-        ways.flatMap(([way, dies]) => commands.map((command) => () => live(message, command, way, dies))),
-      );
-      assert.deepEqual(failed, []);
+      await tryAll(ways.flatMap(([way, dies]) => commands.map((command) => () => live(message, command, way, dies))));
     });
 
   it("takes effect once if a line of a long list cannot be appended, or the lead dies at it", async () => {
-    const failed = await tryAll(
+    await tryAll(
       ways.flatMap(([way, dies]) =>
         ['"from":0', '"from":1000', '"type":"list"'].map((line) => () => live(longList, line, way, dies)),
       ),
     );
-    assert.deepEqual(failed, []);
   });
 
   it("adds a list once if its result cannot be saved, and another command fails after that", async () => {
     const gaps = Array.from({ length: 12 }, (_, index) => index + 1);
     const list = messages["a list for an open batch"] as Message;
-    const failed = await tryAll(gaps.map((gap) => () => live(list, '"type":"answer"', "lost", false, gap)));
-    assert.deepEqual(failed, []);
+    await tryAll(gaps.map((gap) => () => live(list, '"type":"answer"', "lost", false, gap)));
   });
 
   for (const way of ["lost", "mute"] as const)
@@ -300,15 +295,15 @@ describe("The messages that one machine handles for all", () => {
     assert.equal(await audit.retry(), 1);
     const { total, done, created, failed } = await finished();
     assert.deepEqual([total, done, created, failed], [4, 4, 3, 1]);
-    assert.deepEqual(
-      requested.filter((what) => !what.includes("example.org/page")),
-      [],
+    assert.ok(
+      requested.every((what) => what.includes("example.org/page")),
+      requested.join(),
     );
   });
 
   it("requests each page once, and reports each row, at whatever side effect the lead dies", async () => {
     const sides = Array.from({ length: 3 * PAGES }, (_, index) => index + 1);
-    const failed = await tryAll(
+    await tryAll(
       sides.map((last) => async () => {
         const memory = createMemory();
         let side = 0;
@@ -317,29 +312,25 @@ describe("The messages that one machine handles for all", () => {
           side++;
         };
         const service = createFake({ latency: 5, step: count });
-        const way = (): Way => (isDead() ? "lost" : "answered");
-        const lead: Bench = createBench("", service, {
-          result(result) {
-            if (!isDead()) lead.results.push(result);
-            count();
-          },
-          create: memory.auditing(SHORT, {}, way),
-        });
+        const start = (isLost: () => boolean): Bench => {
+          const bench: Bench = createBench("", service, {
+            result(result) {
+              if (!isLost()) bench.results.push(result);
+              count();
+            },
+            create: memory.auditing(SHORT, {}, () => (isLost() ? "lost" : "answered")),
+          });
+          return bench;
+        };
+        const lead = start(isDead);
         await lead.add(urls(PAGES)).catch(() => {});
         // If the process is busy, this machine leads before the other one dies.
-        const other: Bench = createBench("", service, {
-          result(result) {
-            other.results.push(result);
-            count();
-          },
-          create: memory.auditing(SHORT),
-        });
+        const other = start(() => false);
         await until(() => isDead() && memory.unfinished().length === 0);
         checkPages(service, [lead, other], PAGES);
         await Promise.all([lead, other].map(({ audit }) => audit.close()));
       }),
     );
-    assert.deepEqual(failed, []);
   });
 
   it("takes a list back that no machine has handled, which then has no effect", async () => {
