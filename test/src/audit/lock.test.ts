@@ -79,24 +79,19 @@ describe("the lock of a folder", () => {
     assert.ok((await takeOver()) < AT_ONCE);
   });
 
-  it("takes over a lock of an earlier process with the same ID", async () => {
-    const release = await lockFolder(folder, ignore);
-    const path = change({ started: "1" });
-    const lock = readFileSync(path);
-    await release();
-    writeFileSync(path, lock);
-    await takeOver();
-  });
-
-  it("takes over a lock of its own that it could not remove, and none that it holds", async () => {
-    const release = await lockFolder(folder, ignore);
-    const path = join(folder, locks()[0] ?? "");
-    const lock = readFileSync(path);
-    await assert.rejects(lockFolder(folder, ignore), { kind: "locked" });
-    await release();
-    writeFileSync(path, lock);
-    await takeOver();
-  });
+  for (const [whose, holder] of Object.entries({
+    "an earlier process with the same ID": { started: "1" },
+    "its own that it could not remove": {},
+  }))
+    it(`takes over a lock of ${whose}, and none that it holds`, async () => {
+      const release = await lockFolder(folder, ignore);
+      await assert.rejects(lockFolder(folder, ignore), { kind: "locked" });
+      const path = change(holder);
+      const lock = readFileSync(path);
+      await release();
+      writeFileSync(path, lock);
+      await takeOver();
+    });
 
   it("respects a lock of another machine while it is refreshed, then takes over", async () => {
     const child = await lockElsewhere();
