@@ -5,7 +5,7 @@ import type { Durable, SendOptions } from "../../src/call.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
 import { createLane, createTask } from "../../src/lane.js";
-import { type Account, type AccountOptions, type Fate, startAccount } from "../support/account.js";
+import { type Account, type AccountOptions, type Asked, type Fate, startAccount } from "../support/account.js";
 import { shapes } from "../support/lists.js";
 import { stopBackOff } from "../support/time.js";
 
@@ -94,6 +94,10 @@ describe("A lost response", () => {
     };
   }
 
+  /** The fate of the first request for a page. */
+  const first = (fate: Fate) => (one: Asked) => (one.nth === 1 ? fate : "answered");
+  /** The fate of the first request for `PAGE`. */
+  const ofPage = (fate: Fate) => (one: Asked) => (one.form.get("url") === PAGE ? first(fate)(one) : "answered");
   const isError = (code: string, uncertain: boolean, attempts: number) => (end: End) =>
     assert.deepEqual([end.code, end.uncertain, end.attempts], [code, uncertain, attempts]);
   /** The report 1 after one attempt, by one look. */
@@ -104,7 +108,7 @@ describe("A lost response", () => {
   const isRetried = ({ id, attempts, reconciled }: End) =>
     assert.deepEqual([id, attempts, reconciled], [1, 2, undefined]);
 
-  const fates: Record<string, [first: Fate, check: (end: End) => void, created: number]> = {
+  const fates: Record<string, [fate: Fate, check: (end: End) => void, created: number]> = {
     "a report that is created before": ["carried out, then cut", isFound, 1],
     "a report that is created afterwards": ["cut, then carried out", isFound, 1],
     "a report whose response is reset": ["reset", isFound, 1],
@@ -116,9 +120,9 @@ describe("A lost response", () => {
       1,
     ],
   };
-  for (const [name, [first, check, created]] of Object.entries(fates))
+  for (const [name, [fate, check, created]] of Object.entries(fates))
     test(`ends with a certain outcome: ${name}`, async () => {
-      const { account, store } = await open({ late: 300, fate: ({ nth }) => (nth === 1 ? first : "answered") });
+      const { account, store } = await open({ late: 300, fate: first(fate) });
       check(await store());
       assert.equal(account.reports.length, created);
     });
@@ -185,19 +189,14 @@ describe("A lost response", () => {
   });
 
   test("is found in an account that was empty, if IDs are no numbers", async () => {
-    const { store } = await open({
-      id: (n) => `report-${n}`,
-      fate: ({ form }) => (form.get("url") === PAGE ? "carried out, then cut" : "answered"),
-    });
+    const { store } = await open({ id: (n) => `report-${n}`, fate: ofPage("carried out, then cut") });
     await store("other.example/first");
     const { id, reconciled } = await store();
     assert.deepEqual([id, reconciled?.looks], ["report-2", 1]);
   });
 
   test("is found although this client deletes a newer report meanwhile", async () => {
-    const { client, store } = await open({
-      fate: ({ form }) => (form.get("url") === PAGE ? "carried out, then cut" : "answered"),
-    });
+    const { client, store } = await open({ fate: ofPage("carried out, then cut") });
     await store("other.example/first");
     const lost = store();
     const { id } = await store("other.example/second");
@@ -209,7 +208,7 @@ describe("A lost response", () => {
   test("is proven to have had no effect although the response to a delete was lost meanwhile", async () => {
     let lost = true;
     const { account, client, store } = await open({
-      fate: ({ form, nth }) => (form.get("url") === PAGE && nth === 1 ? "cut, not carried out" : "answered"),
+      fate: ofPage("cut, not carried out"),
       deleted: () => {
         const cut = lost;
         lost = false;
@@ -235,7 +234,7 @@ describe("A lost response", () => {
       };
       const found = await store();
       assert.deepEqual([found.id, found.reconciled?.looks], [2, 1], name);
-      account.options.fate = ({ nth }) => (nth === 1 ? "cut, not carried out" : "answered");
+      account.options.fate = first("cut, not carried out");
       const retried = await store(`${PAGE}/2`);
       assert.deepEqual([retried.id, retried.attempts], [33, 2], name);
     });
@@ -269,9 +268,7 @@ describe("A lost response", () => {
     });
 
   test("never ends with a report from before, even if only an older one was shown", async () => {
-    const { account, store, show } = await open({
-      fate: ({ nth }) => (nth === 1 ? "cut, not carried out" : "answered"),
-    });
+    const { account, store, show } = await open({ fate: first("cut, not carried out") });
     for (const page of ["other.example", "other.example/2", PAGE]) account.create(page);
     await show();
     const { id, attempts } = await store();
@@ -306,9 +303,7 @@ describe("A lost response", () => {
   });
 
   test("lets a second message for its page wait, and those for other pages pass", async () => {
-    const { account, store } = await open({
-      fate: ({ form, nth }) => (nth === 1 && form.get("url") === PAGE ? "carried out, then cut" : "answered"),
-    });
+    const { account, store } = await open({ fate: ofPage("carried out, then cut") });
     const ends: string[] = [];
     const end = (name: string) => () => ends.push(name);
     await Promise.all([
@@ -533,10 +528,6 @@ describe("A lost response", () => {
     isError("SEO_CANCELLED", true, 1)(await sent);
   });
 
-  const first =
-    (fate: Fate) =>
-    ({ nth }: { nth: number }): Fate =>
-      nth === 1 ? fate : "answered";
   /** How the date of the report is known: by a response, or by the caller. */
   type Before = "shown" | "given" | "shown, then given" | "given, then shown" | "unknown";
   const [carriedOut, notCarriedOut] = ["carried out, then cut", "cut, not carried out"] as const;
