@@ -61,6 +61,8 @@ describe("The changes node", () => {
     return error;
   };
 
+  const isShown = (text: string) => flow.until(() => flow.statuses("changes").at(-1)?.text === text);
+  const warned = () => flow.warnings().map(({ id, msg }) => [id, msg]);
   const list = (all: readonly Row[]) => {
     lists.options.all = all;
   };
@@ -70,12 +72,11 @@ describe("The changes node", () => {
       await start(nodes());
       assert.deepEqual(await look(), []);
       assert.deepEqual(flow.warnings(), []);
-      await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
+      await isShown("seo-reports.status.baseline");
       assert.deepEqual(await look(), []);
       list([...reports(1, 6), ...edit(reports(5), 3, { score: 99 }).filter(({ id }) => id !== 1)]);
       assert.deepEqual(await look(), ["created 6", "changed 3", "deleted 1"]);
-      const counts = 'seo-reports.status.changes {"created":1,"changed":1,"deleted":1}';
-      await flow.until(() => flow.statuses("changes").at(-1)?.text === counts);
+      await isShown('seo-reports.status.changes {"created":1,"changed":1,"deleted":1}');
       assert.deepEqual(await look(), []);
       list(reports(5));
       assert.deepEqual(await look(), ["changed 3", "created 1", "deleted 6"]);
@@ -144,6 +145,10 @@ describe("The changes node", () => {
   });
 
   describe("sends, of checks,", () => {
+    const before = [
+      checked({ id: 1, score: 90 }, { title: true, speed: false }),
+      checked({ id: 2, score: 40 }, { title: true }),
+    ];
     const issue = (msg: Message) => `${seo(msg).change} ${(msg.payload as Row).report} ${(msg.payload as Row).check}`;
     const issues = async () => {
       const { length } = flow.of("out");
@@ -153,12 +158,9 @@ describe("The changes node", () => {
 
     it("each one that newly fails or is fixed, once", async () => {
       await start(nodes({ changes: "checks", first: "created", threshold: "50" }));
-      list([
-        checked({ id: 1, score: 90 }, { title: true, speed: false }),
-        checked({ id: 2, score: 40 }, { title: true }),
-      ]);
+      list(before);
       assert.deepEqual(await issues(), []);
-      await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.baseline");
+      await isShown("seo-reports.status.baseline");
       list([
         checked({ id: 1, score: 90 }, { title: false, speed: true, links: false }),
         checked({ id: 3, score: 40 }, { title: false }),
@@ -171,20 +173,14 @@ describe("The changes node", () => {
         ...{ report: 1, url: null, project: null, check: "title" },
         ...{ importance: "high", value: null, errors: ["wrong"] },
       });
-      await flow.until(
-        () => flow.statuses("changes").at(-1)?.text === 'seo-reports.status.checks {"failed":1,"fixed":1}',
-      );
+      await isShown('seo-reports.status.checks {"failed":1,"fixed":1}');
       assert.deepEqual(await issues(), []);
       list(reports(3));
       assert.deepEqual(await issues(), []);
-      await flow.until(() => flow.statuses("changes").at(-1)?.text === "seo-reports.status.noChecks");
+      await isShown("seo-reports.status.noChecks");
     });
 
     it("only those that meet the condition, and never the others later", async () => {
-      const before = [
-        checked({ id: 1, score: 90 }, { title: true, speed: false }),
-        checked({ id: 2, score: 40 }, { title: true }),
-      ];
       const after = [
         checked({ id: 1, score: 90 }, { title: false, speed: true }),
         checked({ id: 2, score: 40 }, { title: false }),
@@ -271,10 +267,7 @@ describe("The changes node", () => {
         context()?.set("reports", rubbish);
         list(reports(6));
         assert.deepEqual(await look(), []);
-        assert.deepEqual(
-          flow.warnings().map(({ id, msg }) => [id, msg]),
-          [["changes", "seo-reports.status.overwritten"]],
-        );
+        assert.deepEqual(warned(), [["changes", "seo-reports.status.overwritten"]]);
         list(reports(7));
         assert.deepEqual(await look(), ["created 7"]);
       });
@@ -500,10 +493,7 @@ describe("The changes node", () => {
       assert.deepEqual([await turn(99_000), flow.warnings()], [["created 200000"], []]);
       for (let i = 0; i < 2; i++) assert.deepEqual(await turn(100_000), []);
       const warning = 'seo-reports.status.runsDropped {"most":"100,000"}';
-      assert.deepEqual(
-        flow.warnings().map(({ id, msg }) => [id, msg]),
-        [["changes", warning]],
-      );
+      assert.deepEqual(warned(), [["changes", warning]]);
     });
 
     it("only in a store of Node-RED's settings: otherwise the error names the node and the stores", async () => {
