@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { mock } from "node:test";
 import { setTimeout as late } from "node:timers/promises";
 import type { Node } from "node-red";
 import { noService } from "../../nodes/handler.js";
@@ -177,15 +178,7 @@ describe("The audit node", () => {
       ],
       "an unknown batch": [{ pause: true, topic: "x" }, /^There is nothing to pause: no batch is named "x", or it has/],
       "a batch whose name cannot become text": [
-        {
-          reset: true,
-          topic: "x",
-          batch: {
-            toString() {
-              throw new Error("text");
-            },
-          },
-        },
+        { reset: true, topic: "x", batch: { toString: () => assert.fail() } },
         /^batch must be text or a number; msg\.batch is of type object\.$/,
       ],
       "a retry without a failed page": [
@@ -278,12 +271,9 @@ describe("The audit node", () => {
       assert.deepEqual(
         results()
           .slice(5)
-          .map(({ seo }) => [seo.index, seo.outcome])
+          .map(({ seo }) => `${seo.index} ${seo.outcome}`)
           .sort(),
-        [
-          [1, "created"],
-          [3, "created"],
-        ],
+        ["1 created", "3 created"],
       );
       assert.equal(ring(), "green");
     });
@@ -313,13 +303,10 @@ describe("The audit node", () => {
     const account = await runWith({ fate: () => fate });
     await succeed({ payload: urls(30) });
     const [caught] = await flow.take("caught", 1);
-    const { seo, topic } = caught as unknown as {
-      seo: { error: { code: string; message: string }; batch: string };
-      topic: string;
-    };
-    assert.deepEqual([topic, seo.batch, seo.error.code], ["default", "default", "SEO_UNAUTHORIZED"]);
+    const { seo, topic } = caught as unknown as Result;
+    assert.deepEqual([topic, seo.batch, seo.error?.code], ["default", "default", "SEO_UNAUTHORIZED"]);
     assert.match(
-      seo.error.message,
+      String(seo.error?.message),
       /^The batch "default" is paused: 5 pages in a row failed\. .* It continues within 15 minutes of the repair, or at msg\.resume\.$/,
     );
     await late(100);
@@ -506,25 +493,9 @@ describe("The audit node", () => {
 
     it("while the service is being opened, leaves no timer", async () => {
       await run();
-      const { setInterval, clearInterval } = globalThis;
-      const timers = new Set<unknown>();
-      await open({
-        close() {
-          Object.assign(globalThis, { setInterval, clearInterval });
-          for (const timer of timers) clearInterval(timer as NodeJS.Timeout);
-        },
-      });
-      Object.assign(globalThis, {
-        setInterval(...values: Parameters<typeof setInterval>) {
-          const timer = setInterval(...values);
-          timers.add(timer);
-          return timer;
-        },
-        clearInterval(timer: NodeJS.Timeout) {
-          timers.delete(timer);
-          clearInterval(timer);
-        },
-      });
+      const set = mock.method(globalThis, "setInterval");
+      const clear = mock.method(globalThis, "clearInterval");
+      await open({ close: () => mock.restoreAll() });
       const opened = helper.getNode("service") as Node & { client(): Promise<unknown> };
       const { client } = opened;
       opened.client = () => late(50).then(client);
@@ -532,7 +503,10 @@ describe("The audit node", () => {
       await late(10);
       await flow.deploy(nodes().filter(({ id }) => id !== "audit"));
       await late(100);
-      assert.equal(timers.size, 0);
+      const cleared = new Set<unknown>(clear.mock.calls.map(({ arguments: [timer] }) => timer));
+      const left = set.mock.calls.filter(({ result }) => !cleared.has(result));
+      for (const { result } of left) clearInterval(result);
+      assert.equal(left.length, 0);
     });
 
     it("drops a list that is not saved yet, with a warning", async () => {
