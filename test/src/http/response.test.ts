@@ -334,13 +334,10 @@ describe("A successful response", () => {
   });
 
   it("loses the properties that could change a prototype, whichever of their characters are escaped", async () => {
+    const escaped = (plain: string) => `\\u${plain.charCodeAt(0).toString(16).padStart(4, "0")}`;
     const written = (name: string) =>
       fc
-        .tuple(
-          ...[...name].map((plain) =>
-            fc.constantFrom(plain, `\\u${plain.charCodeAt(0).toString(16).padStart(4, "0")}`),
-          ),
-        )
+        .tuple(...[...name].map((plain) => fc.constantFrom(plain, escaped(plain))))
         .map((characters) => `"${characters.join("")}"`);
     const said = fc.oneof(
       written("__proto__").map((name) => `{${name}:{"a":1},"id":7}`),
@@ -407,31 +404,22 @@ describe("An error response", () => {
 
   it("names the record that was not found, if the request names one", async () => {
     const said = { message: "Resource not found." };
-    const messages = [
-      await error(404, said, [], "report ID 27"),
-      await error(404, said),
-      await error(403, said, [], "x"),
+    const rows: [status: number, subject: string | undefined, begins: string, stage: string][] = [
+      [404, "report ID 27", "The service returned 404 for report ID 27", "service"],
+      [404, undefined, "The service returned 404", "path"],
+      [403, "x", "The service returned 403", "key"],
     ];
-    assert.deepEqual(
-      messages.map(({ message }) => message),
-      [
-        "The service returned 404 for report ID 27: Resource not found.",
-        "The service returned 404: Resource not found.",
-        "The service returned 403: Resource not found.",
-      ],
-    );
-    assert.deepEqual(
-      messages.map(({ details }) => details.stage),
-      ["service", "path", "key"],
-    );
+    for (const [status, subject, begins, stage] of rows) {
+      const { message, details } = await error(status, said, [], subject);
+      assert.deepEqual([message, details.stage], [`${begins}: Resource not found.`, stage]);
+    }
   });
 
   it("keeps the client's own details, even if a secret is the name of one", async () => {
     const facts = { statusCode: 500, retryAfter: undefined, stage: "service", transient: true, uncertain: true };
     for (const secret of ["uncertain", "transient", "message", "details", "statusCode", "service", "true", "500"]) {
-      const { code, message, details } = await error(500, { message: `No ${secret} here.`, [secret]: secret }, [
-        secret,
-      ]);
+      const said = { message: `No ${secret} here.`, [secret]: secret };
+      const { code, message, details } = await error(500, said, [secret]);
       const { body, fields, ...rest } = details;
       assert.deepEqual([code, rest, fields], ["SEO_SERVER", facts, undefined], secret);
       const names = { message: "No *** here.", [secret === "message" ? secret : "***"]: "***" };
