@@ -173,15 +173,12 @@ describe("an audit", () => {
   describe("with existing reports", () => {
     const day = (age: number) => new Date(Date.now() - (age + 0.5) * 86_400_000).toISOString();
     const reports = () =>
-      Array.from({ length: 250 }, (_, index) => {
-        const generated = day((index * 7) % 250);
-        return {
-          id: index + 1,
-          url: `example.org/page/${(index % 200) + 1}`,
-          created_at: day(400),
-          generated_at: generated,
-        };
-      });
+      Array.from({ length: 250 }, (_, index) => ({
+        id: index + 1,
+        url: `example.org/page/${(index % 200) + 1}`,
+        created_at: day(400),
+        generated_at: day((index * 7) % 250),
+      }));
 
     for (const [existing, maxAge, unsorted = false] of [
       ["create", undefined],
