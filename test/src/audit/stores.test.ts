@@ -78,6 +78,11 @@ function contract(name: string, open: () => Kept): void {
     }
     const results = () => benches.flatMap((one) => one.results);
     const finals = () => benches.flatMap((one) => one.progress).filter(({ finished }) => finished);
+    /** The final progress, on whichever machine leads: on a busy one, the lock can pass on. */
+    async function ended(): Promise<Progress> {
+      await until(() => finals().length > 0);
+      return finals()[0] as Progress;
+    }
 
     it("requests each page once, and sends a result for each row", async () => {
       const service = createFake({ latency: 30 });
@@ -105,7 +110,7 @@ function contract(name: string, open: () => Kept): void {
       await first.add(urls(6));
       await last.add(urls(6).reverse());
       await last.add([...urls(8, 3), "bad url"]);
-      await first.finished();
+      await ended();
       assert.equal(service.carriedOut.length, 10);
       assert.equal(new Set(results().map(({ index }) => index)).size, 11);
     });
@@ -132,7 +137,7 @@ function contract(name: string, open: () => Kept): void {
       const service = createFake({ latency: 2 }, known);
       const [first] = machines(service);
       await first.add(urls(8), { existing: "regenerate" });
-      const { regenerated, created } = await first.finished();
+      const { regenerated, created } = await ended();
       assert.deepEqual([regenerated, created], [5, 3]);
       assert.equal(service.listed(), 1);
     });
@@ -151,7 +156,7 @@ function contract(name: string, open: () => Kept): void {
       assert.equal(service.carriedOut.length, before);
       assert.ok(before < 60);
       await first.audit.resume();
-      await first.finished();
+      await ended();
       assert.equal(service.carriedOut.length, 60);
     });
 
@@ -168,7 +173,7 @@ function contract(name: string, open: () => Kept): void {
       assert.equal(service.carriedOut.length, 0);
       refuses = false;
       clock.pass(QUARTER);
-      const { failed, created } = await first.finished();
+      const { failed, created } = await ended();
       assert.deepEqual([failed, created], [0, 30]);
       assert.ok(benches.every(({ errors }) => errors.length === 1));
     });
@@ -203,7 +208,7 @@ function contract(name: string, open: () => Kept): void {
       await first.add(urls(40));
       await until(() => results().length > 3);
       assert.equal(await last.audit.reset(), 1);
-      const { done, dropped, total } = await first.finished();
+      const { done, dropped, total } = await ended();
       assert.equal(done + dropped, total);
       assert.ok(dropped > 10);
       assert.equal(results().length, done);
