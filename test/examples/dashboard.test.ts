@@ -15,12 +15,15 @@ describeExample("09 - Dashboard", ({ up, deploy, press, file, quiet, unavailable
     ...rest,
   });
 
+  /** The name of a page in the legend, which has room for 17 characters. */
+  const short = (url: string) => (url.length > 17 ? `…${url.replace(/^[^/]+\//, "/").slice(-16)}` : url);
+
   it("gives each widget its rows, and keeps the scores of earlier reports", async () => {
     const { url, reports } = await up({ reports: 12 });
     for (const report of reports.list({})) report.score = [90, 90, 60, 40][report.id % 4] ?? 0;
     const [first = assert.fail()] = reports.list({ sort: "asc" });
     const points = [first, reports.store({ url: first.url })].map(({ url, generated_at, score }) => ({
-      page: url,
+      page: short(url),
       date: iso(generated_at),
       score,
     }));
@@ -56,7 +59,7 @@ describeExample("09 - Dashboard", ({ up, deploy, press, file, quiet, unavailable
     await deploy(url);
     assert.deepEqual((await lines()).slice(0, 3), [
       ...points,
-      { page: newest.url, date: iso(newest.generated_at), score: 12 },
+      { page: short(newest.url), date: iso(newest.generated_at), score: 12 },
     ]);
     quiet();
   });
