@@ -218,7 +218,7 @@ describe("an audit", () => {
         const service = createRefusing(error);
         const { add, errors, progress: sent, audit, finished, clock } = open(service);
         await add(urls(20));
-        await until(() => errors.length === 1);
+        await until(async () => errors.length === 1 && (await audit.progress())[0]?.failed === results);
         await sleep(50);
         // Pages that were in flight wait again, as each probe does.
         const before = service.requests;
