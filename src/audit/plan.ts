@@ -1,8 +1,9 @@
 import { pageKey } from "../address.js";
 import { clockOf } from "../dates.js";
+import { SeoError } from "../errors.js";
 import { DAY, dateOf, decide, isNewer } from "../existing.js";
 import type { Json } from "../json.js";
-import { reportsIn } from "../records.js";
+import { idOf, reportsIn } from "../records.js";
 import type { Batch } from "./batch.js";
 import type { Plan, Settings } from "./entries.js";
 import type { Requests } from "./requests.js";
@@ -65,14 +66,20 @@ export async function makePlan(
     while (all.length > 0) await Promise.all(all.splice(0, AT_ONCE).map(end));
   }
 
+  /** The IDs of all reports, because one that moves is missed by one reading, but not by all. */
+  const seen = new Set<string>();
   /** Reads the list. Returns whether reports were missed. */
   async function read(): Promise<boolean> {
     let sorted = true;
     let last = Number.POSITIVE_INFINITY;
     let misses = false;
-    for await (const { records, response, truncated = false } of requests.pages(LIST, NEWEST)) {
+    for await (const { records, response, total = Number.POSITIVE_INFINITY, truncated = false } of requests.pages(
+      LIST,
+      NEWEST,
+    )) {
       if (state.dropped) return false;
-      misses = truncated;
+      for (const record of reportsIn(records)) seen.add(idOf(record));
+      misses = truncated && seen.size < total;
       const now = clockOf(response.headers);
       for (const record of reportsIn(records)) {
         if (typeof record.generated_at === "string") {
@@ -89,8 +96,11 @@ export async function makePlan(
     return misses;
   }
 
-  for (let times = 0; times < MOST_READINGS && (await read()); times++);
+  let misses = true;
+  for (let times = 0; times < MOST_READINGS && misses; times++) misses = await read();
   if (state.dropped) return;
+  if (misses)
+    throw new SeoError("SEO_RESPONSE", "Which pages have a report is unknown: the list of reports is not complete.");
   await endRecent();
   const all = [...plans.values()];
   while (all.length > 0) await batch.write({ type: "plan", pages: all.splice(0, PLANS) });

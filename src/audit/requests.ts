@@ -11,6 +11,8 @@ export type SendResult = Pick<CallResponse, "body" | "attempts" | "reconciled">;
 /** A page of the account's list of reports. */
 export interface PageOfReports {
   records: unknown[];
+  /** How many reports there are, as far as the service says. */
+  total?: number | undefined;
   /** The list has more than could be read. */
   truncated?: boolean;
   response: { headers: Record<string, unknown> };
