@@ -93,7 +93,8 @@ export class Breaker {
   #succeed(number: number): void {
     this.#worked = Math.max(this.#worked, number);
     this.#failures = this.#failures.filter((one) => one > this.#worked);
-    this.end();
+    // A request that began before others failed shows nothing of the account now.
+    if (this.#failures.length === 0) this.end();
   }
 
   /** A plan was made, which does not prove that pages can be requested. */

@@ -249,6 +249,24 @@ describe("an audit", () => {
         assert.equal(service.carriedOut.length, new Set(service.carriedOut).size);
       });
 
+    it("stays paused if a request succeeds that began before the failures", async () => {
+      const slow = deferred();
+      const service = createFake({
+        fate: (page) => (numberOf(page) === 1 ? "answered" : refused),
+        step: async (what) => {
+          if (what.endsWith("/1")) await slow.promise;
+        },
+      });
+      const { add, audit, errors } = open(service, { share: 4 });
+      await add(urls(40));
+      await until(() => errors.length === 1);
+      slow.resolve();
+      await until(() => service.carriedOut.length === 1);
+      await sleep(100);
+      const [{ paused, created } = {}] = await audit.progress();
+      assert.deepEqual([Boolean(paused), created, errors.length], [true, 1, 1]);
+    });
+
     for (const [error, times] of [
       [rejected, 1],
       [refused, 2],
@@ -657,6 +675,18 @@ describe("an audit", () => {
     const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
     await add(["https://example.com/1"], { existing: "return" });
     assert.deepEqual([(await finished()).fresh, readings], [1, 2]);
+  });
+
+  it("creates no report if the list of reports is not complete, also after it was read again", async () => {
+    const service = createFake();
+    async function* pages() {
+      yield { records: [{ id: 1, url: "example.com/1" }], total: 2, truncated: true, response: { headers: {} } };
+    }
+    const { add, audit, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
+    await add(urls(2), { existing: "regenerate" });
+    await until(() => errors.length === 1);
+    assert.match(String(errors[0]?.message), /is paused\. Which pages have a report is unknown/);
+    assert.deepEqual([service.carriedOut, (await audit.progress())[0]?.reason], [[], "SEO_RESPONSE"]);
   });
 
   it("reads the list of reports again if other settings arrive meanwhile, also in the next process", async () => {
