@@ -253,9 +253,7 @@ describe("an audit", () => {
       const slow = deferred();
       const service = createFake({
         fate: (page) => (numberOf(page) === 1 ? "answered" : refused),
-        step: async (what) => {
-          if (what.endsWith("/1")) await slow.promise;
-        },
+        step: (what) => (what.endsWith("/1") ? slow.promise : undefined),
       });
       const { add, audit, errors } = open(service, { share: 4 });
       await add(urls(40));
@@ -668,9 +666,8 @@ describe("an audit", () => {
     const service = createFake();
     let readings = 0;
     async function* pages() {
-      const response = { headers: {} };
-      readings++;
-      yield { records: readings === 1 ? [] : [{ id: 1, url: "example.com/1" }], truncated: readings === 1, response };
+      const truncated = ++readings === 1;
+      yield { records: truncated ? [] : [{ id: 1, url: "example.com/1" }], truncated, response: { headers: {} } };
     }
     const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
     await add(["https://example.com/1"], { existing: "return" });

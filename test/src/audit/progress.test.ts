@@ -44,7 +44,7 @@ describe("the progress of a batch", () => {
           }
           if (drops) take({ type: "reset" });
           let time = 1000;
-          const ends = [time + wait];
+          const ends = [time];
           const reason = pauses && { reason: "message", message: "Because." };
           const clock = { now: () => time, later: () => () => {} };
           const run = {
@@ -54,7 +54,6 @@ describe("the progress of a batch", () => {
             requests: { waitingFor: () => wait },
           };
           const reporter = new Reporter(run, clock, () => {});
-          time += wait;
           reporter.requestBegan();
           for (const ms of times) {
             time += ms;
