@@ -96,7 +96,7 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
     put(why, because.filter(Boolean).join(" · "));
     const focused = buttons.find((one) => one.is(":focus"));
     for (const [at, how] of actions.entries()) buttons[at].prop("hidden", !RED.user.hasPermission(WRITE) || !fits[how]);
-    if (focused?.prop("hidden")) buttons.find((one) => !one.prop("hidden"))?.trigger("focus");
+    if (focused?.prop("hidden")) (buttons.find((one) => !one.prop("hidden")) ?? name).trigger("focus");
     if (message.text() === text("dialog.unanswered")) put(message, "");
     rows.show(count);
     bar.prop("hidden", !total);
