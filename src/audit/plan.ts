@@ -78,8 +78,6 @@ export async function makePlan(
       NEWEST,
     )) {
       if (state.dropped) return false;
-      for (const record of reportsIn(records)) seen.add(idOf(record));
-      misses = truncated && seen.size < total;
       const now = clockOf(response.headers);
       for (const record of reportsIn(records)) {
         if (typeof record.generated_at === "string") {
@@ -87,7 +85,9 @@ export async function makePlan(
           last = dateOf(record);
         }
         see(record, now);
+        seen.add(idOf(record));
       }
+      misses = truncated && seen.size < total;
       if (!sorted) continue;
       await endRecent();
       if (found.size === pages) return false;
