@@ -205,7 +205,7 @@ function contract(name: string, open: () => Kept): void {
       await first.add(urls(40));
       await until(() => results().length > 3);
       assert.equal(await last.audit.reset(), 1);
-      const { done, dropped, total } = await ended();
+      const { done, dropped, total } = await first.finished();
       assert.equal(done + dropped, total);
       assert.ok(dropped > 10);
       assert.equal(results().length, done);
