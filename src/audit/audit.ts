@@ -109,11 +109,11 @@ export function createAudit(options: AuditOptions) {
         return count + (await store.forget(name));
       }),
 
-    /** How far each batch is that is not finished. One that was reset can have a successor. */
+    unfinished: () => engine.unfinished(),
+
     async progress(): Promise<Progress[]> {
       await access.ready();
-      const all = Array.from(engine.runs, (run) => run.reporter.read());
-      return [...new Map(all.map((progress) => [progress.batch, progress])).values()];
+      return engine.unfinished();
     },
 
     /** Begins nothing more, and waits for the responses to what is in flight. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Access } from "./access.js";
 import type { Batch, Store } from "./batch.js";
 import type { Options } from "./options.js";
+import type { Progress } from "./progress.js";
 import type { Requests } from "./requests.js";
 import { Run } from "./run.js";
 
@@ -59,6 +60,12 @@ export class Engine {
   named(name?: string): Run[] {
     const isNamed = ({ batch: { state } }: Run) => !state.dropped && (name === undefined || state.name === name);
     return [...this.runs].filter(isNamed);
+  }
+
+  /** How far each batch is that is not finished. One that was reset can have a successor. */
+  unfinished(): Progress[] {
+    const all = Array.from(this.runs, ({ reporter }) => reporter.read());
+    return [...new Map(all.map((progress) => [progress.batch, progress])).values()];
   }
 
   /** Works on a batch. */

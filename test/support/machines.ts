@@ -70,7 +70,11 @@ export async function startMachine(folder: string, name: string): Promise<Machin
   return machine;
 }
 
-const lastOf = (machine: Machine) => ({ name: machine.name, progress: machine.progress().at(-1) });
+const lastOf = (machine: Machine) => ({
+  name: machine.name,
+  progress: machine.progress().at(-1),
+  statuses: machine.statuses().slice(-3),
+});
 
 /** A node that is drawn in the flow; others are config nodes. Its name is its ID. */
 const node = (id: string, type: string, wires: string[][], more: object): FlowNode => {

@@ -31,7 +31,7 @@ interface Work {
 export class Host {
   /** While this machine leads. */
   #work: Work = {};
-  /** The latest progress of the batches. A finished one is known until another one continues. */
+  /** The latest progress of the batches. Finished ones are known until another one continues. */
   #news: readonly Progress[] = [];
   /** The code of the last error of each batch, and of the queue. */
   readonly #reported = new Map<string | undefined, string>();
@@ -88,7 +88,8 @@ export class Host {
       },
       progress: (progress) => {
         if (progress.finished) this.#reported.delete(progress.batch);
-        this.#news = [...this.unfinished().filter(({ batch }) => batch !== progress.batch), progress];
+        const known = progress.finished ? this.#news : this.unfinished();
+        this.#news = [...known.filter(({ batch }) => batch !== progress.batch), progress];
         options.progress(progress);
       },
       open: async () => {
@@ -108,9 +109,9 @@ export class Host {
     await store.clean();
     // The others show the latest figures. Those of a pause do not change.
     if (!this.unfinished().some(({ paused }) => paused === false)) return;
-    const now = await audit.progress().catch(() => this.unfinished());
-    const isNow = (name: string) => now.some(({ batch }) => batch === name);
-    this.#news = [...this.#news.filter(({ batch, finished }) => finished && !isNow(batch)), ...now];
+    const now = audit.unfinished();
+    // There are none while the store is being opened again.
+    if (now.length > 0) this.#news = [...this.#news.filter(({ finished }) => finished), ...now];
   }
 
   /** Ends the work: this machine does not lead any more; or nobody can, and the progress says why. */

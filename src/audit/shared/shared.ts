@@ -38,6 +38,7 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
         resume: (name) => send({ do: "resume", name }),
         retry: (name) => send({ do: "retry", name }),
         reset: (name) => send({ do: "reset", name }),
+        unfinished: host.unfinished,
         progress: host.progress,
         drain: host.drain,
         async close() {

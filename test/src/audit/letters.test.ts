@@ -446,6 +446,31 @@ describe("The messages that one machine handles for all", () => {
     await other.finished();
   });
 
+  it("shows the end of each batch to the machines that stand by, whatever the server answers together with it", async () => {
+    // Before a batch ends, the lead checks that it still leads. That is answered together with the next jobs, which follow some
+    // microtasks later, one more each time.
+    let answered: ReturnType<typeof deferred> | undefined;
+    let later = 0;
+    async function pause(what: string) {
+      if (what.includes('"entries":[]')) {
+        answered = deferred();
+        await Promise.race([answered.promise, sleep(20)]);
+      } else if (what === "jobs" && answered) {
+        answered.resolve();
+        answered = undefined;
+        for (let step = ++later; step > 0; step--) await undefined;
+      }
+    }
+    const service = createFake();
+    const lead = open(service, { create: memory.auditing(SHORT, {}, undefined, pause) });
+    await lead.add(urls(1));
+    const other = open(service);
+    for (let page = 2; page < 30; page++) {
+      await lead.add(urls(1, page), { batch: String(page) });
+      await until(() => other.progress.some(({ batch, finished }) => batch === String(page) && finished));
+    }
+  });
+
   it("keeps the failures of a batch until a new list of its name is saved", async () => {
     let isBroken = false;
     const service = createFake({ fate: () => rejected });

@@ -58,8 +58,8 @@ export function createMemory(patience = MESSAGE) {
 
   /**
    * A machine's connection. `way` says what becomes of a command, `pause` how many milliseconds it takes, or when it is carried
-   * out. Both get the line that it appends, the ID of the job whose lines it reads, or the name of the queue whose next job it
-   * takes.
+   * out. Both get the line that it appends, the ID of the job whose lines it reads, the name of the queue whose next job it
+   * takes, or `jobs` if it reads their IDs.
    */
   function connect(
     way: (what: string) => Way = () => "answered",
@@ -124,7 +124,7 @@ export function createMemory(patience = MESSAGE) {
           call(() => {
             const all = states.flatMap((one) => [...jobs.values()].filter(({ state }) => state === one));
             return all.map(({ id }) => id);
-          }),
+          }, "jobs"),
         remove: (id: string) => call(() => Number(jobs.delete(id))),
         getNextJob: (token: string, lease: Lease) =>
           call(() => {
