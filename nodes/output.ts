@@ -6,9 +6,10 @@ import { isIdle } from "../src/kinds.js";
 import { type ListPage, readShape, type Shape } from "../src/lists.js";
 import type { Operation, OutputName } from "../src/operations.js";
 import { unwrap } from "../src/records.js";
+import type { CallResponse } from "../src/responses.js";
 import { submit } from "../src/submit.js";
 import type { MessageTask, Process, Settings, StatusText } from "./handler.js";
-import { type Found, metadata, readAllPages } from "./reading.js";
+import { metadata, readAllPages } from "./reading.js";
 import type { Message } from "./sources.js";
 
 /** The facts that all messages of a node share. */
@@ -58,14 +59,14 @@ function createTarget(RED: NodeAPI, target = "payload") {
 type Target = ReturnType<typeof createTarget>;
 
 /** Sends one request. */
-function request(task: MessageTask, type: string, row: Operation): Promise<Found> {
+function request(task: MessageTask, type: string, row: Operation): Promise<CallResponse> {
   const { client, input } = task;
   const options = { task, method: task.settings.method };
   return row.params.existing ? submit(client, type, input, options) : client.send(type, input, options);
 }
 
 /** The `msg.seo` of its response. */
-function describe(task: MessageTask, type: string, response: Found, shape?: Shape) {
+function describe(task: MessageTask, type: string, response: CallResponse, shape?: Shape) {
   const duration = task.elapsed();
   // Also before the request: for admission, or for another message of the page.
   const waited = response.waited + duration - response.duration;

@@ -1,5 +1,4 @@
 import { cancelled, ended, SeoError } from "../src/errors.js";
-import type { Success } from "../src/existing.js";
 import { type ListPage, readPages, type Shape } from "../src/lists.js";
 import type { Operation } from "../src/operations.js";
 import type { CallResponse } from "../src/responses.js";
@@ -8,13 +7,11 @@ import type { MessageTask } from "./handler.js";
 /** The place of a response in a list. */
 type Position = Partial<Pick<Shape, "page" | "pages" | "total"> & Pick<ListPage, "truncated">>;
 
-export type Found = CallResponse & { outcome?: Success };
-
 /** The attempts of a message, and milliseconds since it was received, and those of them without a request in flight. */
 type Effort = Pick<CallResponse, "attempts" | "duration" | "waited">;
 
 /** The `msg.seo` of a response, with its place in a list if that is known. */
-export function metadata(operation: string, response: Found, effort: Effort, position: Position = {}) {
+export function metadata(operation: string, response: CallResponse, effort: Effort, position: Position = {}) {
   const { attempts, duration, waited } = effort;
   const { statusCode, headers, outcome, reconciled, alreadyDeleted } = response;
   const { page, pages, total, truncated } = position;

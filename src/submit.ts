@@ -28,8 +28,8 @@ const collations = [
   new Intl.Collator("en", { ignorePunctuation: true }).compare,
 ];
 
-/** The page's report, and the service's time in milliseconds. */
-interface Found {
+/** The report that a page has, if any, and the service's time in milliseconds. */
+interface Match {
   record: Json | undefined;
   now: number;
 }
@@ -39,8 +39,8 @@ interface Found {
  * then, because a short URL is a part of many others, all in the order of their URLs until those of the page have passed.
  * Rejects if that does not show whether there is one.
  */
-async function find(send: Send, list: string, key: string, search: string): Promise<Found> {
-  const found: Found = { record: undefined, now: Date.now() };
+async function find(send: Send, list: string, key: string, search: string): Promise<Match> {
+  const match: Match = { record: undefined, now: Date.now() };
   // Half of a character cannot be sent.
   const text = search.slice(0, LONGEST_SEARCH).replace(/[\ud800-\udbff]$/, "");
   const read = (order: Record<string, string>) =>
@@ -53,16 +53,16 @@ async function find(send: Send, list: string, key: string, search: string): Prom
       isBare &&= url === bareUrl(url);
       if (pageKey(url) !== key) continue;
       if (!isReport(record)) throw new SeoError("SEO_RESPONSE", "The list contains the page's report without id.");
-      if (!found.record || isNewer(record, found.record)) found.record = record;
+      if (!match.record || isNewer(record, match.record)) match.record = record;
     }
     return records.map(({ url }) => String(url));
   }
 
   let newest = "";
   for await (const { records, response, isLast, truncated } of read({ sort_by: "generated_at", sort: "desc" })) {
-    found.now = clockOf(response.headers);
+    match.now = clockOf(response.headers);
     newest = take(records as Json[]).join(" ");
-    if (found.record || (isLast && !truncated)) return found;
+    if (match.record || (isLast && !truncated)) return match;
     break;
   }
   let why = `it is not among the first ${MOST_PAGES * 100} reports that match`;
@@ -77,21 +77,21 @@ async function find(send: Send, list: string, key: string, search: string): Prom
       last = url;
     }
     const isBehind = (own: string) => orders.length > 0 && orders.every((order) => order(last, own) > 0);
-    if (isBare && [search, key, `${key}/`].every(isBehind)) return found;
-    if (isLast && !truncated) return found;
+    if (isBare && [search, key, `${key}/`].every(isBehind)) return match;
+    if (isLast && !truncated) return match;
     if (isLast) why = "the service did not return all reports that match";
     if (page === MOST_PAGES) break;
   }
-  if (found.record) return found;
+  if (match.record) return match;
   throw new SeoError("SEO_RESPONSE", `Whether the page has a report is unknown: ${why} ${JSON.stringify(text)}.`);
 }
 
 /** Finds the page's report under each text as which the service can have written its URL. */
-async function findReport(send: Send, list: string, url: string): Promise<Found> {
+async function findReport(send: Send, list: string, url: string): Promise<Match> {
   const [key = "", ...others] = spellingsOf(url);
-  let found = await find(send, list, key, key);
-  for (const spelling of others) if (!found.record) found = await find(send, list, key, spelling);
-  return found;
+  let match = await find(send, list, key, key);
+  for (const spelling of others) if (!match.record) match = await find(send, list, key, spelling);
+  return match;
 }
 
 /**
