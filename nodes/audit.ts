@@ -14,7 +14,7 @@ import { type Control, closeCards, controls, openCards, registerCards, type Watc
 import { chosen, resolved } from "./config.js";
 import { SECOND } from "./figures.js";
 import { isInFlows, placeOf } from "./flows.js";
-import { type Config, forNodeRed, noService, report, toError } from "./handler.js";
+import { type Config, complete, forNodeRed, noService, toError } from "./handler.js";
 import { AuditStatus } from "./progress.js";
 import type { QueueNode } from "./queue.js";
 import type { ServiceNode } from "./service.js";
@@ -52,7 +52,7 @@ class AuditNode implements Watched {
   readonly #inOrder = createSequence();
   #tools: Promise<Tools> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #unreported = 0;
+  #incomplete = 0;
   isClosed = false;
 
   constructor(RED: NodeAPI, node: Node & { _alias?: string }, config: Config) {
@@ -80,15 +80,15 @@ class AuditNode implements Watched {
   errors = () => this.#status.errors();
 
   async #receive(msg: Message, done: (error?: Error) => void): Promise<void> {
-    this.#unreported++;
+    this.#incomplete++;
     const error = await this.#handle(msg).then(() => undefined, toError);
     if (error) {
       if (this.isClosed) return;
       this.#reported.add(error);
       this.#status.failed(error);
     }
-    this.#unreported--;
-    report(this.#node, msg, done, error);
+    this.#incomplete--;
+    complete(this.#node, msg, done, error);
   }
 
   /** Messages reach the audit in the order in which they were received, although a list takes time to read. */
@@ -261,7 +261,7 @@ class AuditNode implements Watched {
     try {
       waiting = (await audit?.close()) ?? 0;
     } finally {
-      if (this.#unreported > 0) warn("dropped", { count: this.#unreported });
+      if (this.#incomplete > 0) warn("dropped", { count: this.#incomplete });
       this.#status.close();
     }
     // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow, or that was moved into one.

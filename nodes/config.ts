@@ -26,13 +26,16 @@ interface ProxyNode extends Node<{ username?: string; password?: string }> {
   noproxy?: string[];
 }
 
-const incomplete = (sentence: string, details?: Details) => new SeoError("SEO_CONFIG", sentence, details);
+const configError = (sentence: string, details?: Details) => new SeoError("SEO_CONFIG", sentence, details);
 
 /** Node-RED leaves the name of a variable that is not set as it stands. */
 export function resolved(value: unknown, what: string): unknown {
   const name = variableIn(String(value ?? "").trim());
   if (name)
-    throw incomplete(`The environment variable ${name} (${what}) is not set.`, { stage: "variable", values: { name } });
+    throw configError(`The environment variable ${name} (${what}) is not set.`, {
+      stage: "variable",
+      values: { name },
+    });
   return value;
 }
 
@@ -40,12 +43,12 @@ export function resolved(value: unknown, what: string): unknown {
 export function chosen<T extends Node>(RED: NodeAPI, id: unknown, what: string): T | undefined {
   if (!id) return undefined;
   const node = RED.nodes.getNode(String(id)) as T | null | undefined;
-  if (!node) throw incomplete(`The ${what} configuration node is missing or disabled.`, { stage: "node" });
+  if (!node) throw configError(`The ${what} configuration node is missing or disabled.`, { stage: "node" });
   return node;
 }
 
 function tlsOptions(node: TlsNode): TlsOptions {
-  if (!node.valid) throw incomplete("The TLS configuration is not valid. See the Node-RED log.", { stage: "node" });
+  if (!node.valid) throw configError("The TLS configuration is not valid. See the Node-RED log.", { stage: "node" });
   return node.addTLSOptions({});
 }
 
@@ -141,6 +144,6 @@ export function readDraft(RED: NodeAPI, type: ConfigType, draft: Values): Values
   const own = node ? deployed.get(node) : undefined;
   const same = (name: string) => String(own?.config[name] ?? "").trim() === String(config[name]).trim();
   if (own?.type !== type || !place.every(same))
-    throw incomplete("The credential was not deployed with these settings.", { stage: "stored" });
+    throw configError("The credential was not deployed with these settings.", { stage: "stored" });
   return read(RED, type, own.config, own.secret);
 }

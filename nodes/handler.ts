@@ -28,7 +28,7 @@ interface HandlerOptions {
   config: Config;
   /** Called with the first message. */
   load(settings: Settings): Promise<Process>;
-  /** Called with the number of messages that are not reported yet, whenever it changes. */
+  /** Called with the number of messages that are not complete, whenever it changes. */
   busy?(count: number): void;
 }
 
@@ -59,11 +59,11 @@ export const toError = (cause: unknown): SeoError =>
     : new SeoError("SEO_INPUT", `The message could not be processed: ${thrownText(cause)}`);
 
 /**
- * Reports that a message has ended: with `error`, which is also in `msg.seo`, or as a success. Node-RED clones the message for it,
+ * Completes a message: with `error`, which is also in `msg.seo`, or as a success. Node-RED clones the message for it,
  * which fails if it is nested too deeply: Catch nodes then get the rest of it, without the payload, or only the error. An exception
  * here would end Node-RED.
  */
-export function report(node: Node, msg: Message, done: Done, error?: SeoError): void {
+export function complete(node: Node, msg: Message, done: Done, error?: SeoError): void {
   const rest: Message = {
     _msgid: msg._msgid,
     seo: error ? { operation: node.type, error: error.toJSON() } : msg.seo,
@@ -89,12 +89,8 @@ interface Tools {
   process: Process;
 }
 
-/** A message that a node handles: its requests are sent for it. */
-export type MessageTask = Task &
-  Readonly<Pick<Received, "client" | "settings" | "msg" | "input" | "elapsed" | "progress" | "send">>;
-
-/** A message from its reception to its report. Thousands can wait for admission, so it holds little. */
-class Received implements Task, Queued {
+/** A message that a node handles, and the task of its requests. Thousands can wait for admission, so it has few fields. */
+export class MessageTask implements Task, Queued {
   readonly since = performance.now();
   pending = 0;
   closed = false;
@@ -105,7 +101,7 @@ class Received implements Task, Queued {
   constructor(
     readonly handler: Handler,
     readonly msg: Message,
-    readonly pass: Send,
+    readonly nodeSend: Send,
     readonly done: Done,
   ) {}
   get client() {
@@ -132,7 +128,7 @@ class Received implements Task, Queued {
   send(out: Message): void {
     const { status, method } = this.handler;
     try {
-      if (!status.closed) this.pass(out);
+      if (!status.closed) this.nodeSend(out);
     } catch (cause) {
       const { attempts } = Object(out.seo) as { attempts?: number };
       const sentence = `The service responded, but the message could not be sent: ${thrownText(cause)}`;
@@ -144,7 +140,7 @@ class Received implements Task, Queued {
     const { handler, tools } = this;
     try {
       handler.status.succeeded(await tools.process(this));
-      handler.report(this);
+      handler.complete(this);
     } catch (cause) {
       if (this.lane.closed && cause instanceof SeoError) handler.note(cause, this);
       this.refuse(cause);
@@ -152,19 +148,18 @@ class Received implements Task, Queued {
       tools.client.end(this);
     }
   }
-  /** Reports an error, but of a closed node none whose message was never sent. */
+  /** Completes it with an error. A closed node completes no message whose request was never sent. */
   refuse(cause: unknown): void {
     const error = toError(cause);
     if (this.lane.closed && !error.details.attempts) return;
     this.handler.status.failed(error);
-    this.handler.report(this, error);
+    this.handler.complete(this, error);
   }
 }
 
 /**
- * Handles a node's messages: reads and validates the parameters, waits for admission, has the message processed, and reports
- * how it ended, exactly once: its text as the status of a success, or `done(error)` with `msg.seo.error`.
- * A closed node reports nothing.
+ * Handles a node's messages: reads and validates the parameters, waits for admission, has the message processed, and completes
+ * it, exactly once: with a status, or by `done(error)` with `msg.seo.error`. A closed node completes nothing.
  */
 class Handler {
   readonly lane = createLane();
@@ -195,10 +190,10 @@ class Handler {
   }
 
   /** Handles a message. */
-  receive(msg: Message, pass: Send, done: Done): void {
-    const message = new Received(this, msg, pass, done);
-    this.status.received();
-    this.#options.busy?.(this.status.unreported);
+  receive(msg: Message, send: Send, done: Done): void {
+    const message = new MessageTask(this, msg, send, done);
+    this.status.began();
+    this.#options.busy?.(this.status.incomplete);
     try {
       this.#read(message)?.catch((cause) => message.refuse(cause));
     } catch (cause) {
@@ -207,7 +202,7 @@ class Handler {
   }
 
   /** Without a promise if none is needed: each takes time, and most messages need none. */
-  #read(message: Received): void | Promise<void> {
+  #read(message: MessageTask): void | Promise<void> {
     if (!this.#service?.client) throw noService;
     const read = this.#readInput(message.msg);
     if (this.#tools && !(read instanceof Promise)) return this.#admit(message, this.#tools, read);
@@ -218,7 +213,7 @@ class Handler {
     return this.#inOrder(async () => this.#admit(message, ...(await ready)));
   }
 
-  #admit(message: Received, tools: Tools, { input, from }: Input): void {
+  #admit(message: MessageTask, tools: Tools, { input, from }: Input): void {
     message.tools = tools;
     message.input = tools.client.validate(this.#options.row, input, from);
     tools.client.admit(message);
@@ -234,15 +229,14 @@ class Handler {
     return this.#tools;
   }
 
-  /** Reports that a message has ended. */
-  report({ msg, done }: Received, error?: SeoError): void {
+  complete({ msg, done }: MessageTask, error?: SeoError): void {
     if (this.status.closed) return;
-    report(this.#node, msg, done, error);
-    this.#options.busy?.(this.status.unreported);
+    complete(this.#node, msg, done, error);
+    this.#options.busy?.(this.status.incomplete);
   }
 
-  /** Keeps for the log what a redeploy ended. Messages that were never sent are counted as not reported. */
-  note({ code, details: { uncertain, attempts } }: SeoError, { client, input }: Received): void {
+  /** Keeps for the log what a redeploy ended. Messages whose requests were never sent stay incomplete. */
+  note({ code, details: { uncertain, attempts } }: SeoError, { client, input }: MessageTask): void {
     if (uncertain) this.#uncertain.push(client.nameOf(this.#options.row, input));
     else if (code === "SEO_CANCELLED" && attempts && this.method !== "GET") this.#unsent++;
   }
@@ -251,7 +245,7 @@ class Handler {
   close(done: () => void): void {
     this.lane.closed = true;
     this.#tools?.client.cancel(this.lane);
-    // Requests in flight are reported before this runs; the rest was never sent.
+    // Messages with requests in flight are complete before this runs; the rest was never sent.
     setImmediate(() => {
       const warnings = this.#warnings();
       if (warnings.length > 0) this.#node.warn(warnings.join(" · "));
@@ -261,7 +255,7 @@ class Handler {
   }
 
   #warnings(): string[] {
-    const dropped = this.status.unreported + this.#unsent;
+    const dropped = this.status.incomplete + this.#unsent;
     const { length: count } = this.#uncertain;
     const more = count > MOST_NAMED ? [`… (+${count - MOST_NAMED})`] : [];
     const names = [...this.#uncertain.slice(0, MOST_NAMED), ...more].join(", ");

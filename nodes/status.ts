@@ -47,7 +47,7 @@ export class Status {
   #lane: Lane | undefined;
   #client: Client | undefined;
   /** The messages since the node was idle. */
-  #run = { since: 0, received: 0, done: 0, failed: 0 };
+  #run = { since: 0, messages: 0, done: 0, failed: 0 };
   #last = (): NodeStatus => ({});
   #progress: (() => string) | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -67,16 +67,16 @@ export class Status {
     lane.changed = () => this.#show();
   }
 
-  /** How many messages have not ended. */
-  get unreported(): number {
-    const { received, done, failed } = this.#run;
-    return received - done - failed;
+  /** How many messages are not complete. */
+  get incomplete(): number {
+    const { messages, done, failed } = this.#run;
+    return messages - done - failed;
   }
 
-  /** Counts a message; the first one after all others were reported begins a new run. */
-  received(): void {
-    if (this.unreported === 0) this.#run = { since: performance.now(), received: 0, done: 0, failed: 0 };
-    this.#run.received++;
+  /** Counts a message; the first one after all others are complete begins a new run. */
+  began(): void {
+    if (this.incomplete === 0) this.#run = { since: performance.now(), messages: 0, done: 0, failed: 0 };
+    this.#run.messages++;
   }
 
   /** Shows how many pages of a list were read, until the message ends. */
@@ -158,10 +158,10 @@ export class Status {
 
   /** The wait of all requests: for how long, how many, and about how long it takes until the last one starts. */
   #waiting(ms: number, queued: number): NodeStatus {
-    const reported = this.#run.done + this.#run.failed;
-    const left = ms + ((queued - 1) * (performance.now() - this.#run.since + ms)) / reported;
+    const complete = this.#run.done + this.#run.failed;
+    const left = ms + ((queued - 1) * (performance.now() - this.#run.since + ms)) / complete;
     const text =
-      reported > 0 && queued > 1
+      complete > 0 && queued > 1
         ? this.#text("paused", { wait: span(ms), queued, left: span(left) })
         : this.#text("waiting", { seconds: Math.ceil(ms / SECOND), queued });
     return yellow(text);

@@ -56,7 +56,7 @@ describe("The status that a node shows", () => {
     const lane = createLane();
     status.follow(lane, { waitingFor: (of: object) => (of === lane ? blocked : 0) } as unknown as Client);
     return {
-      received: () => status.received(),
+      began: () => status.began(),
       succeeded: (text: () => string) => status.succeeded(text),
       failed: (error: SeoError) => status.failed(error),
       /** What is shown if the lane has these figures, `ms` later. */
@@ -101,9 +101,9 @@ describe("The status that a node shows", () => {
   });
 
   it("estimates what is left from the messages since the node was idle", async () => {
-    const { at, received, succeeded, failed } = open();
+    const { at, began, succeeded, failed } = open();
     await time.pass(HOUR);
-    for (let i = 0; i < 6; i++) received();
+    for (let i = 0; i < 6; i++) began();
     await at({ waiting: 6 });
     await time.pass(10 * SECOND - 400);
     succeeded(() => "done");
@@ -121,9 +121,9 @@ describe("The status that a node shows", () => {
     it(`names as many invalid parameters as fit behind the condition, as ${file} has it`, async () => {
       const { error } = JSON.parse(unmarked(readFileSync(join(root, "nodes/locales", file), "utf8")))["seo-reports"];
       const condition = String(error.SEO_INPUT.status);
-      const { at, received, failed } = open(() => condition);
+      const { at, began, failed } = open(() => condition);
       const text = async (...params: string[]) => {
-        received();
+        began();
         failed(new SeoError("SEO_INPUT", "No.", { params }));
         return (await at())?.text ?? "";
       };

@@ -22,7 +22,7 @@ export async function readAll(
   const client = createClient({ baseUrl, apiKey: "key-of-tests", concurrency, retries: "0" });
   const row = rowOf(type);
   const started = performance.now();
-  const task: MessageTask = {
+  const task = {
     client,
     ...createTask(createLane()),
     settings: readSettings(row.options, { limit }),
@@ -31,7 +31,7 @@ export async function readAll(
     elapsed: () => performance.now() - started,
     send() {},
     progress() {},
-  };
+  } as unknown as MessageTask;
   const records: unknown[] = [];
   let last: ListPage | undefined;
   for await (const page of readAllPages(task, type, row)) {
