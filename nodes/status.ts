@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import type { Client } from "../src/client.js";
 import type { SeoError } from "../src/errors.js";
-import type { Lane } from "../src/lane.js";
+import type { Lane } from "../src/scheduler.js";
 import { SECOND, span } from "./figures.js";
 
 /** Milliseconds between two statuses of one node, so that thousands of messages do not become thousands of statuses. */

@@ -23,13 +23,13 @@ export function createBudget({ concurrency, rate }: { concurrency: number; rate:
     /** Milliseconds for which a pause or the rate lets nothing start, however few are in flight. */
     blockedFor,
 
-    take(): void {
+    acquire(): void {
       running++;
       if (rate !== Number.POSITIVE_INFINITY) starts[started++ % rate] = performance.now();
     },
 
     /** After a pause, each request that ends makes room for one more than before. */
-    give(): void {
+    release(): void {
       running--;
       if (width < concurrency && performance.now() >= pausedUntil) width++;
     },

@@ -3,13 +3,12 @@ import type { Base } from "./config.js";
 import { cancelled, SeoError } from "./errors.js";
 import { buildRequest, type Request } from "./http/request.js";
 import type { createTransport } from "./http/transport.js";
-import { createTask, type Lane, type Task } from "./lane.js";
 import { type Operation, rowOf } from "./operations.js";
-import type { Queue } from "./queue.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
 import type { Intent } from "./reconcile/watermark.js";
 import type { CallResponse, Response } from "./responses.js";
 import { pauseAfter, retryIn } from "./retry.js";
+import { createTask, type Lane, type Scheduler, type Task } from "./scheduler.js";
 
 /** How a request outlives its process: an audit saves it before it is sent, and the next process finds out what became of it. */
 export interface Durable {
@@ -36,7 +35,7 @@ export interface SendOptions {
 /** The parts of a client that its calls share. */
 export interface ClientParts {
   base: Base;
-  queue: Queue;
+  scheduler: Scheduler;
   transport: ReturnType<typeof createTransport>;
   reconciler: Reconciler;
   /** Seconds that an attempt can take; undefined: the row's own time. */
@@ -96,15 +95,15 @@ export class Call {
 
   /** Sends the request, and retries it if that cannot take effect twice. Rejects with an SeoError, or as `durable.sending` does. */
   async send(): Promise<CallResponse> {
-    const { queue, retries } = this.#parts;
+    const { scheduler, retries } = this.#parts;
     this.#task.pending++;
     try {
       const turn = this.#ticket?.turn();
       // A page of an audit can wait for one that was reset, for minutes: it gives its place to another page.
-      if (turn && this.#durable) await queue.waitLost(this.#task, () => turn);
-      else if (turn) await queue.wait(this.#task, () => turn, this.#uncertain);
+      if (turn && this.#durable) await scheduler.waitLost(this.#task, () => turn);
+      else if (turn) await scheduler.wait(this.#task, () => turn, this.#uncertain);
       const newest = this.#ticket?.newest();
-      if (newest) await queue.wait(this.#task, () => newest, this.#uncertain);
+      if (newest) await scheduler.wait(this.#task, () => newest, this.#uncertain);
       for (let isSent = this.#uncertain; ; isSent = false) {
         const received = isSent ? interrupted : await this.#attempt();
         const result = this.#ticket ? await this.#findOut(received, this.#ticket) : received;
@@ -113,7 +112,7 @@ export class Call {
         this.#uncertain ||= this.#row.method !== "GET" && result.details.uncertain === true;
         const delay = retryIn(result, { attempts: this.#attempts, retries, once: this.#once });
         if (delay === undefined) throw result;
-        if (delay > 0) await queue.sleep(this.#task, delay);
+        if (delay > 0) await scheduler.sleep(this.#task, delay);
       }
     } catch (cause) {
       if (!(cause instanceof SeoError)) throw cause;
@@ -126,13 +125,13 @@ export class Call {
 
   /** Sends one request, with a slot. */
   async #attempt(): Promise<Response | SeoError> {
-    const { queue, transport, timeout = this.#row.timeout ?? USUAL_TIMEOUT } = this.#parts;
-    const slot = queue.acquire(this.#task);
+    const { scheduler, transport, timeout = this.#row.timeout ?? USUAL_TIMEOUT } = this.#parts;
+    const slot = scheduler.acquire(this.#task);
     if (slot) await slot;
     try {
       const intent = this.#ticket?.sending();
       if (this.#durable?.sending) await this.#durable.sending(intent ?? {});
-      if (queue.isOver(this.#task)) throw cancelled;
+      if (scheduler.isOver(this.#task)) throw cancelled;
       this.#attempts++;
       const sentAt = performance.now();
       const result = await transport.send(this.#request, timeout * 1000, this.#task);
@@ -141,18 +140,18 @@ export class Call {
       this.#learn(result);
       return result;
     } finally {
-      queue.release(this.#task);
+      scheduler.release(this.#task);
     }
   }
 
   /** Applies what an attempt says about the service and its reports. */
   #learn(result: Response | SeoError): void {
-    const { queue, reconciler } = this.#parts;
+    const { scheduler, reconciler } = this.#parts;
     if (result instanceof SeoError) {
       const pause = pauseAfter(result, this.#attempts);
       // Whatever waits has had no effect.
-      if (pause === Number.POSITIVE_INFINITY) queue.cancel(result.with({ uncertain: false }));
-      else if (pause !== undefined) queue.pause(pause);
+      if (pause === Number.POSITIVE_INFINITY) scheduler.cancel(result.with({ uncertain: false }));
+      else if (pause !== undefined) scheduler.pause(pause);
     } else if (this.#row.deletes) reconciler.forget(String(this.#input.reportId));
     else reconciler.observe(result);
     this.#ticket?.received(result);
@@ -162,7 +161,7 @@ export class Call {
   async #findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
     if (!(result instanceof SeoError) || !result.details.uncertain) return result;
     this.#uncertain = true;
-    const outcome = await this.#parts.queue.waitLost(this.#task, () => ticket.lost(result, this.#horizon));
+    const outcome = await this.#parts.scheduler.waitLost(this.#task, () => ticket.lost(result, this.#horizon));
     if (outcome.was === "undecided") return result.with({ candidates: outcome.candidates });
     this.#uncertain = false;
     if (outcome.was === "not carried out")

@@ -2,11 +2,11 @@
  * How a message travels from a node to the wire and back:
  *
  * 1. The node reads the message's parameters (nodes/handler.ts, nodes/sources.ts), validates them (input.ts) and calls `admit`.
- * 2. Gate 1, admission (queue.ts): the message waits in its node's lane; lanes take turns. Then the node starts its work
+ * 2. Gate 1, admission (scheduler.ts): the message waits in its node's lane; lanes take turns. Then the node starts its work
  *    (nodes/operation.ts, nodes/output.ts), which calls `send` once, or once for each page of a list (lists.ts), or looks for
  *    an existing report first (submit.ts). Each is a call (call.ts), whose steps are 3 to 6.
  * 3. A request that must not be repeated waits for others of its page, and for the newest report to be known (reconcile/).
- *    Gate 2, budget (queue.ts, budget.ts): each request acquires a slot, which the concurrency, the rate and pauses limit.
+ *    Gate 2, budget (scheduler.ts, budget.ts): each request acquires a slot, which the concurrency, the rate and pauses limit.
  * 4. http/ builds the request from the operation's row, sends it, and reads the response. Secrets are redacted there,
  *    where the service's words enter; the facts that decide what happens next are the client's own (errors.ts).
  * 5. After an error, retry.ts says whether the service pauses, and the slot is released. If the response of a request that must
@@ -20,12 +20,11 @@ import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, oneLine } from "./errors.js";
 import { createTransport } from "./http/transport.js";
 import { subjectOf, validateInput } from "./input.js";
-import { createLane, createTask, type Lane, type Queued, type Task } from "./lane.js";
 import { readPages } from "./lists.js";
 import { type NodeType, rowOf } from "./operations.js";
-import { Queue } from "./queue.js";
 import { createReconciler } from "./reconcile/reconcile.js";
 import type { CallResponse } from "./responses.js";
+import { createLane, createTask, type Lane, type Queued, Scheduler, type Task } from "./scheduler.js";
 import { createTurns, deferred } from "./turns.js";
 
 /** Characters of a page or a record in a log. */
@@ -39,14 +38,14 @@ export function createClient(options: ClientOptions) {
   const { baseUrl: base, apiKey, tls, proxy, ...settings } = readConfig(options);
   const { timeout, concurrency, rate, queue: size, retries, reconcile: horizon } = settings;
   const transport = createTransport(base, apiKey, { connections: concurrency, tls, proxy });
-  const queue = new Queue({ concurrency, rate, size });
+  const scheduler = new Scheduler({ concurrency, rate, size });
   const reconciler = createReconciler(
     { request: (type, input) => send(type, input), pages },
     { now: () => performance.now(), sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
     horizon > 0,
   );
   const common = createLane();
-  const parts: ClientParts = { base, transport, queue, reconciler, timeout, retries, common, horizon };
+  const parts: ClientParts = { base, transport, scheduler, reconciler, timeout, retries, common, horizon };
   const takeTurn = createTurns();
 
   /**
@@ -63,7 +62,7 @@ export function createClient(options: ClientOptions) {
 
   function cancel(scope: Lane | Task): void {
     scope.closed = true;
-    queue.cancel(cancelled, scope);
+    scheduler.cancel(cancelled, scope);
     transport.abort(cancelled, scope);
   }
 
@@ -82,7 +81,7 @@ export function createClient(options: ClientOptions) {
       const { promise, resolve } = deferred();
       const before = takeTurn(name, promise);
       try {
-        if (before) await queue.wait(task, () => before);
+        if (before) await scheduler.wait(task, () => before);
         return await work();
       } finally {
         resolve();
@@ -90,7 +89,7 @@ export function createClient(options: ClientOptions) {
     },
 
     /** Has a message wait for admission: it is started, and `end` must follow, or it is refused. */
-    admit: (message: Queued): void => queue.admit(message),
+    admit: (message: Queued): void => scheduler.admit(message),
 
     /** Ends a message that was started, and cancels its requests that nobody waits for any more. */
     end(message: Task): void {
@@ -115,14 +114,14 @@ export function createClient(options: ClientOptions) {
     horizon,
 
     /** Milliseconds that a lane has to wait because of a pause, the rate, or a failed attempt. */
-    waitingFor: (lane: Lane) => Math.max(queue.blockedFor(), lane.until - performance.now()),
+    waitingFor: (lane: Lane) => Math.max(scheduler.blockedFor(), lane.until - performance.now()),
 
     /** Ends what a lane or a task has in flight or waiting, with SEO_CANCELLED; `attempts` is 0 for what was never sent. */
     cancel,
 
     /** Ends everything, and the connections. */
     async close(): Promise<void> {
-      queue.close();
+      scheduler.close();
       transport.abort(cancelled);
       await transport.destroy();
     },

@@ -1,9 +1,9 @@
 import type { Durable } from "../call.js";
 import type { Client } from "../client.js";
 import type { SeoError } from "../errors.js";
-import { createLane, createTask, type Task } from "../lane.js";
 import { service } from "../operations.js";
 import type { CallResponse } from "../responses.js";
+import { createLane, createTask, type Task } from "../scheduler.js";
 
 /** The part of a response that an audit needs. */
 export type SendResult = Pick<CallResponse, "body" | "attempts" | "reconciled">;

@@ -1,8 +1,8 @@
 import { performance } from "node:perf_hooks";
 import type { Dispatcher } from "undici";
 import type { SeoError } from "../errors.js";
-import type { Task } from "../lane.js";
 import type { Headers } from "../responses.js";
+import type { Task } from "../scheduler.js";
 import type { Received } from "./response.js";
 
 /**

@@ -8,7 +8,7 @@ import { span } from "../../nodes/figures.js";
 import { Status } from "../../nodes/status.js";
 import type { Client } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
-import { createLane } from "../../src/lane.js";
+import { createLane } from "../../src/scheduler.js";
 import { stopTime } from "../support/time.js";
 
 const SECOND = 1000;

@@ -14,35 +14,35 @@ describe("The budget of a service", () => {
   });
 
   /** Takes all free slots and returns their number. */
-  function takeAll({ wait, take }: ReturnType<typeof createBudget>): number {
-    let taken = 0;
-    for (; wait() === 0; taken++) take();
-    return taken;
+  function acquireAll({ wait, acquire }: ReturnType<typeof createBudget>): number {
+    let count = 0;
+    for (; wait() === 0; count++) acquire();
+    return count;
   }
 
   it("has as many slots as its concurrency, and reuses released ones", () => {
     const budget = createBudget({ concurrency: 3, rate: Number.POSITIVE_INFINITY });
-    assert.deepEqual([takeAll(budget), budget.wait(), budget.blockedFor()], [3, Number.POSITIVE_INFINITY, 0]);
-    budget.give();
-    assert.equal(takeAll(budget), 1);
+    assert.deepEqual([acquireAll(budget), budget.wait(), budget.blockedFor()], [3, Number.POSITIVE_INFINITY, 0]);
+    budget.release();
+    assert.equal(acquireAll(budget), 1);
   });
 
   it("starts nothing during a pause, then one request at a time, then two, then three", async () => {
     const budget = createBudget({ concurrency: 4, rate: Number.POSITIVE_INFINITY });
-    for (let i = 0; i < 3; i++) budget.take();
+    for (let i = 0; i < 3; i++) budget.acquire();
     budget.pause(5000);
     budget.pause(1000);
-    for (let i = 0; i < 3; i++) budget.give();
+    for (let i = 0; i < 3; i++) budget.release();
     assert.deepEqual([budget.wait(), budget.blockedFor()], [5000, 5000]);
     await time.pass(4999);
     assert.equal(budget.wait(), 1);
     await time.pass(1);
     const widths: number[] = [];
-    let running = takeAll(budget);
+    let running = acquireAll(budget);
     for (let i = 0; i < 5; i++) {
       widths.push(running);
-      budget.give();
-      running += takeAll(budget) - 1;
+      budget.release();
+      running += acquireAll(budget) - 1;
     }
     assert.deepEqual(widths, [1, 2, 3, 4, 4]);
   });

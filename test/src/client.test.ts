@@ -3,7 +3,7 @@ import { createServer, connect as reach } from "node:net";
 import { setTimeout as late } from "node:timers/promises";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
-import { createLane, createTask, type Task } from "../../src/lane.js";
+import { createLane, createTask, type Task } from "../../src/scheduler.js";
 import { cases } from "../support/cases.js";
 import { answer, type Behaviour, type FaultyServer, listen, tlsFile } from "../support/faulty.js";
 import { openLocally } from "../support/local.js";

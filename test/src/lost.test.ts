@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Durable, SendOptions } from "../../src/call.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
-import { createLane, createTask } from "../../src/lane.js";
+import { createLane, createTask } from "../../src/scheduler.js";
 import { type Account, type AccountOptions, type Asked, type Fate, startAccount } from "../support/account.js";
 import { shapes } from "../support/lists.js";
 import { stopBackOff } from "../support/time.js";

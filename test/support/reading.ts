@@ -1,9 +1,9 @@
 import type { MessageTask } from "../../nodes/handler.js";
 import { readAllPages } from "../../nodes/reading.js";
 import { createClient } from "../../src/client.js";
-import { createLane, createTask } from "../../src/lane.js";
 import type { ListPage } from "../../src/lists.js";
 import { rowOf } from "../../src/operations.js";
+import { createLane, createTask } from "../../src/scheduler.js";
 import { readSettings } from "../../src/schema.js";
 import type { Row } from "./lists.js";
 

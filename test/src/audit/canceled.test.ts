@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { requestsOf } from "../../../src/audit/requests.js";
 import { type Client, createClient } from "../../../src/client.js";
-import { createLane } from "../../../src/lane.js";
+import { createLane } from "../../../src/scheduler.js";
 import { answer, listen, tlsFile } from "../../support/faulty.js";
 import { closeAfterEach, openFolder } from "../../support/opened.js";
 import { createBench, createFake, urls } from "./fake.js";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { SeoError } from "../../src/errors.js";
-import { createLane, createTask, type Lane, type Task } from "../../src/lane.js";
-import { Queue } from "../../src/queue.js";
+import { createLane, createTask, type Lane, Scheduler, type Task } from "../../src/scheduler.js";
 import { stopTime } from "../support/time.js";
 
 const MINUTE = 60_000;
@@ -16,9 +15,9 @@ interface Start {
   at: number;
 }
 
-/** A queue in which each message immediately sends one request, and `again` sends further ones. Records each start. */
+/** A scheduler in which each message immediately sends one request, and `again` sends further ones. Records each start. */
 function watch(options: { concurrency?: number; rate?: number; size?: number }, now: () => number) {
-  const queue = new Queue({ concurrency: 1, rate: Number.POSITIVE_INFINITY, size: 1000, ...options });
+  const scheduler = new Scheduler({ concurrency: 1, rate: Number.POSITIVE_INFINITY, size: 1000, ...options });
   const started: Start[] = [];
   const refused: { job: number; code: string; lane: Lane }[] = [];
   let jobs = 0;
@@ -26,7 +25,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
   async function request(task: Task, job: number): Promise<void> {
     task.pending++;
     try {
-      await queue.acquire(task);
+      await scheduler.acquire(task);
       started.push({ job, lane: task.lane, task, at: now() });
     } catch (cause) {
       refused.push({ job, code: (cause as SeoError).code, lane: task.lane });
@@ -36,7 +35,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
   }
 
   return {
-    queue,
+    scheduler,
     started,
     refused,
     jobs: () => started.map(({ job }) => job),
@@ -44,7 +43,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
     admit(lane: Lane): number {
       const job = ++jobs;
       const task = createTask(lane);
-      queue.admit({
+      scheduler.admit({
         task,
         start: () => void request(task, job),
         refuse: ({ code }) => void refused.push({ job, code, lane }),
@@ -56,7 +55,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
       const job = ++jobs;
       if (sleep === 0) void request(task, job);
       else
-        queue.sleep(task, sleep).then(
+        scheduler.sleep(task, sleep).then(
           () => request(task, job),
           ({ code }) => refused.push({ job, code, lane: task.lane }),
         );
@@ -65,12 +64,12 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
     /** Ends the request of the nth start. */
     finish(nth: number): void {
       const { task } = started[nth] as Start;
-      queue.release(task);
+      scheduler.release(task);
     },
   };
 }
 
-describe("The queue of a service", () => {
+describe("The scheduler of a service", () => {
   let time: ReturnType<typeof stopTime>;
 
   beforeEach(() => {
@@ -83,8 +82,8 @@ describe("The queue of a service", () => {
 
   it("with a size of 0 starts a message that does not have to wait", async () => {
     const lane = createLane();
-    const { queue, jobs, refused, admit, finish } = watch({ size: 0, rate: 1 }, time.now);
-    queue.pause(1000);
+    const { scheduler, jobs, refused, admit, finish } = watch({ size: 0, rate: 1 }, time.now);
+    scheduler.pause(1000);
     admit(lane);
     await time.pass(1000);
     admit(lane);
@@ -105,9 +104,9 @@ describe("The queue of a service", () => {
 
   it("gives a slot that an admitted message does not use to the next message", async () => {
     const lane = createLane();
-    const { queue, jobs, admit } = watch({}, time.now);
+    const { scheduler, jobs, admit } = watch({}, time.now);
     const idle = { task: createTask(lane), start() {}, refuse() {} };
-    queue.admit(idle);
+    scheduler.admit(idle);
     admit(lane);
     await time.pass(0);
     assert.deepEqual([jobs(), lane.running], [[1], 1]);
@@ -115,10 +114,10 @@ describe("The queue of a service", () => {
 
   it("rejects everything once it is closed", async () => {
     const lane = createLane();
-    const { queue, jobs, refused, admit, again } = watch({}, time.now);
+    const { scheduler, jobs, refused, admit, again } = watch({}, time.now);
     for (let i = 0; i < 2; i++) admit(lane);
     await time.pass(0);
-    queue.close();
+    scheduler.close();
     admit(lane);
     for (const sleep of [0, 1000]) again(createTask(lane), sleep);
     await time.pass(MINUTE);
@@ -127,22 +126,22 @@ describe("The queue of a service", () => {
 
   it("reports a pause to the lanes in which something waits", async () => {
     const lane = createLane();
-    const { queue, admit } = watch({}, time.now);
+    const { scheduler, admit } = watch({}, time.now);
     for (let i = 0; i < 2; i++) admit(lane);
     await time.pass(0);
     let changes = 0;
     lane.changed = () => changes++;
-    queue.pause(1000);
+    scheduler.pause(1000);
     assert.equal(changes, 1);
   });
 
   it("starts what waits when a pause is over, also if another lane is canceled meanwhile", async () => {
     const [gone, stays] = [createLane(), createLane()];
-    const { queue, jobs, admit } = watch({}, time.now);
-    queue.pause(9000);
+    const { scheduler, jobs, admit } = watch({}, time.now);
+    scheduler.pause(9000);
     for (const lane of [gone, stays, gone]) admit(lane);
     assert.equal(time.timers(), 1);
-    queue.cancel(TURN, gone);
+    scheduler.cancel(TURN, gone);
     await time.pass(9000);
     assert.deepEqual(jobs(), [2]);
   });
@@ -162,19 +161,19 @@ describe("The queue of a service", () => {
     it(`serves ten messages of one node ${name}`, async () => {
       const [crowd, few] = [createLane(), createLane()];
       const watched = watch({ size: 10_000 }, time.now);
-      const { queue, started, admit } = watched;
+      const { scheduler, started, admit } = watched;
       await fill(crowd, watched);
       for (let i = 0; i < 10; i++) admit(few);
       for (let i = 0; i < 21; i++) {
         await time.pass(0);
-        queue.release((started[i] as Start).task);
+        scheduler.release((started[i] as Start).task);
       }
       assert.equal(started.filter(({ lane }) => lane === few).length, 10);
     });
 
   it("serves further requests before new messages, in order, even if it is full", async () => {
     const lane = createLane();
-    const { queue, jobs, refused, started, admit, again } = watch({ size: 2 }, time.now);
+    const { scheduler, jobs, refused, started, admit, again } = watch({ size: 2 }, time.now);
     admit(lane);
     await time.pass(0);
     const { task } = started[0] as Start;
@@ -182,7 +181,7 @@ describe("The queue of a service", () => {
     const [first, second, next] = [again(task, 1000), again(task, 1000), again(task)];
     await time.pass(1000);
     for (let i = 0; i < 5; i++) {
-      queue.release(task);
+      scheduler.release(task);
       await time.pass(0);
     }
     assert.deepEqual([jobs(), refused], [[1, next, first, second, ...fresh], []]);
@@ -197,14 +196,14 @@ describe("The queue of a service", () => {
     };
     const perMessage = (waiting: number) => {
       const lane = createLane();
-      const { queue } = watch({ size: waiting }, time.now);
-      queue.pause(MINUTE);
+      const { scheduler } = watch({ size: waiting }, time.now);
+      scheduler.pause(MINUTE);
       const message = { task: createTask(lane), start() {}, refuse() {} };
       const began = spent();
-      for (let i = 0; i < waiting; i++) queue.admit(message);
+      for (let i = 0; i < waiting; i++) scheduler.admit(message);
       for (let i = 0; i < waiting; i++) lane.messages.shift();
       const took = spent() - began;
-      queue.close();
+      scheduler.close();
       return took / waiting;
     };
     perMessage(10_000);
@@ -214,7 +213,7 @@ describe("The queue of a service", () => {
     time = stopTime();
   });
 
-  /** The events that a queue with three lanes can receive. */
+  /** The events that a scheduler with three lanes can receive. */
   const lane = fc.nat({ max: 2 });
   const action = fc.oneof(
     { weight: 6, arbitrary: fc.record({ admit: lane }) },
@@ -234,7 +233,7 @@ describe("The queue of a service", () => {
     await fc.assert(
       fc.asyncProperty(options, fc.array(action, { maxLength: 60 }), async (limits, actions) => {
         const lanes = [createLane(), createLane(), createLane(1)] as const;
-        const { queue, started, refused, admit, again } = watch(limits, time.now);
+        const { scheduler, started, refused, admit, again } = watch(limits, time.now);
         const pauses: [from: number, to: number][] = [];
         /** The starts whose slot is not released, and the messages that were admitted and have not ended. */
         const running: Start[] = [];
@@ -266,7 +265,7 @@ describe("The queue of a service", () => {
         const finish = (nth: number) => {
           const [start] = running.splice(nth, 1);
           if (!start) return;
-          queue.release(start.task);
+          scheduler.release(start.task);
           const { task } = start;
           if (task.pending === 0 && !running.some((other) => other.task === task)) active.delete(task);
         };
@@ -285,10 +284,10 @@ describe("The queue of a service", () => {
             await time.pass(act.pass);
           } else if ("pause" in act) {
             pauses.push([time.now(), time.now() + act.pause]);
-            queue.pause(act.pause);
+            scheduler.pause(act.pause);
           } else {
             const [canceled, before] = [lanes[act.cancel as 0], refused.length];
-            queue.cancel(TURN, canceled);
+            scheduler.cancel(TURN, canceled);
             assert.equal(canceled.waiting, 0);
             await time.pass(0);
             assert.ok(refused.slice(before).every((one) => one.lane === canceled));

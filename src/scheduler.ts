@@ -1,13 +1,93 @@
 import { performance } from "node:perf_hooks";
 import { createBudget } from "./budget.js";
 import { cancelled, SeoError } from "./errors.js";
-import type { Lane, Queued, Task } from "./lane.js";
+
+/** One node's share of the scheduler, and the figures that its status shows. `changed` is called when one of them changes. */
+export interface Lane {
+  /** Requests in flight. */
+  running: number;
+  /** Messages and requests that wait: for admission, for a slot, or for something else, such as the next attempt. */
+  waiting: number;
+  /** Requests that wait for the outcome of one whose response was lost: their own, or another one of their page. */
+  reconciling: number;
+  /** How many requests can be in flight. */
+  readonly maxRunning: number;
+  /** Until when a failed attempt keeps a request waiting, in the clock of `performance.now()`. */
+  until: number;
+  /** Its node is gone: nothing more is sent for it. */
+  closed: boolean;
+  changed(): void;
+  /** Messages that wait for admission. */
+  readonly messages: Fifo<Queued>;
+  /** Requests of admitted messages that wait for a slot. */
+  readonly requests: Fifo<Queued>;
+}
+
+/** The requests of one message, which are cancelled together. */
+export interface Task {
+  readonly lane: Lane;
+  /** Its requests that wait or are in flight. */
+  pending: number;
+  /** The message has ended or was cancelled: nothing more is sent for it. */
+  closed: boolean;
+  /** The task waits for the outcome of a request whose response was lost: its own, or another one of its page. */
+  isLost?: boolean;
+}
+
+/** A message or a request that waits at a gate of the scheduler. */
+export interface Queued {
+  readonly task: Task;
+  /** Called when it passes. After a request, `release` must follow. */
+  start(): void;
+  /** Called when it cannot pass any more. */
+  refuse(error: SeoError): void;
+}
+
+type Fifo<T> = ReturnType<typeof createFifo<T>>;
+
+/** First in, first out, in constant time: an array's `shift` moves everything behind it. */
+function createFifo<T>() {
+  let incoming: T[] = [];
+  let outgoing: T[] = [];
+  return {
+    isEmpty: () => incoming.length + outgoing.length === 0,
+    push(item: T): void {
+      incoming.push(item);
+    },
+    shift(): T | undefined {
+      if (outgoing.length === 0) [incoming, outgoing] = [outgoing, incoming.reverse()];
+      return outgoing.pop();
+    },
+    /** Removes all that match, and returns them. */
+    remove(matches: (item: T) => boolean): T[] {
+      const all = [...outgoing.reverse(), ...incoming];
+      outgoing = [];
+      incoming = all.filter((item) => !matches(item));
+      return all.filter(matches);
+    },
+  };
+}
+
+/** `maxRunning`: how many requests can be in flight. */
+export const createLane = (maxRunning = Number.POSITIVE_INFINITY): Lane => ({
+  running: 0,
+  waiting: 0,
+  reconciling: 0,
+  maxRunning,
+  until: 0,
+  closed: false,
+  changed() {},
+  messages: createFifo(),
+  requests: createFifo(),
+});
+
+export const createTask = (lane: Lane): Task => ({ lane, pending: 0, closed: false });
 
 /** A task that waits for something other than a slot, and lets others go on. */
 interface Wait {
   task: Task;
-  /** No limit of the service ends it. */
-  kept: boolean;
+  /** Only the end of its task, its lane or the scheduler ends it, and no limit of the service. */
+  exempt: boolean;
   refuse(error: SeoError): void;
 }
 
@@ -24,7 +104,7 @@ export interface Limits {
  * Decides who is next. A message waits at two gates: it is admitted once a request could start, and each of its requests then
  * acquires a slot of the budget. Lanes take turns; within a lane, requests of admitted messages go before new messages.
  */
-export class Queue {
+export class Scheduler {
   readonly #limits: Limits;
   readonly #budget: ReturnType<typeof createBudget>;
   /** The lanes in which something waits at a gate, in the order of their turns. */
@@ -65,7 +145,7 @@ export class Queue {
     const { lane } = task;
     if (this.isOver(task)) throw cancelled;
     if (lane.running < lane.maxRunning && this.#budget.wait() === 0) {
-      this.#take(lane);
+      this.#acquire(lane);
       lane.changed();
       return undefined;
     }
@@ -76,20 +156,20 @@ export class Queue {
   }
 
   release({ lane }: Task): void {
-    this.#budget.give();
+    this.#budget.release();
     lane.running--;
     this.#pump();
     lane.changed();
   }
 
   /**
-   * Waits for something other than a slot, and lets others go on. Rejects as `cancel` says; if it is `kept`, only when its task,
-   * its lane or the queue is closed.
+   * Waits for something other than a slot, and lets others go on. Rejects as `cancel` says; if it is `exempt`, only when its
+   * task, its lane or the scheduler is closed.
    */
-  async wait<Value>(task: Task, work: () => Promise<Value>, kept = false): Promise<Value> {
+  async wait<Value>(task: Task, work: () => Promise<Value>, exempt = false): Promise<Value> {
     if (this.isOver(task)) throw cancelled;
     return new Promise((resolve, refuse) => {
-      const wait = { task, kept, refuse };
+      const wait = { task, exempt, refuse };
       this.#waits.add(wait);
       this.#count(task.lane, 1);
       work()
@@ -143,14 +223,14 @@ export class Queue {
   /** Refuses everything that waits, or what waits of one lane or task. */
   cancel(error: SeoError, scope?: Lane | Task): void {
     const matches = (task: Task) => scope === undefined || task === scope || task.lane === scope;
-    const waits = [...this.#waits].filter(({ task, kept }) => matches(task) && (!kept || this.isOver(task)));
+    const waits = [...this.#waits].filter(({ task, exempt }) => matches(task) && (!exempt || this.isOver(task)));
     for (const wait of waits) {
       this.#endWait(wait);
       wait.refuse(error);
     }
     const refused = this.#lanes
       .flatMap(({ requests, messages }) => [requests, messages])
-      .flatMap((fifo) => fifo.take(({ task }) => matches(task)));
+      .flatMap((fifo) => fifo.remove(({ task }) => matches(task)));
     for (const lane of [...this.#lanes]) if (isIdle(lane)) this.#lanes.splice(this.#lanes.indexOf(lane), 1);
     for (const queued of refused) {
       this.#count(queued.task.lane, -1);
@@ -179,8 +259,8 @@ export class Queue {
     this.#pump();
   }
 
-  #take(lane: Lane): void {
-    this.#budget.take();
+  #acquire(lane: Lane): void {
+    this.#budget.acquire();
     lane.running++;
   }
 
@@ -194,7 +274,7 @@ export class Queue {
       }
       this.#lanes.splice(this.#lanes.indexOf(lane), 1);
       const request = hasRequest(lane) ? lane.requests.shift() : undefined;
-      if (request) this.#take(lane);
+      if (request) this.#acquire(lane);
       const next = request ?? lane.messages.shift();
       if (!isIdle(lane)) this.#lanes.push(lane);
       this.#count(lane, -1);
