@@ -1,11 +1,20 @@
 import type { NodeAPI } from "node-red";
-import { operations } from "../src/operations.js";
+import { type Operation, operations } from "../src/operations.js";
 import { registerAdmin } from "./admin.js";
 import { registerAudit } from "./audit.js";
 import { registerChanges } from "./changes.js";
-import { registerOperation } from "./operation.js";
+import { type Config, handleInput, type Settings } from "./handler.js";
 import { registerQueue } from "./queue.js";
 import { registerService } from "./service.js";
+
+/** Registers the node of one row. */
+function registerOperation(RED: NodeAPI, type: string, row: Operation): void {
+  RED.nodes.registerType(type, function (config: Config) {
+    RED.nodes.createNode(this, config);
+    const load = async (settings: Settings) => (await import("./output.js")).createOutput(RED, type, row, settings);
+    handleInput(RED, this, { row, config, load });
+  });
+}
 
 /** The entry of the node set: Node-RED calls it once, with its API. */
 export default function register(RED: NodeAPI): void {

@@ -3,7 +3,7 @@
  *
  * 1. The node reads the message's parameters (nodes/handler.ts, nodes/sources.ts), validates them (input.ts) and calls `admit`.
  * 2. Gate 1, admission (scheduler.ts): the message waits in its node's lane; lanes take turns. Then the node starts its work
- *    (nodes/operation.ts, nodes/output.ts), which calls `send` once, or once for each page of a list (lists.ts), or looks for
+ *    (nodes/output.ts), which calls `send` once, or once for each page of a list (lists.ts), or looks for
  *    an existing report first (submit.ts). Each is a call (call.ts), whose steps are 3 to 6.
  * 3. A request that must not be repeated waits for others of its page, and for the newest report to be known (reconcile/).
  *    Gate 2, budget (scheduler.ts, budget.ts): each request acquires a slot, which the concurrency, the rate and pauses limit.

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { setTimeout as late } from "node:timers/promises";
-import { createSchedule } from "../../nodes/schedule.js";
+import { createInterval } from "../../nodes/interval.js";
 import { deferred } from "../../src/turns.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { type Lists, type Row, reports, startLists } from "../support/lists.js";
@@ -192,7 +192,7 @@ describe("The interval of the changes node", () => {
     const time = stopTime();
     let runs = 0;
     const node = Object.assign(new EventEmitter(), { receive: () => runs++ });
-    createSchedule(node as never, "100000").busy(0);
+    createInterval(node as never, "100000").busy(0);
     for (const days of [24, 24, 21]) await time.pass(days * 24 * 3_600_000);
     assert.deepEqual([runs, time.timers()], [0, 1]);
     await time.pass(24 * 3_600_000);

@@ -8,7 +8,7 @@ const LONGEST_TIMER = 2 ** 31 - 1;
  * Sends a node an empty message every `minutes`, counted from the end of its last message, whichever that was. To spread the load
  * of several nodes, each wait is longer by a random part of up to a tenth, at most a minute. Blank `minutes`: never.
  */
-export function createSchedule(node: Node, minutes: unknown) {
+export function createInterval(node: Node, minutes: unknown) {
   /** In milliseconds; 0 if it is invalid, which is an error of the first message. */
   const interval = Number.isSafeInteger(Number(minutes)) ? Math.max(Number(minutes), 0) * MINUTE : 0;
   let timer: NodeJS.Timeout | undefined;
