@@ -62,7 +62,7 @@ type Target = ReturnType<typeof createTarget>;
 function request(task: MessageTask, type: string, row: Operation): Promise<CallResponse> {
   const { client, input } = task;
   const options = { task, method: task.settings.method };
-  return row.params.existing ? submit(client, type, input, options) : client.send(type, input, options);
+  return row.params.existing ? submit(client, type, input, options) : client.request(type, input, options);
 }
 
 /** The `msg.seo` of its response. */

@@ -40,7 +40,7 @@ export async function* readAllPages(
   let last = 0;
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
   const query = { ...(largest && { per_page: largest }), ...input };
-  const get = (extra: Record<string, string>) => client.send(type, query, { task, extra });
+  const get = (extra: Record<string, string>) => client.request(type, query, { task, extra });
   const size = Number(query.per_page ?? 0);
   const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency, size };
   try {

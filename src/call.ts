@@ -15,14 +15,14 @@ export interface Durable {
   /** Milliseconds after sending within which the service may still work on the request; replaces the setting `reconcile`. */
   horizon?: number;
   /** Awaited before each attempt, with a slot. If it rejects, nothing is sent. */
-  sending?(intent: Intent): Promise<void>;
+  beforeAttempt?(intent: Intent): Promise<void>;
   /** A request that an earlier process sent: its effect is looked for first, and it is sent only if it has none. */
   intent?: Intent | undefined;
   /** When the report was generated, if it is updated. The client may know a later time. */
   generatedAt?: string | undefined;
 }
 
-export interface SendOptions {
+export interface RequestOptions {
   /** The message that it is sent for; without one, the call is on its own. */
   task?: Task;
   /** Replaces the row's method. */
@@ -76,7 +76,7 @@ export class Call {
   #uncertain = false;
   #reconciled: CallResponse["reconciled"];
 
-  constructor(parts: ClientParts, type: string, input: Record<string, string>, options: SendOptions) {
+  constructor(parts: ClientParts, type: string, input: Record<string, string>, options: RequestOptions) {
     const row = rowOf(type);
     const { task = createTask(parts.common), durable } = options;
     this.#parts = parts;
@@ -93,8 +93,8 @@ export class Call {
     this.#uncertain = Boolean(intent);
   }
 
-  /** Sends the request, and retries it if that cannot take effect twice. Rejects with an SeoError, or as `durable.sending` does. */
-  async send(): Promise<CallResponse> {
+  /** Sends the request, and retries it if that cannot take effect twice. Rejects with an SeoError, or as `durable.beforeAttempt` does. */
+  async run(): Promise<CallResponse> {
     const { scheduler, retries } = this.#parts;
     this.#task.pending++;
     try {
@@ -129,12 +129,12 @@ export class Call {
     const slot = scheduler.acquire(this.#task);
     if (slot) await slot;
     try {
-      const intent = this.#ticket?.sending();
-      if (this.#durable?.sending) await this.#durable.sending(intent ?? {});
+      const intent = this.#ticket?.beforeAttempt();
+      if (this.#durable?.beforeAttempt) await this.#durable.beforeAttempt(intent ?? {});
       if (scheduler.isOver(this.#task)) throw cancelled;
       this.#attempts++;
       const sentAt = performance.now();
-      const result = await transport.send(this.#request, timeout * 1000, this.#task);
+      const result = await transport.exchange(this.#request, timeout * 1000, this.#task);
       this.#busy += performance.now() - sentAt;
       // Before the slot is released, or it would start the next request of a service that asked for a pause.
       this.#learn(result);

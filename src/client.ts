@@ -3,7 +3,7 @@
  *
  * 1. The node reads the message's parameters (nodes/handler.ts, nodes/sources.ts), validates them (input.ts) and calls `admit`.
  * 2. Gate 1, admission (scheduler.ts): the message waits in its node's lane; lanes take turns. Then the node starts its work
- *    (nodes/output.ts), which calls `send` once, or once for each page of a list (lists.ts), or looks for
+ *    (nodes/output.ts), which calls `request` once, or once for each page of a list (lists.ts), or looks for
  *    an existing report first (submit.ts). Each is a call (call.ts), whose steps are 3 to 6.
  * 3. A request that must not be repeated waits for others of its page, and for the newest report to be known (reconcile/).
  *    Gate 2, budget (scheduler.ts, budget.ts): each request acquires a slot, which the concurrency, the rate and pauses limit.
@@ -11,11 +11,11 @@
  *    where the service's words enter; the facts that decide what happens next are the client's own (errors.ts).
  * 5. After an error, retry.ts says whether the service pauses, and the slot is released. If the response of a request that must
  *    not be repeated was lost, reconcile/search.ts finds out what became of it. Then retry.ts says whether the call retries the request.
- * 6. `send` resolves with the response, the node sends its messages, and `end` cancels what the message still has in flight.
+ * 6. `request` resolves with the response, the node sends its messages, and `end` cancels what the message still has in flight.
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
-import { Call, type ClientParts, type SendOptions } from "./call.js";
+import { Call, type ClientParts, type RequestOptions } from "./call.js";
 import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, oneLine } from "./errors.js";
 import { createTransport } from "./http/transport.js";
@@ -40,7 +40,7 @@ export function createClient(options: ClientOptions) {
   const transport = createTransport(base, apiKey, { connections: concurrency, tls, proxy });
   const scheduler = new Scheduler({ concurrency, rate, size });
   const reconciler = createReconciler(
-    { request: (type, input) => send(type, input), pages },
+    { request: (type, input) => request(type, input), pages },
     { now: () => performance.now(), sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
     horizon > 0,
   );
@@ -50,14 +50,14 @@ export function createClient(options: ClientOptions) {
 
   /**
    * Sends a validated input, and retries it if that cannot take effect twice. Rejects with an SeoError, or as
-   * `durable.sending` does.
+   * `durable.beforeAttempt` does.
    */
-  const send = (type: string, input: Record<string, string>, options: SendOptions = {}): Promise<CallResponse> =>
-    new Call(parts, type, input, options).send();
+  const request = (type: string, input: Record<string, string>, options: RequestOptions = {}): Promise<CallResponse> =>
+    new Call(parts, type, input, options).run();
 
   /** Reads a list page by page, each only when it is needed. */
-  function pages(type: string, input: Record<string, string>, options: SendOptions = {}) {
-    return readPages((extra) => send(type, input, { ...options, extra }));
+  function pages(type: string, input: Record<string, string>, options: RequestOptions = {}) {
+    return readPages((extra) => request(type, input, { ...options, extra }));
   }
 
   function cancel(scope: Lane | Task): void {
@@ -68,12 +68,12 @@ export function createClient(options: ClientOptions) {
 
   return {
     validate: validateInput,
-    send,
+    request,
     pages,
 
-    /** Validates and sends. Rejects with SEO_INPUT before anything is sent, or as `send` does. */
-    async call(type: string, input: Record<string, unknown>, options: SendOptions = {}): Promise<CallResponse> {
-      return send(type, validateInput(rowOf(type), input), options);
+    /** Validates and sends. Rejects with SEO_INPUT before anything is sent, or as `request` does. */
+    async call(type: string, input: Record<string, unknown>, options: RequestOptions = {}): Promise<CallResponse> {
+      return request(type, validateInput(rowOf(type), input), options);
     },
 
     /** Does `work` after all earlier work of the same name. Without a slot while it waits. */

@@ -70,14 +70,14 @@ export function createClient(options: ClientOptions): Client {
       keepAlive(async () => {
         const row = rowOf(operation);
         const values = client.validate(row, { ...input });
-        return row.params.existing ? submit(client, operation, values) : client.send(operation, values);
+        return row.params.existing ? submit(client, operation, values) : client.request(operation, values);
       }),
 
     async *pages(operation, input?: Input<List>) {
       const row = rowOf(operation);
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
       const values = client.validate(row, { ...input, per_page: input?.per_page ?? "100" }, {});
-      const get = (extra: Record<string, string>) => keepAlive(() => client.send(operation, values, { extra }));
+      const get = (extra: Record<string, string>) => keepAlive(() => client.request(operation, values, { extra }));
       for await (const { isLast: _, ...page } of readPages(get, { id: row.list })) yield page;
     },
 

@@ -1,5 +1,5 @@
 import { allowedPage, bareUrl, isPage, pageKey, spellingsOf } from "./address.js";
-import type { SendOptions } from "./call.js";
+import type { RequestOptions } from "./call.js";
 import type { Client } from "./client.js";
 import { clockOf } from "./dates.js";
 import { invalidParams, SeoError } from "./errors.js";
@@ -11,7 +11,7 @@ import { rowOf } from "./operations.js";
 import { isReport } from "./records.js";
 import type { CallResponse } from "./responses.js";
 
-type Send = Client["send"];
+type Request = Client["request"];
 
 const PAGE = { search_by: "url", per_page: "100" };
 /** A longer text is cut: its beginning finds the page, too. */
@@ -39,12 +39,14 @@ interface Match {
  * then, because a short URL is a part of many others, all in the order of their URLs until those of the page have passed.
  * Rejects if that does not show whether there is one.
  */
-async function find(send: Send, list: string, key: string, search: string): Promise<Match> {
+async function find(request: Request, list: string, key: string, search: string): Promise<Match> {
   const match: Match = { record: undefined, now: Date.now() };
   // Half of a character cannot be sent.
   const text = search.slice(0, LONGEST_SEARCH).replace(/[\ud800-\udbff]$/, "");
   const read = (order: Record<string, string>) =>
-    readPages((extra) => send(list, { ...PAGE, ...order, search: text }, { extra }), { size: Number(PAGE.per_page) });
+    readPages((extra) => request(list, { ...PAGE, ...order, search: text }, { extra }), {
+      size: Number(PAGE.per_page),
+    });
   /** Whether the service stores URLs without a scheme. Otherwise, those of one page are not next to each other. */
   let isBare = true;
   function take(records: Json[]): string[] {
@@ -87,49 +89,49 @@ async function find(send: Send, list: string, key: string, search: string): Prom
 }
 
 /** Finds the page's report under each text as which the service can have written its URL. */
-async function findReport(send: Send, list: string, url: string): Promise<Match> {
+async function findReport(request: Request, list: string, url: string): Promise<Match> {
   const [key = "", ...others] = spellingsOf(url);
-  let match = await find(send, list, key, key);
-  for (const spelling of others) if (!match.record) match = await find(send, list, key, spelling);
+  let match = await find(request, list, key, key);
+  for (const spelling of others) if (!match.record) match = await find(request, list, key, spelling);
   return match;
 }
 
 /**
  * Creates a page's report, or regenerates or returns the one that it has, as `existing` and `maxAge` (days) say.
- * Rejects as `client.send` does; two submissions of one page run one after the other.
+ * Rejects as `client.request` does; two submissions of one page run one after the other.
  */
 export async function submit(
   client: Client,
   type: string,
   { existing = "create", maxAge, ...input }: Record<string, string>,
-  options: SendOptions = {},
+  options: RequestOptions = {},
 ): Promise<CallResponse> {
   const { lookup } = rowOf(type);
   const { url = "" } = input;
   const spent = { attempts: 0, duration: 0, waited: 0 };
-  const send: Send = async (operation, values, more) => {
+  const request: Request = async (operation, values, more) => {
     // An input that is valid if the page has a report can lack what a new report needs.
-    const response = await client.send(operation, validateInput(rowOf(operation), values), { ...options, ...more });
+    const response = await client.request(operation, validateInput(rowOf(operation), values), { ...options, ...more });
     spent.attempts += response.attempts;
     spent.duration += response.duration;
     spent.waited += response.waited;
     return response;
   };
   if (existing === "create" || !lookup?.list || !lookup.change)
-    return { ...(await client.send(type, input, options)), outcome: "created" };
+    return { ...(await client.request(type, input, options)), outcome: "created" };
   if (!isPage(url)) throw invalidParams({ url: `url ${allowedPage}; it is ${JSON.stringify(url.slice(0, 60))}.` });
   const { list, show, change } = lookup;
   const work = async () => {
-    const { record, now } = await findReport(send, list, url);
+    const { record, now } = await findReport(request, list, url);
     const outcome = decide(existing as Existing, maxAge === undefined ? undefined : Number(maxAge), record, now);
     const reportId = String(record?.id);
     const { url: _, ...access } = input;
-    const sends = {
-      created: () => send(type, input),
-      regenerated: () => send(change, { ...access, reportId, update: "1" }),
-      fresh: () => send(show, { reportId }),
+    const requests = {
+      created: () => request(type, input),
+      regenerated: () => request(change, { ...access, reportId, update: "1" }),
+      fresh: () => request(show, { reportId }),
     };
-    return { ...(await sends[outcome]()), ...spent, outcome };
+    return { ...(await requests[outcome]()), ...spent, outcome };
   };
   return client.inTurn(pageKey(url), options.task, work).catch((cause: unknown) => {
     if (!(cause instanceof SeoError)) throw cause;

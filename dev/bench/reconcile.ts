@@ -50,7 +50,7 @@ const whenLost =
       return {
         turn: () => undefined,
         newest: () => undefined,
-        sending() {
+        beforeAttempt() {
           sentAt = time.now();
           return {};
         },

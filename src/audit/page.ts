@@ -3,7 +3,7 @@ import { SeoError } from "../errors.js";
 import { idOf, isReport, reportsIn, unwrap } from "../records.js";
 import { isAccounts } from "./breaker.js";
 import type { Ended, PageRequest } from "./entries.js";
-import { type Requests, type SendOptions, STORE, toJSON } from "./requests.js";
+import { type DurableOptions, type Requests, STORE, toJSON } from "./requests.js";
 import { Refusal } from "./trouble.js";
 
 /** How a page ended, and its report or null. */
@@ -20,27 +20,27 @@ function reportOf(body: unknown): object | null {
 }
 
 /**
- * Sends a page's request, or looks for one that was sent before. `sending` is awaited before it is sent. Rejects as that does, or if
+ * Sends a page's request, or looks for one that was sent before. `beforeAttempt` is awaited before it is sent. Rejects as that does, or if
  * the request is canceled.
  */
 export async function requestPage(
   requests: Requests,
   { url, privacy }: { url: string; privacy: string | undefined },
   request: PageRequest,
-  { task, sending }: { task: SendOptions["task"]; sending(request: PageRequest): Promise<void> },
+  { task, beforeAttempt }: { task: DurableOptions["task"]; beforeAttempt(request: PageRequest): Promise<void> },
 ): Promise<End> {
   const { action, report, generatedAt, intent } = request;
   const creates = action === "create";
   const input = creates ? { url } : { reportId: String(report), update: "1" };
   try {
-    const { body, attempts, reconciled } = await requests.send(
+    const { body, attempts, reconciled } = await requests.request(
       creates ? STORE : UPDATE,
       { ...input, ...(privacy && { privacy }) },
       {
         ...(task && { task }),
         intent,
         generatedAt,
-        sending: (intent) => sending({ action, report, generatedAt, intent }),
+        beforeAttempt: (intent) => beforeAttempt({ action, report, generatedAt, intent }),
       },
     );
     const record = reportOf(body);
@@ -50,7 +50,7 @@ export async function requestPage(
     if (!(cause instanceof SeoError) || cause instanceof Refusal || cause.code === "SEO_CANCELLED") throw cause;
     // The report was deleted since the plan was made.
     if (!creates && cause.details.missing)
-      return requestPage(requests, { url, privacy }, { action: "create" }, { task, sending });
+      return requestPage(requests, { url, privacy }, { action: "create" }, { task, beforeAttempt });
     const { attempts = 0, uncertain = false } = cause.details;
     // If nothing was sent, it is as uncertain as before, and only the error of that time says why.
     const known = uncertain && attempts === 0 && request.error;
@@ -71,7 +71,7 @@ export async function showReport(requests: Requests, { report, error }: Ended): 
     return null;
   }
   try {
-    return reportOf((await requests.send(SHOW, { reportId: report })).body);
+    return reportOf((await requests.request(SHOW, { reportId: report })).body);
   } catch (cause) {
     if (cause instanceof SeoError && (cause.code === "SEO_CANCELLED" || isAccounts(cause))) throw cause;
     return null;

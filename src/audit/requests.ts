@@ -6,7 +6,7 @@ import type { CallResponse } from "../responses.js";
 import { createLane, createTask, type Task } from "../scheduler.js";
 
 /** The part of a response that an audit needs. */
-export type SendResult = Pick<CallResponse, "body" | "attempts" | "reconciled">;
+export type DurableResponse = Pick<CallResponse, "body" | "attempts" | "reconciled">;
 
 /** A page of the account's list of reports. */
 export interface PageOfReports {
@@ -18,14 +18,14 @@ export interface PageOfReports {
   response: { headers: Record<string, unknown> };
 }
 
-export interface SendOptions extends Omit<Durable, "horizon"> {
+export interface DurableOptions extends Omit<Durable, "horizon"> {
   /** The job of the request. It gets whether the response is lost, so that its effect is looked for. */
   task?: Pick<Task, "isLost">;
 }
 
 /** The service, as an audit needs it. All requests keep to its budget. Rejects with an SeoError. */
 export interface Requests {
-  send(type: string, input: Record<string, string>, options?: SendOptions): Promise<SendResult>;
+  request(type: string, input: Record<string, string>, options?: DurableOptions): Promise<DurableResponse>;
   /** Reads a list, a page at a time, each only when it is needed. */
   pages(type: string, input: Record<string, string>): AsyncIterable<PageOfReports>;
   /** Says that reports belong to pages already: no lost request created them. */
@@ -49,8 +49,8 @@ export function requestsOf(client: Client, share: number, changed: () => void): 
   lane.changed = changed;
   const horizon = client.horizon || HORIZON;
   return {
-    send: (type, input, { task = {}, ...durable } = {}) =>
-      client.send(type, input, { task: Object.assign(task, createTask(lane)), durable: { ...durable, horizon } }),
+    request: (type, input, { task = {}, ...durable } = {}) =>
+      client.request(type, input, { task: Object.assign(task, createTask(lane)), durable: { ...durable, horizon } }),
     pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
     claim: (ids) => client.claim(ids, horizon),
     waitingFor: () => (lane.running > 0 ? 0 : Math.max(0, client.waitingFor(lane))),

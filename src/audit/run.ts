@@ -128,19 +128,21 @@ export class Run {
     const { state } = batch;
     const settings = batch.settingsOf(page);
     const waits = () => access.keep(() => batch.write({ type: "waits", page }));
-    async function sending(request: PageRequest): Promise<void> {
+    async function beforeAttempt(request: PageRequest): Promise<void> {
       if (state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
       await access.try(() => batch.write({ type: "sent", page, ...request }));
     }
     const before = state.requests.get(page) ?? { action: "create" };
     const { privacy } = settings;
     const url = urlOf(inputOf(state, page));
-    const end = await requestPage(requests, { url, privacy }, before, { task: job, sending }).catch(async (cause) => {
-      // Otherwise the next process would look for it until the end of the horizon.
-      const hasNoEffect = cause instanceof SeoError && cause.code === "SEO_CANCELLED" && !cause.uncertain;
-      if (hasNoEffect && state.requests.get(page)?.intent) await waits();
-      throw cause;
-    });
+    const end = await requestPage(requests, { url, privacy }, before, { task: job, beforeAttempt }).catch(
+      async (cause) => {
+        // Otherwise the next process would look for it until the end of the horizon.
+        const hasNoEffect = cause instanceof SeoError && cause.code === "SEO_CANCELLED" && !cause.uncertain;
+        if (hasNoEffect && state.requests.get(page)?.intent) await waits();
+        throw cause;
+      },
+    );
     this.reporter.requestEnded();
     // After a failure, the next request waits until it is saved, because the batch may be paused.
     const isAgain = this.breaker.judge(page, job.number, end.ended) && !state.dropped;

@@ -63,7 +63,7 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
     redact: keyRedactor,
 
     /** Sends a request, which can take `timeout` ms. Resolves with the response, or an error that holds no secret. */
-    async send(
+    async exchange(
       { row, input, method, path, body, subject }: Request,
       timeout: number,
       task: Task,

@@ -66,7 +66,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         /** Resolves when the newest report is known; undefined if it is. */
         newest: () => (list ? account.findNewest(list) : undefined),
         /** The request is about to be sent. What this returns finds its effect later, also in another process. */
-        sending(): Intent {
+        beforeAttempt(): Intent {
           const { promise: settled, resolve } = deferred();
           settle = resolve;
           const known: Intent = {

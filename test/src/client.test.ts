@@ -288,9 +288,9 @@ describe("The client", () => {
     it("nothing for a request that was canceled while it was noted as sent", async () => {
       await open();
       const lane = createLane();
-      const sending = async () => client.cancel(lane);
+      const beforeAttempt = async () => client.cancel(lane);
       const { code, attempts, uncertain } = await failure(
-        client.call(...SHOW, { task: createTask(lane), durable: { sending } }),
+        client.call(...SHOW, { task: createTask(lane), durable: { beforeAttempt } }),
       );
       assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 0, false]);
       assert.equal(server.requests.length, 0);

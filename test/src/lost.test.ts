@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import fc from "fast-check";
-import type { Durable, SendOptions } from "../../src/call.js";
+import type { Durable, RequestOptions } from "../../src/call.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
 import { createLane, createTask } from "../../src/scheduler.js";
@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const PAGE = "https://www.example.com/page";
 /** What an earlier process kept of its request: there was no report yet. */
-const EARLIER: SendOptions = { durable: { intent: { watermark: { rank: 0, ids: [] } } } };
+const EARLIER: RequestOptions = { durable: { intent: { watermark: { rank: 0, ids: [] } } } };
 
 /** How a call ended: the report's ID, or the error. */
 interface End {
@@ -79,7 +79,7 @@ describe("A lost response", () => {
       ...settings,
     });
     opened.push({ account, client });
-    const call = (type: string, input: object, more?: SendOptions): Promise<End> =>
+    const call = (type: string, input: object, more?: RequestOptions): Promise<End> =>
       client.call(type, { ...input }, more).then(
         ({ body, attempts, reconciled }) => ({ id: (body as { data: { id: unknown } }).data.id, attempts, reconciled }),
         (error: SeoError) => error.toJSON(),
@@ -88,8 +88,8 @@ describe("A lost response", () => {
       account,
       client,
       call,
-      store: (url = PAGE, more?: SendOptions) => call("seo-report-store", { url }, more),
-      update: (more?: SendOptions) => call("seo-report-update", { reportId: "1", update: "1" }, more),
+      store: (url = PAGE, more?: RequestOptions) => call("seo-report-store", { url }, more),
+      update: (more?: RequestOptions) => call("seo-report-update", { reportId: "1", update: "1" }, more),
       show: () => call("seo-report-show", { reportId: "1" }),
     };
   }
@@ -152,10 +152,10 @@ describe("A lost response", () => {
     const { account, store } = await open();
     account.create("other.example/before");
     let intent: Durable["intent"];
-    const sending = async (sent: Durable["intent"]) => {
+    const beforeAttempt = async (sent: Durable["intent"]) => {
       intent = sent;
     };
-    const first = await store(PAGE, { durable: { sending } });
+    const first = await store(PAGE, { durable: { beforeAttempt } });
     const end = await store(PAGE, { durable: { intent } });
     assert.deepEqual([end.id, account.count("POST")], [first.id, 1]);
   });

@@ -252,7 +252,7 @@ describe("reconciling", () => {
     const tickets = [1, 2].map((page) => open(lookup, { url: `a.example/${page}` }));
     await tickets[0]?.newest();
     for (const ticket of tickets) {
-      ticket.sending();
+      ticket.beforeAttempt();
       void ticket.lost(new SeoError("SEO_SERVER", "No."), 0);
       await setImmediate();
     }

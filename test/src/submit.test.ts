@@ -122,7 +122,7 @@ describe("Submitting a page", () => {
 
   it("rejects as the request does, also with an error that is no SeoError", async () => {
     const cause = new RangeError("of somebody else");
-    const broken = { ...client, send: () => Promise.reject(cause) };
+    const broken = { ...client, request: () => Promise.reject(cause) };
     const sending = submit(broken, STORE, { url: "https://x.example.com", existing: "return" });
     await assert.rejects(sending, cause);
   });
@@ -138,7 +138,7 @@ describe("The search for the report of a page", () => {
   /** A client whose list has these pages. Each request takes 10 ms, of which it waits 2. */
   function open(pages: object[][], { date = NOW, showFails = false } = {}) {
     const sent: [type: string, input: Record<string, string>][] = [];
-    const send: Client["send"] = async (type, input, { extra } = {}) => {
+    const request: Client["request"] = async (type, input, { extra } = {}) => {
       sent.push([type, input]);
       if (type.endsWith("show") && showFails) throw new SeoError("SEO_NETWORK", "Lost.", { attempts: 3 });
       const page = Number(extra?.page ?? 1);
@@ -146,7 +146,7 @@ describe("The search for the report of a page", () => {
       const body = type.endsWith("list") ? { data: pages[page - 1], meta } : { data: { id: 1 } };
       return { statusCode: 200, headers: { date }, body, attempts: 1, duration: 10, waited: 2 };
     };
-    const fake = { send, inTurn: (_: string, __: unknown, work: () => unknown) => work() } as unknown as Client;
+    const fake = { request, inTurn: (_: string, __: unknown, work: () => unknown) => work() } as unknown as Client;
     return { sent, submit: (input: object) => submit(fake, STORE, { url, existing: "return", ...input }) };
   }
 
@@ -210,7 +210,7 @@ describe("The report of a page, however the service writes its URL", () => {
     { writes = (url: string) => url, order = byCode as Order | null, pages = true } = {},
   ) {
     let lists = 0;
-    const send: Client["send"] = async (type, { search = "", sort_by, reportId, url = "" }, { extra } = {}) => {
+    const request: Client["request"] = async (type, { search = "", sort_by, reportId, url = "" }, { extra } = {}) => {
       const answer = (body: unknown) => ({ statusCode: 200, headers: {}, body, attempts: 1, duration: 0, waited: 0 });
       if (type === STORE) {
         const id = reports.length + 1;
@@ -225,7 +225,7 @@ describe("The report of a page, however the service writes its URL", () => {
       const meta = { current_page: page, last_page: Math.max(1, Math.ceil(found.length / 100)) };
       return answer({ data: found.slice(page * 100 - 100, page * 100), meta });
     };
-    const client = { send, inTurn: (_: string, __: unknown, work: () => unknown) => work() } as unknown as Client;
+    const client = { request, inTurn: (_: string, __: unknown, work: () => unknown) => work() } as unknown as Client;
     return {
       reports,
       lists: () => lists,

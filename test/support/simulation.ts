@@ -220,7 +220,7 @@ export async function simulate(world: World, rule: Rule = createReconciler) {
       await ticket.newest();
       for (let attempt = 1; attempt <= 4; attempt++) {
         const sentAt = clock.now();
-        ticket.sending();
+        ticket.beforeAttempt();
         if (one.fate === "not saved") {
           await clock.sleep(one.takes * SECOND);
           return { certain: true };

@@ -69,7 +69,7 @@ async function takeBack(member: Member, id: string): Promise<Answer> {
  * Sends a letter to the machine that leads, after those before. Resolves with the number in its answer. Rejects with the error in
  * it, or if there is none in time.
  */
-export async function send(member: Member, node: string, command: Command): Promise<number> {
+export async function post(member: Member, node: string, command: Command): Promise<number> {
   const id = newId(node, command);
   const until = performance.now() + member.options.patience;
   await member.sendInOrder(async () => add(member, id, await pack(command), until));

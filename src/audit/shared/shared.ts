@@ -6,7 +6,7 @@ import { journalsOf } from "./journals.js";
 import type { Command } from "./letter.js";
 import type { QueueSettings } from "./link.js";
 import { Member } from "./member.js";
-import { send as sendLetter } from "./post.js";
+import { post } from "./post.js";
 import { connect, type Lease, type Place } from "./server.js";
 
 export type { Lease, Place, SharedOptions };
@@ -31,7 +31,7 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
       members.set(service, member);
       const host = new Host({ ...options, clock }, member.offer);
       member.join(host);
-      const send = (command: Command) => sendLetter(member, node, command);
+      const send = (command: Command) => post(member, node, command);
       return {
         add: ({ batch: name, settings, rows }) => send({ do: "list", name, settings, rows }),
         pause: (name) => send({ do: "pause", name }),

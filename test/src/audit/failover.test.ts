@@ -97,11 +97,11 @@ describe("An audit in a queue whose server changes", () => {
     const url = server.url.replace(`:${server.port}`, `:${relay.port}`);
     function connectService(): Requests {
       const requests = service.connect();
-      const send: Requests["send"] = (type, input, more = {}) => {
+      const request: Requests["request"] = (type, input, more = {}) => {
         if (more.intent) looked++;
-        return requests.send(type, input, more);
+        return requests.request(type, input, more);
       };
-      return { ...requests, send };
+      return { ...requests, request };
     }
     const create = inQueue(createShared({ url }, { lease, patience: PATIENCE }));
     bench = createBench("", service, { connect: connectService, create, ...options });

@@ -7,7 +7,7 @@ import type { Settings } from "../../../src/audit/entries.js";
 import { openFiles } from "../../../src/audit/files.js";
 import type { Result } from "../../../src/audit/options.js";
 import type { Progress } from "../../../src/audit/progress.js";
-import type { PageOfReports, Requests, SendOptions, SendResult } from "../../../src/audit/requests.js";
+import type { DurableOptions, DurableResponse, PageOfReports, Requests } from "../../../src/audit/requests.js";
 import { readRows } from "../../../src/audit/rows.js";
 import type { Shared, SharedOptions } from "../../../src/audit/shared/shared.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
@@ -97,7 +97,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   let looking = 0;
   let listed = 0;
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, fake.latency));
-  const answer = (report: Report | undefined, more = {}): SendResult => ({
+  const answer = (report: Report | undefined, more = {}): DurableResponse => ({
     body: { data: report },
     attempts: 1,
     ...more,
@@ -118,13 +118,13 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     return report;
   }
 
-  async function send(
+  async function request(
     { signal, canceled, changed, slots }: Lane,
     type: string,
     input: Record<string, string>,
-    options: SendOptions = {},
-  ): Promise<SendResult> {
-    const { intent, generatedAt = intent?.generatedAt, task = {}, sending } = options;
+    options: DurableOptions = {},
+  ): Promise<DurableResponse> {
+    const { intent, generatedAt = intent?.generatedAt, task = {}, beforeAttempt } = options;
     /** Waits for something, unless the request is canceled meanwhile. */
     async function unlessCanceled(work: void | Promise<void>): Promise<void> {
       await (fake.deaf ? work : Promise.race([work, canceled]));
@@ -180,7 +180,9 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       await slots.take();
       hasSlot = true;
       changed();
-      await sending?.(known ? { generatedAt } : { watermark: { of: "id", rank: reports.at(-1)?.id ?? 0, ids: [] } });
+      await beforeAttempt?.(
+        known ? { generatedAt } : { watermark: { of: "id", rank: reports.at(-1)?.id ?? 0, ids: [] } },
+      );
       if (signal.aborted) throw cancelled;
       most = Math.max(most, ++inFlight);
       flies = true;
@@ -234,7 +236,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     const lane: Lane = { signal, canceled, changed, slots: createSlots(share) };
     const claim = (ids: readonly string[]) => fake.claimed.push(...ids);
     return {
-      send: (...parameters) => send(lane, ...parameters),
+      request: (...parameters) => request(lane, ...parameters),
       pages,
       claim,
       waitingFor: () => fake.wait,

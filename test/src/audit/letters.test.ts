@@ -43,7 +43,7 @@ const unauthorized = new SeoError("SEO_UNAUTHORIZED", "No.", { attempts: 1 });
 /** A client whose API key is invalid. */
 const withoutKey = (service: FakeService) => (): Requests => ({
   ...service.connect(),
-  send: () => Promise.reject(unauthorized),
+  request: () => Promise.reject(unauthorized),
   pages: unreadable(unauthorized),
 });
 

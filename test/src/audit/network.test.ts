@@ -128,7 +128,7 @@ async function play({ faults, steps, existing, refused, revoked, share }: Story)
   const withoutKey = (changed: () => void): Requests => ({
     ...connect(changed),
     // A request of another machine may have had an effect.
-    send: (_type, _input, { intent } = {}) => Promise.reject(unauthorized.with({ uncertain: intent !== undefined })),
+    request: (_type, _input, { intent } = {}) => Promise.reject(unauthorized.with({ uncertain: intent !== undefined })),
     pages: unreadable(unauthorized),
   });
   const all: Machine[] = [];

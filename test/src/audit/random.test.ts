@@ -75,7 +75,7 @@ async function play(steps: Step[], share: number): Promise<void> {
   function open(): Bench {
     let changed = () => {};
     const requests = service.connect(() => changed(), share);
-    const { send, cancel } = requests;
+    const { request, cancel } = requests;
     let dead = false;
     let end = () => {};
     /** A process that died sends nothing any more, and gets no response. */
@@ -83,13 +83,13 @@ async function play(steps: Step[], share: number): Promise<void> {
       end = () => reject(cancelled);
     });
     never.catch(() => {});
-    requests.send = (type, input, options) =>
+    requests.request = (type, input, options) =>
       dead
         ? never
-        : send(type, input, {
+        : request(type, input, {
             ...options,
-            async sending(intent) {
-              await options?.sending?.(intent);
+            async beforeAttempt(intent) {
+              await options?.beforeAttempt?.(intent);
               if (dead) await never;
             },
           });
