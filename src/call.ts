@@ -105,8 +105,8 @@ export class Call {
       const newest = this.#ticket?.newest();
       if (newest) await scheduler.wait(this.#task, () => newest, this.#uncertain);
       for (let isSent = this.#uncertain; ; isSent = false) {
-        const received = isSent ? interrupted : await this.#attempt();
-        const result = this.#ticket ? await this.#findOut(received, this.#ticket) : received;
+        const attempt = isSent ? interrupted : await this.#attempt();
+        const result = this.#ticket ? await this.#findOut(attempt, this.#ticket) : attempt;
         if (!(result instanceof SeoError)) return this.#toResponse(result);
         if (this.#isGone(result)) return this.#toDeleted();
         this.#uncertain ||= this.#row.method !== "GET" && result.details.uncertain === true;
@@ -154,7 +154,7 @@ export class Call {
       else if (pause !== undefined) scheduler.pause(pause);
     } else if (this.#row.deletes) reconciler.forget(String(this.#input.reportId));
     else reconciler.observe(result);
-    this.#ticket?.received(result);
+    this.#ticket?.afterAttempt(result);
   }
 
   /** Finds out what became of an attempt whose response was lost: the response, or the error with what is certain now. */

@@ -54,7 +54,7 @@ const whenLost =
           sentAt = time.now();
           return {};
         },
-        received() {},
+        afterAttempt() {},
         lost: () => decide(requester, time, pageKey(url), sentAt),
         end() {},
       };

@@ -3,14 +3,14 @@ import type { Dispatcher } from "undici";
 import type { SeoError } from "../errors.js";
 import type { Headers } from "../responses.js";
 import type { Task } from "../scheduler.js";
-import type { Received } from "./response.js";
+import type { RawResponse } from "./response.js";
 
 /**
  * One request in flight: undici's events of it, and the response or the error that it ends with. It replaces undici's
  * `request`, which makes a stream, an abort signal and their listeners for each response, only for them to be read at once.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  readonly received: Promise<Received>;
+  readonly response: Promise<RawResponse>;
   /** When it has taken too long, in the clock of `performance.now()`. */
   readonly due: number;
   /** The body so far, and room for more of it. */
@@ -20,7 +20,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #reason: SeoError | undefined;
   #statusCode = 0;
   #headers: Headers = {};
-  #resolve!: (received: Received) => void;
+  #resolve!: (response: RawResponse) => void;
   #reject!: (cause: unknown) => void;
 
   /** `timeout` is in milliseconds. */
@@ -29,7 +29,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     readonly timeout: number,
   ) {
     this.due = performance.now() + timeout;
-    this.received = new Promise((resolve, reject) => {
+    this.response = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });

@@ -10,7 +10,7 @@ import { parseJson } from "./json.js";
 import type { Redact } from "./redact.js";
 
 /** A response as received. */
-export interface Received {
+export interface RawResponse {
   statusCode: number;
   headers: Headers;
   bytes: Buffer;
@@ -48,7 +48,7 @@ const codingsOf = ({ "content-encoding": coding = "" }: Headers) =>
  * Undoes the content coding, and reads UTF-8: a byte order mark is dropped, invalid bytes become U+FFFD. Servers also put a
  * charset or a word of their own into the header, so a body in an unknown coding stays as it is.
  */
-export function decode({ bytes, headers }: Pick<Received, "bytes" | "headers">): string {
+export function decode({ bytes, headers }: Pick<RawResponse, "bytes" | "headers">): string {
   const [decoder, ...more] = codingsOf(headers).flatMap((name) => decoders.get(name) ?? []);
   return utf8.decode(decoder && more.length === 0 && bytes.length > 0 ? decoder(bytes, options) : bytes);
 }
@@ -106,7 +106,12 @@ const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHE
  * Turns an error response into an error. The service's words are redacted before anything is made of them; status,
  * wait and certainty are the client's own, and no secret can change them. `subject` is the record that the path names.
  */
-function toError({ statusCode: status, headers }: Received, text: string, redact: Redact, subject?: string): SeoError {
+function toError(
+  { statusCode: status, headers }: RawResponse,
+  text: string,
+  redact: Redact,
+  subject?: string,
+): SeoError {
   if (status < 400) {
     // Redacted first, because a URL's host becomes lower case.
     const target = redact(String(headers.location));
@@ -152,7 +157,7 @@ function toError({ statusCode: status, headers }: Received, text: string, redact
  */
 export function readResponse(
   row: Operation,
-  received: Received,
+  received: RawResponse,
   redactor: () => Redact,
   subject?: string,
 ): { body: unknown; text: string } {

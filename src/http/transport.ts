@@ -40,9 +40,9 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
   /** A service that echoes a secret must not put it into a flow. */
   const echoes = (text: string, secret: string, part = unencoded(secret)) =>
     secret.length >= SHORTEST_SECRET && text.includes(part);
-  function redactHeaders(received: Headers): Headers {
-    for (const name in received) if (echoes(String(received[name]), apiKey, core)) return keyRedactor(received);
-    return received;
+  function redactHeaders(headers: Headers): Headers {
+    for (const name in headers) if (echoes(String(headers[name]), apiKey, core)) return keyRedactor(headers);
+    return headers;
   }
 
   /** One timer for all: most of what is in flight has ended long before it is overdue. */
@@ -83,18 +83,18 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
           },
           exchange,
         );
-        const received = await exchange.received;
+        const raw = await exchange.response;
         // Let pending socket data arrive before parsing blocks; otherwise 1,000 pages take 25% longer.
-        if (received.bytes.length > LARGE) await setImmediate();
+        if (raw.bytes.length > LARGE) await setImmediate();
         const passwords = secretsOf(row, input);
         const redactor = () => createRedactor([apiKey, ...passwords]);
-        const read = readResponse(row, received, redactor, subject);
+        const read = readResponse(row, raw, redactor, subject);
         // Escapes hide a secret.
         const text = read.text.includes("\\u") ? JSON.stringify(read.body) : read.text;
         const hasSecret = echoes(text, apiKey, core) || passwords.some((password) => echoes(text, password));
         return {
-          statusCode: received.statusCode,
-          headers: redactHeaders(received.headers),
+          statusCode: raw.statusCode,
+          headers: redactHeaders(raw.headers),
           body: hasSecret ? redactor()(read.body) : read.body,
         };
       } catch (cause) {

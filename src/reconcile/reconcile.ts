@@ -77,7 +77,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
           return known;
         },
         /** The request is not in flight any more. */
-        received(result: Pick<Response, "body"> | SeoError): void {
+        afterAttempt(result: Pick<Response, "body"> | SeoError): void {
           const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
           if (record && list) account.claim(record, page, 0, request.watermark);
           settle();

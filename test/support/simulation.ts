@@ -227,10 +227,10 @@ export async function simulate(world: World, rule: Rule = createReconciler) {
         }
         try {
           const response = await post(one, index, attempt);
-          ticket.received(response);
+          ticket.afterAttempt(response);
           return { id: (response.body as { data: Report }).data.id };
         } catch (error) {
-          ticket.received(error as SeoError);
+          ticket.afterAttempt(error as SeoError);
           if (!(error as SeoError).details.uncertain) {
             await clock.sleep(PROXY);
             continue;
