@@ -89,7 +89,7 @@ export class Call {
     this.#once = row.once?.(input) ?? false;
     if (!this.#once || !row.lookup || this.#horizon === 0) return;
     const intent = durable?.intent;
-    this.#ticket = parts.reconciler.open(row.lookup, input, intent ?? { generatedAt: durable?.generatedAt });
+    this.#ticket = parts.reconciler.track(row.lookup, input, intent ?? { generatedAt: durable?.generatedAt });
     this.#uncertain = Boolean(intent);
   }
 

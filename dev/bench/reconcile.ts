@@ -45,7 +45,7 @@ const whenLost =
   (decide: (requester: Requester, time: Time, page: string, sentAt: number) => Promise<Fate>): Rule =>
   (requester, time) => ({
     observe() {},
-    open(_, { url = "" }) {
+    track(_, { url = "" }) {
       let sentAt = 0;
       return {
         turn: () => undefined,

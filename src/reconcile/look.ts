@@ -10,8 +10,8 @@ import { covers, type Reading, type Requester } from "./list.js";
 import { judgeCreation, judgeUpdate, type NewReport, type Verdict } from "./verdict.js";
 import { type Intent, isAfter, type Watermark } from "./watermark.js";
 
-/** An open request: not sent yet, in flight, or with its response lost. */
-export interface OpenRequest extends Intent {
+/** A request whose outcome is not known: not sent yet, in flight, or with its response lost. */
+export interface TrackedRequest extends Intent {
   lookup: Lookup;
   input: Record<string, string>;
   /** The page, or the report of an update. */
@@ -26,7 +26,7 @@ export interface OpenRequest extends Intent {
 
 /** The search for what became of one request, and what the looks so far have shown. */
 export interface Search {
-  readonly request: OpenRequest;
+  readonly request: TrackedRequest;
   /** The newest report before the last look: the next one reads only newer reports. The deciding look reads everything. */
   seen?: Watermark | undefined;
   /** The addresses for which the decision was put off. */
@@ -37,7 +37,7 @@ export interface Search {
 
 /** A list that a look reads, down to a watermark. */
 export interface ListNeed {
-  request: OpenRequest;
+  request: TrackedRequest;
   list: string;
   readTo: Watermark;
 }
@@ -53,7 +53,7 @@ export interface Time {
 export interface Knowledge extends Time {
   account: Account;
   requester: Requester;
-  open: ReadonlySet<OpenRequest>;
+  tracked: ReadonlySet<TrackedRequest>;
   /** Reads the list, for all that look at the same time. */
   read(need: ListNeed): Promise<Reading>;
 }
@@ -84,7 +84,7 @@ async function lookInList(
   { records, response, startedAt }: Reading,
   decides: boolean,
 ): Promise<LookResult> {
-  const { account, open } = knowledge;
+  const { account, tracked } = knowledge;
   const { request } = search;
   const judge = (isSettled: boolean) => {
     const reports = newReports(knowledge, request, records, decides);
@@ -92,8 +92,8 @@ async function lookInList(
   };
   let verdict = judge(false);
   if (verdict.was === "unsettled") {
-    await Promise.all([...open].map(({ settled }) => settled));
-    if (!open.has(request)) return { was: "open" };
+    await Promise.all([...tracked].map(({ settled }) => settled));
+    if (!tracked.has(request)) return { was: "open" };
     verdict = judge(true);
   }
   if (verdict.was === "put off") search.doubted = verdict.addresses;
@@ -124,9 +124,9 @@ async function lookAtReport({ requester, now }: Knowledge, search: Search, decid
   return verdict.was === "carried out" ? { was: "carried out", response } : verdict;
 }
 
-/** Looks share their records, and each compares all of them with all open requests. */
+/** Looks share their records, and each compares all of them with all tracked requests. */
 const keys = new WeakMap<Json, string>();
-function keyOf(record: Json): string {
+function recordKey(record: Json): string {
   const key = keys.get(record) ?? pageKey(String(record.url));
   keys.set(record, key);
   return key;
@@ -134,16 +134,16 @@ function keyOf(record: Json): string {
 
 /** The reports since a request was sent, and what is known of each. Only a look that decides needs the other requests. */
 function newReports(
-  { account, open }: Knowledge,
-  { page, watermark }: OpenRequest,
+  { account, tracked }: Knowledge,
+  { page, watermark }: TrackedRequest,
   records: Json[],
   decides: boolean,
 ): NewReport[] {
   const names = account.namesOf(page);
-  const byName = decides ? requestsByName(account, open) : new Map<string, OpenRequest[]>();
+  const byName = decides ? requestsByName(account, tracked) : new Map<string, TrackedRequest[]>();
   const newer = records.filter((record) => watermark && isAfter(record, watermark));
   return newer.map((record) => {
-    const key = keyOf(record);
+    const key = recordKey(record);
     const others = byName.get(key)?.filter(({ watermark }) => watermark && isAfter(record, watermark)) ?? [];
     return {
       record,
@@ -155,10 +155,10 @@ function newReports(
   });
 }
 
-/** All open requests, by the names of their pages. */
-function requestsByName(account: Account, open: Iterable<OpenRequest>): Map<string, OpenRequest[]> {
-  const byName = new Map<string, OpenRequest[]>();
-  for (const request of open)
+/** All tracked requests, by the names of their pages. */
+function requestsByName(account: Account, tracked: Iterable<TrackedRequest>): Map<string, TrackedRequest[]> {
+  const byName = new Map<string, TrackedRequest[]>();
+  for (const request of tracked)
     for (const name of account.namesOf(request.page)) {
       const same = byName.get(name);
       if (same) same.push(request);
@@ -178,7 +178,7 @@ async function getReport({ request }: Requester, type: string, input: Record<str
 /** The report in the shape of the response to a create request, with the privacy that was requested. */
 async function present(
   { requester }: Knowledge,
-  { lookup, input: { privacy, password } }: OpenRequest,
+  { lookup, input: { privacy, password } }: TrackedRequest,
   record: Json,
   listed: Response | undefined,
 ): Promise<Response> {

@@ -7,7 +7,7 @@ import type { Response } from "../responses.js";
 import { createGroups, createTurns, deferred } from "../turns.js";
 import { createAccount } from "./account.js";
 import type { Requester } from "./list.js";
-import type { Knowledge, ListNeed, OpenRequest, Time } from "./look.js";
+import type { Knowledge, ListNeed, Time, TrackedRequest } from "./look.js";
 import { type Fate, searchFor } from "./search.js";
 import type { Intent } from "./watermark.js";
 
@@ -23,19 +23,19 @@ const later = (one: string | undefined, other: string | undefined) =>
 export function createReconciler(requester: Requester, { now, sleep }: Time, isNeeded = true) {
   const account = createAccount(requester, now);
   const takeTurn = createTurns();
-  const open = new Set<OpenRequest>();
+  const tracked = new Set<TrackedRequest>();
   let searching = 0;
   /** One read of the list serves all that look at the same time. */
   const { add: read } = createGroups(
     async (needs: ListNeed[]) => {
-      const wanted = needs.filter(({ request }) => open.has(request));
+      const wanted = needs.filter(({ request }) => tracked.has(request));
       const [oldest] = wanted.sort((a, b) => a.readTo.rank - b.readTo.rank);
       if (!oldest) throw cancelled;
       return account.readAfter(oldest.list, oldest.readTo);
     },
     () => sleep(SECOND * Math.min(searching, MOST_SECONDS_BETWEEN)),
   );
-  const knowledge: Knowledge = { account, requester, open, now, sleep, read };
+  const knowledge: Knowledge = { account, requester, tracked, now, sleep, read };
 
   return {
     /** Learns from a response, if any lost response was to be looked for so far. */
@@ -46,18 +46,18 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
     /** Reports that somebody got in another process, at most `horizon` milliseconds after the request was sent. */
     claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
 
-    /** Opens a request for a page or a report. `intent` is what is known; restored from it, the request counts as sent now. */
-    open(lookup: Lookup, input: Record<string, string>, intent?: Intent) {
+    /** Tracks a request for a page or a report. `intent` is what is known; restored from it, the request counts as sent now. */
+    track(lookup: Lookup, input: Record<string, string>, intent?: Intent) {
       const { list } = lookup;
       // No page's key begins with a space.
       const page = list ? pageKey(String(input.url)) : ` ${input.reportId}`;
-      const request: OpenRequest = { lookup, input, page, sentAt: now(), ...intent };
+      const request: TrackedRequest = { lookup, input, page, sentAt: now(), ...intent };
       const ended = deferred();
       let settle = () => {};
-      open.add(request);
+      tracked.add(request);
       isNeeded = true;
       return {
-        /** Resolves when no other request for the page is open; undefined if none is. */
+        /** Resolves when no other request for the page is tracked before it; undefined if none is. */
         turn(): Promise<unknown> | undefined {
           // All turns at once, so that no two can wait for each other.
           const before = account.namesOf(page).flatMap((name) => takeTurn(name, ended.promise) ?? []);
@@ -92,7 +92,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         /** Must follow, whatever happened. Stops looking. */
         end(): void {
           settle();
-          open.delete(request);
+          tracked.delete(request);
           ended.resolve();
         },
       };
@@ -102,4 +102,4 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
 
 export type Reconciler = ReturnType<typeof createReconciler>;
 /** One request, from before it is sent until its outcome is known. */
-export type Ticket = ReturnType<Reconciler["open"]>;
+export type Ticket = ReturnType<Reconciler["track"]>;

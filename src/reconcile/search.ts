@@ -1,7 +1,7 @@
 import type { Details, SeoError } from "../errors.js";
 import { isObject, type Json } from "../json.js";
 import type { Response } from "../responses.js";
-import { type Knowledge, look, type OpenRequest, type Search } from "./look.js";
+import { type Knowledge, look, type Search, type TrackedRequest } from "./look.js";
 import { REPEAT } from "./verdict.js";
 
 /** The reports that may be the one that was requested. */
@@ -35,23 +35,23 @@ export const toCandidates = (records: Json[]): Candidates =>
  */
 export async function searchFor(
   knowledge: Knowledge,
-  request: OpenRequest,
+  request: TrackedRequest,
   { details: { statusCode, body } }: SeoError,
   horizon: number,
 ): Promise<Fate> {
-  const { open, now, sleep } = knowledge;
+  const { tracked, now, sleep } = knowledge;
   // The service itself rejected the page. Such a request is not retried: its error need not wait.
   const isRejected = statusCode === 500 && isObject(body);
   const lostAt = now();
-  const last = isRejected ? lostAt + AFTER_RESPONSE : Math.max(lostAt, request.sentAt + horizon);
-  const early = isRejected ? [] : LOOKS.map((delay) => lostAt + delay).filter((time) => time < last);
-  request.horizonAt = last;
+  const horizonAt = isRejected ? lostAt + AFTER_RESPONSE : Math.max(lostAt, request.sentAt + horizon);
+  const early = isRejected ? [] : LOOKS.map((delay) => lostAt + delay).filter((time) => time < horizonAt);
+  request.horizonAt = horizonAt;
   const search: Search = { request };
-  const due = [...early, last];
+  const due = [...early, horizonAt];
   let looks = 0;
   for (let failures = 0; failures < MOST_FAILURES; ) {
-    while (open.has(request) && now() < Number(due[0])) await sleep(Math.min(Number(due[0]) - now(), LONGEST_SLEEP));
-    if (!open.has(request)) break;
+    while (tracked.has(request) && now() < Number(due[0])) await sleep(Math.min(Number(due[0]) - now(), LONGEST_SLEEP));
+    if (!tracked.has(request)) break;
     // Of several that are due, only the last look takes place.
     while (Number(due[1]) <= now()) due.shift();
     due.shift();

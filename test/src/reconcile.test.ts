@@ -247,9 +247,9 @@ describe("reconciling", () => {
         yield* [];
       },
     };
-    const { open } = createReconciler(requester, { now: () => 0, sleep: () => setImmediate() });
+    const { track } = createReconciler(requester, { now: () => 0, sleep: () => setImmediate() });
     const lookup = operations["seo-report-store"].lookup as Lookup;
-    const tickets = [1, 2].map((page) => open(lookup, { url: `a.example/${page}` }));
+    const tickets = [1, 2].map((page) => track(lookup, { url: `a.example/${page}` }));
     await tickets[0]?.newest();
     for (const ticket of tickets) {
       ticket.beforeAttempt();

@@ -161,7 +161,7 @@ function createService(clock: Clock, world: World) {
 type End = { id: unknown } | { certain: true } | { uncertain: true };
 
 /** Decides about requests whose response was lost. */
-export type Rule = (requester: Requester, time: Time) => Pick<Reconciler, "open" | "observe">;
+export type Rule = (requester: Requester, time: Time) => Pick<Reconciler, "track" | "observe">;
 
 /** Sends each store as the client does. Returns how each ended, and what the service then has. */
 export async function simulate(world: World, rule: Rule = createReconciler) {
@@ -214,7 +214,7 @@ export async function simulate(world: World, rule: Rule = createReconciler) {
   }
 
   async function store(one: Store, index: number): Promise<End> {
-    const ticket = reconciler.open(STORE, { url: `https://${one.page}` });
+    const ticket = reconciler.track(STORE, { url: `https://${one.page}` });
     try {
       await ticket.turn();
       await ticket.newest();
