@@ -5,7 +5,7 @@ import type { NodeType, Operation } from "./operations.js";
 import { createValidator } from "./schema.js";
 
 /** Takes the main parameter out of an object that contains it, or out of a response that wraps such an object in `data`. */
-function unwrap(value: unknown, names: string[]): unknown {
+function mainIn(value: unknown, names: string[]): unknown {
   if (!isObject(value)) return value;
   for (const holder of [value, value.data]) {
     if (!isObject(holder)) continue;
@@ -30,7 +30,7 @@ export function validateInput(
   const { main = "" } = row;
   const { wire = main } = row.params[main] ?? {};
   const whole = input[main];
-  const value = unwrap(whole, [main, wire]);
+  const value = mainIn(whole, [main, wire]);
   const inside = value === undefined && typeof whole === "object" && whole !== null ? `.${wire}` : "";
   const source = (name: string) => (from[name] ?? name) + (name === main ? inside : "");
   return validate(value === whole ? input : { ...input, [main]: value }, source);

@@ -1,7 +1,7 @@
 import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import type { SeoError } from "../errors.js";
 import { type Entry, FORMAT, type Settings } from "./entries.js";
-import { keyOf, type Row } from "./rows.js";
+import { type Row, rowKey } from "./rows.js";
 import { apply, hasFailed, listOf, pageOf, type State, stageOf, total } from "./state.js";
 
 /** The log of one batch: a file, or that of a job in a queue. Rejects with a Trouble, or as `deposed` if another machine leads. */
@@ -92,7 +92,7 @@ export class Batch {
       some = [];
     };
     for (const row of rows) {
-      const page = pageOf(this.state, keyOf(row));
+      const page = pageOf(this.state, rowKey(row));
       if (page === undefined) some.push(row);
       else if (stageOf(this.state, page) === "waiting" && differs(this.settingsOf(page))) relisted.add(page);
       if (some.length === ROWS) await save();

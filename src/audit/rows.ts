@@ -31,7 +31,7 @@ const toInput = (row: Json): Json =>
 export const urlOf = (input: unknown): string => String(isObject(input) ? input.url : input).trim();
 
 /** Equal for rows that mean the same page. No page's key begins with a space. */
-export const keyOf = ({ input, error }: Row): string =>
+export const rowKey = ({ input, error }: Row): string =>
   error === undefined ? pageKey(urlOf(input)) : ` ${JSON.stringify(input)}`;
 
 function show(value: unknown): string {

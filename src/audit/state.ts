@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { oneLine } from "../errors.js";
 import { type Ended, type Entry, FORMAT, type Outcome, outcomes, type PageRequest, type Settings } from "./entries.js";
-import { keyOf, type Row } from "./rows.js";
+import { type Row, rowKey } from "./rows.js";
 import { otherVersion } from "./trouble.js";
 
 /** How far a page is. A row that repeats another one of its list is `repeat`. */
@@ -68,7 +68,7 @@ function check(state: State, page: number): void {
 
 function addRow(state: State, row: Row): void {
   const index = total(state);
-  const key = digest(keyOf(row));
+  const key = digest(rowKey(row));
   const page = state.pages.get(key) ?? index;
   if (page === index) state.pages.set(key, page);
   else {

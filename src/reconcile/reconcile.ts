@@ -57,7 +57,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
       tracked.add(request);
       isNeeded = true;
       return {
-        /** Resolves when no other request for the page is tracked before it; undefined if none is. */
+        /** Resolves when the earlier requests for the page have ended; undefined if there are none. */
         turn(): Promise<unknown> | undefined {
           // All turns at once, so that no two can wait for each other.
           const before = account.namesOf(page).flatMap((name) => takeTurn(name, ended.promise) ?? []);

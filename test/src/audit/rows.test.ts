@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { pageKey } from "../../../src/address.js";
-import { keyOf, readRows, urlOf } from "../../../src/audit/rows.js";
+import { readRows, rowKey, urlOf } from "../../../src/audit/rows.js";
 import { isObject } from "../../../src/json.js";
 
 describe("the rows of an audit", () => {
@@ -25,14 +25,14 @@ describe("the rows of an audit", () => {
         const { input, error } = read;
         const text = JSON.stringify(read);
         assert.deepEqual(JSON.parse(text), read);
-        assert.equal(keyOf(JSON.parse(text)), keyOf(read));
+        assert.equal(rowKey(JSON.parse(text)), rowKey(read));
         assert.ok(!text.includes("hunter2"), text);
         if (error === undefined) {
           assert.deepEqual(input, JSON.parse(JSON.stringify(kept)));
-          assert.equal(keyOf(read), pageKey(urlOf(kept)));
+          assert.equal(rowKey(read), pageKey(urlOf(kept)));
           return;
         }
-        assert.match(`${keyOf(read)}|${error}`, /^ .*\|.*\.$/s);
+        assert.match(`${rowKey(read)}|${error}`, /^ .*\|.*\.$/s);
         assert.ok(text.length < 3000, text);
         if (JSON.stringify(kept).length <= 2000) assert.deepEqual(input, JSON.parse(JSON.stringify(kept)));
         else if (isObject(kept) && typeof kept.url === "string" && isObject(input))
@@ -65,7 +65,7 @@ describe("the rows of an audit", () => {
         const objects = urls.map((url) => ({ url }));
         for (const object of [...objects, { url: null, owner: "Kim" }])
           assert.deepEqual([...readRows(object)], [...readRows([object])]);
-        assert.deepEqual([...readRows(objects)].map(keyOf), rows.map(keyOf));
+        assert.deepEqual([...readRows(objects)].map(rowKey), rows.map(rowKey));
       }),
     );
   });

@@ -11,7 +11,7 @@ import {
   type PageRequest,
   type Settings,
 } from "../../../src/audit/entries.js";
-import { keyOf, type Row } from "../../../src/audit/rows.js";
+import { type Row, rowKey } from "../../../src/audit/rows.js";
 import * as states from "../../../src/audit/state.js";
 import { apply, State } from "../../../src/audit/state.js";
 import type { Intent } from "../../../src/reconcile/watermark.js";
@@ -143,7 +143,7 @@ function createDriven() {
       pagesThat((page, stage) => inWork.has(page) && !isWriting.has(page) && stages.includes(stage)),
       number,
     );
-  const pageOf = (row: Row) => states.pageOf(state, keyOf(row));
+  const pageOf = (row: Row) => states.pageOf(state, rowKey(row));
 
   function open(): void {
     // What a process that died would have saved is not.
