@@ -46,7 +46,7 @@ export function createClient(options: ClientOptions) {
   );
   const common = createLane();
   const parts: ClientParts = { base, transport, scheduler, reconciler, timeout, retries, common, horizon };
-  const takeTurn = createTurns();
+  const turnOf = createTurns();
 
   /**
    * Sends a validated input, and retries it if that cannot take effect twice. Rejects with an SeoError, or as
@@ -79,7 +79,7 @@ export function createClient(options: ClientOptions) {
     /** Does `work` after all earlier work of the same name. Without a slot while it waits. */
     async inTurn<Value>(name: string, task: Task = createTask(common), work: () => Promise<Value>): Promise<Value> {
       const { promise, resolve } = deferred();
-      const before = takeTurn(name, promise);
+      const before = turnOf(name, promise);
       try {
         if (before) await scheduler.wait(task, () => before);
         return await work();

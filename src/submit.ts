@@ -49,7 +49,7 @@ async function find(request: Request, list: string, key: string, search: string)
     });
   /** Whether the service stores URLs without a scheme. Otherwise, those of one page are not next to each other. */
   let isBare = true;
-  function take(records: Json[]): string[] {
+  function collect(records: Json[]): string[] {
     for (const record of records) {
       const url = String(record.url);
       isBare &&= url === bareUrl(url);
@@ -63,7 +63,7 @@ async function find(request: Request, list: string, key: string, search: string)
   let newest = "";
   for await (const { records, response, isLast, truncated } of read({ sort_by: "generated_at", sort: "desc" })) {
     match.now = clockOf(response.headers);
-    newest = take(records as Json[]).join(" ");
+    newest = collect(records as Json[]).join(" ");
     if (match.record || (isLast && !truncated)) return match;
     break;
   }
@@ -71,7 +71,7 @@ async function find(request: Request, list: string, key: string, search: string)
   let orders = collations;
   let last = "";
   for await (const { records, page, isLast, truncated } of read({ sort_by: "url", sort: "asc" })) {
-    const urls = take(records as Json[]);
+    const urls = collect(records as Json[]);
     // The same page again: the service ignores the order.
     if (urls.join(" ") === newest) orders = [];
     for (const url of urls) {

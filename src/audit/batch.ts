@@ -129,7 +129,8 @@ export class Batch {
     return undefined;
   }
 
-  take(page: number): void {
+  /** A job begins to work on the page. */
+  acquire(page: number): void {
     this.#busy.add(page);
     this.#begun.delete(page);
     this.#later.delete(page);
@@ -140,7 +141,7 @@ export class Batch {
     this.#later.add(page);
   }
 
-  /** Nobody works on the page any more. If it is not done, it is taken again. */
+  /** No job works on the page any more. If it is not done, `next` returns it again. */
   release(page: number): void {
     this.#busy.delete(page);
     if (this.#isBegun(page)) this.#begun.add(page);

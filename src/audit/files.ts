@@ -9,7 +9,7 @@ import { apply, done, State, total } from "./state.js";
 import { fromDisk, Trouble } from "./trouble.js";
 
 /** After a deploy, the next node waits until the one before has left its folder. */
-const takeTurn = createTurns();
+const turnOf = createTurns();
 
 /** So much must fit on the disk before the work continues. */
 const ROOM = 64 * 1024;
@@ -189,7 +189,7 @@ class Files implements Store {
 export async function openFiles(folder: string, node: string, lost: (error: Trouble) => void): Promise<Files> {
   const own = folderOf(folder, node);
   const { promise: left, resolve: vacate } = deferred();
-  await takeTurn(own, left);
+  await turnOf(own, left);
   let unlock = async () => {};
   const files = new Files(own, () => unlock().finally(vacate));
   try {

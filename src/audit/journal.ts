@@ -11,7 +11,7 @@ const CHUNK = 256 * 1024;
 const NEWLINE = 10;
 
 /** Reads a file's lines. Returns where what follows the last newline begins: it was not written completely. */
-async function readLines(file: FileHandle, take: (line: string, number: number) => void): Promise<number> {
+async function readLines(file: FileHandle, onLine: (line: string, number: number) => void): Promise<number> {
   let rest = Buffer.alloc(0);
   let offset = 0;
   for (let number = 1; ; ) {
@@ -20,7 +20,7 @@ async function readLines(file: FileHandle, take: (line: string, number: number) 
     const data = Buffer.concat([rest, chunk.buffer.subarray(0, chunk.bytesRead)]);
     let start = 0;
     for (let end = data.indexOf(NEWLINE); end >= 0; end = data.indexOf(NEWLINE, start)) {
-      take(data.toString("utf8", start, end), number++);
+      onLine(data.toString("utf8", start, end), number++);
       start = end + 1;
     }
     offset += start;
@@ -89,14 +89,14 @@ function createFile(path: string, file: FileHandle, size: number): File {
   };
 }
 
-/** Opens a journal. `take` gets its entries, and throws what is wrong with one. Rejects with a Trouble. */
-export async function openFile(path: string, isNew: boolean, take: (entry: Entry) => void): Promise<File> {
+/** Opens a journal. `onEntry` gets its entries, and throws what is wrong with one. Rejects with a Trouble. */
+export async function openFile(path: string, isNew: boolean, onEntry: (entry: Entry) => void): Promise<File> {
   let file: FileHandle | undefined;
   try {
     file = await open(path, isNew ? "wx+" : "r+", 0o600);
     const size = await readLines(file, (line, number) => {
       try {
-        take(JSON.parse(line));
+        onEntry(JSON.parse(line));
       } catch (cause) {
         const isJson = !(cause instanceof SyntaxError);
         throw damaged(path, number, isJson ? (cause as Error).message : "the line is damaged");

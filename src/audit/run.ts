@@ -86,7 +86,7 @@ export class Run {
   }
 
   #add(job: Job): Job {
-    if (job.page !== undefined) this.batch.take(job.page);
+    if (job.page !== undefined) this.batch.acquire(job.page);
     this.jobs.add(job);
     return job;
   }
@@ -179,7 +179,7 @@ export class Run {
   async #plan(): Promise<void> {
     const { batch, breaker, requests, access } = this;
     const fresh = async (page: number, record: { id?: unknown }) => {
-      batch.take(page);
+      batch.acquire(page);
       const ended: Ended = { outcome: "fresh", report: String(record.id), attempts: 0 };
       await this.#end(page, { ended, record }).finally(() => batch.release(page));
     };

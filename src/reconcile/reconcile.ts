@@ -22,7 +22,7 @@ const later = (one: string | undefined, other: string | undefined) =>
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requester: Requester, { now, sleep }: Time, isNeeded = true) {
   const account = createAccount(requester, now);
-  const takeTurn = createTurns();
+  const turnOf = createTurns();
   const tracked = new Set<TrackedRequest>();
   let searching = 0;
   /** One read of the list serves all that look at the same time. */
@@ -60,7 +60,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         /** Resolves when the earlier requests for the page have ended; undefined if there are none. */
         turn(): Promise<unknown> | undefined {
           // All turns at once, so that no two can wait for each other.
-          const before = account.namesOf(page).flatMap((name) => takeTurn(name, ended.promise) ?? []);
+          const before = account.namesOf(page).flatMap((name) => turnOf(name, ended.promise) ?? []);
           return before.length > 0 ? Promise.all(before) : undefined;
         },
         /** Resolves when the newest report is known; undefined if it is. */

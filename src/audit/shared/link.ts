@@ -52,8 +52,8 @@ export async function openLink(place: Place, service: string, { lease, connect, 
         return job as QueueJob & { data: News };
       },
 
-      /** Takes the lock if it is free. Returns how to give it back. */
-      async take() {
+      /** Acquires the lock if it is free. Returns how to release it. */
+      async acquire() {
         const lead = await worker.getNextJob(token, { block: false });
         return lead && (() => lead.moveToWait(token));
       },

@@ -130,8 +130,8 @@ export class Member {
     const { holder, progress, offered } = lead.data;
     const news: Record<string, Progress[]> = JSON.parse(progress);
     for (const host of this.hosts) host.show(news[host.options.node] ?? []);
-    const giveBack = await link.take();
-    if (giveBack) this.#term = createTerm(this, link, giveBack);
+    const release = await link.acquire();
+    if (release) this.#term = createTerm(this, link, release);
     else if (offered && !this.isOffering()) await lead.updateProgress(holder);
   }
 

@@ -36,7 +36,7 @@ async function add(member: Member, id: string, data: Packed, until: number): Pro
 }
 
 /** Undefined if there is none in time. */
-async function receive(member: Member, id: string, until: number): Promise<Answer | undefined> {
+async function awaitReply(member: Member, id: string, until: number): Promise<Answer | undefined> {
   while (performance.now() < until) {
     try {
       const queue = member.letters();
@@ -50,8 +50,8 @@ async function receive(member: Member, id: string, until: number): Promise<Answe
   return undefined;
 }
 
-/** Whoever is first in the letter's log has it: the machine that leads, or this one, which then takes it back. */
-async function takeBack(member: Member, id: string): Promise<Answer> {
+/** Whoever is first in the letter's log has it: the machine that leads, or this one, which then withdraws it. */
+async function withdraw(member: Member, id: string): Promise<Answer> {
   try {
     const queue = member.letters() as Queue;
     // A letter that was answered a minute ago is missing.
@@ -74,5 +74,5 @@ export async function post(member: Member, node: string, command: Command): Prom
   const until = performance.now() + member.options.patience;
   await member.sendInOrder(async () => add(member, id, await pack(command), until));
   member.wake();
-  return countIn((await receive(member, id, until)) ?? (await takeBack(member, id)));
+  return countIn((await awaitReply(member, id, until)) ?? (await withdraw(member, id)));
 }

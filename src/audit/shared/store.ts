@@ -103,7 +103,7 @@ export class QueueStore implements Store {
   }
 
   /** Takes a job over. Undefined if it is gone, or kept. */
-  async #take(id: string, reopens = false): Promise<Known | undefined> {
+  async #takeOver(id: string, reopens = false): Promise<Known | undefined> {
     const data = (await this.#queue.getJob(id))?.data as Packed | undefined;
     if (!data) return undefined;
     const { format, name, text } = data;
@@ -133,7 +133,7 @@ export class QueueStore implements Store {
 
   /** Takes a job over that was not read, or is kept. */
   async #open(id: string, reopens?: boolean): Promise<Known | undefined> {
-    const job = await this.#take(id, reopens);
+    const job = await this.#takeOver(id, reopens);
     if (job) this.#jobs.set(id, job);
     return job;
   }
@@ -170,7 +170,7 @@ export class QueueStore implements Store {
     return this.#safely(async () => {
       const ids = await idsIn(this.#queue, this.#node, ["wait"]);
       for (let first = 0; first < ids.length; first += GROUP) {
-        const jobs = ids.slice(first, first + GROUP).map((id) => [id, this.#take(id)] as const);
+        const jobs = ids.slice(first, first + GROUP).map((id) => [id, this.#takeOver(id)] as const);
         // Not before all have ended, because what goes on would fence the next load.
         await Promise.allSettled(jobs.map(([, taking]) => taking));
         for (const [id, taking] of jobs) {

@@ -25,7 +25,7 @@ const PADDING = 24_000;
 const textOf = ({ holder, progress, offered }: News) => JSON.stringify({ holder, progress, offered });
 
 /** The time for which this machine leads: it works on the batches of all nodes that it has, and handles their letters. */
-export function createTerm(machine: Machine, link: Link, giveBack: () => Promise<unknown>) {
+export function createTerm(machine: Machine, link: Link, release: () => Promise<unknown>) {
   const { hosts, others } = machine;
   const { lockDuration } = machine.options.lease;
   const holder = newName();
@@ -45,9 +45,9 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
 
   function end(): Promise<unknown> {
     clearInterval(timer);
-    // A renewal in progress can take the lock once more.
+    // A renewal in progress can acquire the lock once more.
     ended ??= Promise.all([inOrder(() => {}), ...Array.from(hosts, (host) => host.end())])
-      .then(giveBack)
+      .then(release)
       .catch(() => {});
     return ended;
   }
@@ -66,7 +66,7 @@ export function createTerm(machine: Machine, link: Link, giveBack: () => Promise
   /** Redis forgets a lock while it is away: then the job is free, and whoever is first has it. */
   async function renew(): Promise<void> {
     if (ended) return;
-    const isOurs = (await link.renew()) || ended || (await link.take());
+    const isOurs = (await link.renew()) || ended || (await link.acquire());
     if (!(await isLed()) && !isOurs) throw deposed;
   }
 

@@ -202,12 +202,12 @@ function createDriven() {
       void batch.write({ type: "plan", pages: plans });
       if (number % 2) void batch.write({ type: "planned", lists: [list] });
     },
-    take() {
+    acquire() {
       const next = batch.next();
       if (!next) return;
       inWork.add(next.page);
       behind.delete(next.page);
-      batch.take(next.page);
+      batch.acquire(next.page);
     },
     send(number) {
       const page = worker(number, "waiting", "sent");
@@ -300,7 +300,7 @@ function createDriven() {
       await save();
       for (let rounds = 0; inWork.size > 0 || batch.next(); rounds++) {
         assert.ok(rounds < 20 * (states.total(state) + 1), "a page does not end");
-        steps.take?.(1);
+        steps.acquire?.(1);
         for (const _ of [...inWork]) {
           steps.end?.(rounds);
           await save();
@@ -322,7 +322,7 @@ describe("The state of a batch", () => {
   after(() => mock.timers.reset());
 
   it("is what its entries say, also to the next process, and has each page in one place", async () => {
-    const work = { take: 10, send: 6, wait: 2, end: 8, deliver: 8, release: 8 };
+    const work = { acquire: 10, send: 6, wait: 2, end: 8, deliver: 8, release: 8 };
     const weights = { ...work, list: 5, torn: 1, plan: 2, message: 4, pass: 6, save: 14, die: 1 };
     const names = Object.entries(weights).flatMap(([name, weight]) => Array<string>(weight).fill(name));
     const step = fc.tuple(fc.constantFrom(...names), fc.nat(1000));
