@@ -44,7 +44,7 @@ class AuditNode implements Watched {
   readonly #read: ReturnType<typeof createSources>;
   readonly #status: AuditStatus;
   readonly #folder: string;
-  /** The place where the flows say that the jobs are kept, and the name of that place for a person. */
+  /** The place where the flows say that the batches are, and the name of that place for a person. */
   readonly #place: string;
   readonly #where: string;
   /** Errors that a Catch node got with a message. */
@@ -133,14 +133,14 @@ class AuditNode implements Watched {
         if (!this.isClosed) this.#status.succeeded({ opened });
       },
     };
-    const audit = queue ? await this.#share(queue, options) : await this.#keep(options);
+    const audit = queue ? await this.#openShared(queue, options) : await this.#openLocal(options);
     const refresh = async () => this.#status.refresh(await audit.progress());
     this.#timer = setInterval(() => void refresh().catch(() => {}), SECOND);
     return { client, audit };
   }
 
-  /** An audit whose jobs are on this machine. */
-  async #keep(options: Omit<AuditOptions, "open">): Promise<Audit> {
+  /** An audit whose batches are on this machine. */
+  async #openLocal(options: Omit<AuditOptions, "open">): Promise<Audit> {
     const [{ createAudit }, { openFiles }] = await Promise.all([
       import("../src/audit/audit.js"),
       import("../src/audit/files.js"),
@@ -148,8 +148,8 @@ class AuditNode implements Watched {
     return createAudit({ ...options, open: (lost) => openFiles(this.#folder, this.#node.id, lost) });
   }
 
-  /** An audit whose jobs are in a queue, for whichever machine leads. */
-  async #share(queue: QueueNode, options: Omit<AuditOptions, "open">): Promise<Audit> {
+  /** An audit whose batches are in a queue, for whichever machine leads. */
+  async #openShared(queue: QueueNode, options: Omit<AuditOptions, "open">): Promise<Audit> {
     this.#status.connecting();
     const shared = await queue.shared();
     return shared.createAudit({
@@ -248,8 +248,8 @@ class AuditNode implements Watched {
   }
 
   /**
-   * Ends everything, and removes the files if the node was removed. A queue is also that of other machines. If the jobs are
-   * kept elsewhere from now on, a warning says what was left behind.
+   * Ends everything, and removes the files if the node was removed. A queue is also that of other machines. If the batches are
+   * elsewhere from now on, a warning says what was left behind.
    */
   async #close(): Promise<void> {
     this.isClosed = true;

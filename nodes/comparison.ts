@@ -43,27 +43,27 @@ function createRuns(RED: NodeAPI, node: Node, store: State) {
   return {
     /** Reads the runs of the same service, by what `subject` compares; the others are out of date once they are of use again. */
     async read<S extends object>({ isState }: Subject<S>, account: string): Promise<(Run & S)[]> {
-      const kept = await store.read();
-      if (!isSaved(kept)) {
-        if (kept !== undefined) node.warn(RED._("seo-reports.status.overwritten"));
+      const saved = await store.read();
+      if (!isSaved(saved)) {
+        if (saved !== undefined) node.warn(RED._("seo-reports.status.overwritten"));
         return [];
       }
-      const { others = [], ...last } = kept;
-      return [last, ...others].filter((run) => run.of.startsWith(account)).filter((run) => isState(run));
+      const { others = [], ...newest } = saved;
+      return [newest, ...others].filter((run) => run.of.startsWith(account)).filter((run) => isState(run));
     },
 
     /** Saves a run, and as many of the others as fit beside it. */
     write(run: Run, others: Run[]): Promise<unknown> {
       let size = sizeOf(run);
-      const kept = others.filter((other) => {
+      const fitting = others.filter((other) => {
         size += sizeOf(other);
         return size <= MOST_REPORTS;
       });
-      if (kept.length < others.length && !warned) {
+      if (fitting.length < others.length && !warned) {
         warned = true;
         node.warn(RED._("seo-reports.status.runsDropped", { most: MOST_REPORTS.toLocaleString("en-US") }));
       }
-      return store.write({ ...run, at: Date.now(), others: kept });
+      return store.write({ ...run, at: Date.now(), others: fitting });
     },
   };
 }

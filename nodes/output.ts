@@ -112,14 +112,14 @@ const stream =
       ...(parts ? { parts } : {}),
     };
     let index = 0;
-    let kept: { payload: unknown; seo: object } | undefined;
-    // Each part is kept until the next one comes: the last one has their number.
-    const emit = (last: boolean) => {
-      if (!kept) return;
-      const { payload, seo } = kept;
+    let pending: { payload: unknown; seo: object } | undefined;
+    // Each part waits for the next one: the last one has their number.
+    const emit = (isLast: boolean) => {
+      if (!pending) return;
+      const { payload, seo } = pending;
       // Before it is sent, or it would be sent twice if that fails.
-      kept = undefined;
-      const place = { ...group, index, ...(last && { count: index + 1 }) };
+      pending = undefined;
+      const place = { ...group, index, ...(isLast && { count: index + 1 }) };
       index++;
       const msg = RED.util.cloneMessage({ ...rest, seo, parts: place });
       target.set(msg, payload);
@@ -131,7 +131,7 @@ const stream =
       for await (const page of (row.list ? readAllPages : readRecord)(task, type, row)) {
         for (const payload of cut(page)) {
           emit(false);
-          kept = { payload, seo: page.seo };
+          pending = { payload, seo: page.seo };
         }
         ({ count, total } = page);
         // Lets the flow work on these records while the next page is in flight, so that they do not pile up.

@@ -73,7 +73,7 @@ export class AuditStatus {
   }
 
   /**
-   * A message was processed, or the jobs can be kept again. `reset`: a batch was dropped, or all. `opened`: this machine
+   * A message was processed, or the journals can be written again. `reset`: a batch was dropped, or all. `opened`: this machine
    * leads, and the batches that are not finished follow.
    */
   succeeded({ reset, batch, opened }: { reset?: boolean; batch?: string | undefined; opened?: boolean } = {}): void {

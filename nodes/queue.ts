@@ -3,7 +3,7 @@ import type { Place, Shared } from "../src/audit/shared/shared.js";
 import { configNodes } from "../src/operations.js";
 import { registerConfig } from "./config.js";
 
-/** The config node, as the nodes that use it see it: where jobs are kept, and never the URL. */
+/** The config node, as the nodes that use it see it: where batches are, and never the URL. */
 export interface QueueNode extends Node {
   /** The queue. Rejects with SEO_CONFIG if this node is incomplete. */
   shared(): Promise<Shared>;

@@ -83,7 +83,7 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
       if (Object.keys(unreadable).length > 0) throw invalidParams(unreadable);
       return { input, from };
     };
-    const keep = (param: string, value: unknown) => {
+    const set = (param: string, value: unknown) => {
       if (value !== undefined) input[param] = value;
     };
     const fail = ({ param, refuse }: (typeof reads)[number], cause: unknown) => {
@@ -92,8 +92,8 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     for (const one of reads) {
       try {
         const value = one.read(msg);
-        if (!(value instanceof Promise)) keep(one.param, value);
-        else pending.push(value.then((it) => keep(one.param, it)).catch((cause) => fail(one, cause)));
+        if (!(value instanceof Promise)) set(one.param, value);
+        else pending.push(value.then((it) => set(one.param, it)).catch((cause) => fail(one, cause)));
       } catch (cause) {
         fail(one, cause);
       }

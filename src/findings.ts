@@ -50,14 +50,14 @@ export function findingsOf(record: unknown): Finding[] {
   const { id = null, url = null, project = null, results } = Object(record) as Json;
   if (!isObject(results)) return [];
   return Object.entries(results).flatMap(([check, result]) => {
-    const { passed, importance = null, value = null, errors } = Object(result) as Json;
+    const { passed, importance = null, value = null, errors: found } = Object(result) as Json;
     const verdict = verdicts.get(passed);
     if (verdict === undefined) return [];
     const issue = () => {
-      const all = listErrors(errors);
+      const all = listErrors(found);
       const omitted = all.length - MOST_ERRORS;
-      const kept = { errors: all.slice(0, MOST_ERRORS), ...(omitted > 0 && { omitted }) };
-      return { report: id, url, project, check, importance, value, ...kept };
+      const errors = all.slice(0, MOST_ERRORS);
+      return { report: id, url, project, check, importance, value, errors, ...(omitted > 0 && { omitted }) };
     };
     return [{ check, passed: verdict, issue }];
   });

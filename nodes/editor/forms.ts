@@ -39,7 +39,7 @@ export function build(table: Record<string, NodeType> = nodeTypes) {
   const status: Texts = { ...phrases.status };
 
   /** Adds a field's texts to the catalog and returns their key. Fields of the same name share texts if these are equal. */
-  const keep = (type: string, name: string, { label, help, values = {} }: Field): string => {
+  const keyFor = (type: string, name: string, { label, help, values = {} }: Field): string => {
     const known = (shared[name]?.values ?? {}) as Texts;
     const alike = Object.entries(values).every(([value, text]) => (known[value] ?? text) === text);
     if (shared[name] && !(shared[name].label === label && shared[name].help === help && alike)) {
@@ -65,7 +65,7 @@ export function build(table: Record<string, NodeType> = nodeTypes) {
     if (row.done) status[row.done] = row.done;
     const rows = Object.entries(Object.assign({}, ...parts) as (typeof parts)[number]).map(([name, field]) => [
       name,
-      { value: field.initial ?? field.default ?? "", ...field, key: keep(type, name, field) },
+      { value: field.initial ?? field.default ?? "", ...field, key: keyFor(type, name, field) },
     ]);
     return [type, { ...row, rows: Object.fromEntries(rows) }];
   };

@@ -16,7 +16,7 @@ interface Engine {
   end(): Promise<void>;
 }
 
-/** Opens the place where the journals are kept. As long as they cannot be opened or written, nothing goes on, and it tries again. */
+/** Opens the place of the journals. As long as they cannot be opened or written, nothing goes on, and it tries again. */
 export class Access {
   /** The store, as long as it is open. */
   store: Store | undefined;
@@ -114,19 +114,19 @@ export class Access {
   }
 
   /** Saves something, or rejects as `work` does. */
-  async try<Value>(work: () => Promise<Value>): Promise<Value> {
+  async saveOnce<Value>(work: () => Promise<Value>): Promise<Value> {
     const value = await work();
     this.#reported = undefined;
     return value;
   }
 
   /** Saves something, and tries again until it is saved. Rejects with SEO_CANCELLED once the store is closed. */
-  async keep<Value>(work: () => Promise<Value>): Promise<Value> {
+  async save<Value>(work: () => Promise<Value>): Promise<Value> {
     const { store } = this;
     const isOpen = () => store !== undefined && this.store === store;
     for (;;) {
       try {
-        return await this.try(work);
+        return await this.saveOnce(work);
       } catch (cause) {
         if (!(cause instanceof Trouble)) throw cause;
         if (isOpen()) {

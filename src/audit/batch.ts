@@ -176,13 +176,13 @@ export class Batch {
   }
 }
 
-/** Where the batches of one node are kept. */
+/** The batches of one node. */
 export interface Store {
   /** The batches that are not finished, the oldest first. */
   readonly batches: readonly Batch[];
   /** Batches that cannot be read. */
   readonly broken: readonly { name: string; error: SeoError }[];
-  /** A new batch, which is kept once it has a list. One of the same name that has finished is removed. */
+  /** A new batch, which is saved once it has a list. One of the same name that has finished is removed. */
   create(name: string, list: List): Promise<Batch>;
   /** Opens finished batches again, one or all. Throws at the first that cannot be opened. */
   reopen(name?: string): AsyncIterable<Batch>;

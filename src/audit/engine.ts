@@ -118,12 +118,12 @@ export class Engine {
   }
 
   async #finish(run: Run): Promise<void> {
-    await this.access.keep(async () => run.batch.journal.check?.());
+    await this.access.save(async () => run.batch.journal.check?.());
     // Meanwhile, a list can have been added.
     if (!this.access.store || !run.isOver() || !this.runs.delete(run)) return;
     run.reporter.end(run.batch.isUnchanged);
     run.close();
-    await this.access.keep(() => run.batch.finish());
+    await this.access.save(() => run.batch.finish());
   }
 
   #end(run: Run): void {

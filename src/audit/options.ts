@@ -18,7 +18,7 @@ export interface Result extends Omit<Ended, "report"> {
 }
 
 export interface AuditOptions {
-  /** Opens the place where the journals are kept. `lost` is called if they are taken over. */
+  /** Opens the place of the journals. `lost` is called if they are taken over. */
   open(lost: (error: SeoError) => void): Promise<Store>;
   /** Makes the requests that are canceled together; `changed` is called when a response is lost or found. */
   connect(changed: () => void): Requests;
@@ -28,7 +28,7 @@ export interface AuditOptions {
   progress(progress: Progress): void;
   /** An error that a person must see; it is reported once. */
   failed(error: SeoError, batch?: string): void;
-  /** The journals can be kept again. `opened`: they were read again, and some batches may be gone. */
+  /** The journals can be written again. `opened`: they were read again, and some batches may be gone. */
   recovered?(opened: boolean): void;
   /** Gets each failure that has a batch wait. */
   stopped?(error: SeoError): void;

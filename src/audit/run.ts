@@ -127,10 +127,10 @@ export class Run {
     const { batch, requests, access } = this;
     const { state } = batch;
     const settings = batch.settingsOf(page);
-    const waits = () => access.keep(() => batch.write({ type: "waits", page }));
+    const waits = () => access.save(() => batch.write({ type: "waits", page }));
     async function beforeAttempt(request: PageRequest): Promise<void> {
       if (state.dropped || state.paused || batch.settingsOf(page) !== settings) throw outdated;
-      await access.try(() => batch.write({ type: "sent", page, ...request }));
+      await access.saveOnce(() => batch.write({ type: "sent", page, ...request }));
     }
     const before = state.requests.get(page) ?? { action: "create" };
     const { privacy } = settings;
@@ -157,7 +157,7 @@ export class Run {
 
   /** Nothing is reported before it is saved. */
   async #end(page: number, end: End): Promise<void> {
-    await this.access.keep(() => this.batch.write({ type: "ended", page, ...end.ended }));
+    await this.access.save(() => this.batch.write({ type: "ended", page, ...end.ended }));
     this.#report(page, end);
   }
 

@@ -1,6 +1,6 @@
 import { type Details, SeoError } from "../errors.js";
 
-/** Why the jobs cannot be kept: the disk, damage, another process that has the folder, or the queue's server. */
+/** Why the journals cannot be read or written: the disk, damage, another process that has the folder, or the queue's server. */
 type TroubleKind = "disk" | "damaged" | "locked" | "server";
 
 /** Why the audit itself does not send a request: that has not failed. */
@@ -10,7 +10,7 @@ export class Refusal extends SeoError {
   }
 }
 
-/** The jobs cannot be kept at the moment. */
+/** The journals cannot be read or written at the moment. */
 export class Trouble extends Refusal {
   constructor(
     readonly kind: TroubleKind,

@@ -29,7 +29,7 @@ function skipInterim(socket: Socket): Socket {
   /** A request was sent, and its response has not begun. */
   let isExpected = false;
   /** A part of an interim response. */
-  let kept: Buffer = none;
+  let partial: Buffer = none;
 
   return Object.assign(socket, {
     write(...args: unknown[]) {
@@ -39,12 +39,12 @@ function skipInterim(socket: Socket): Socket {
     read(size?: number): Buffer | null {
       const chunk: Buffer | null = read(size);
       if (!chunk || !isExpected) return chunk;
-      let rest = kept.length > 0 ? Buffer.concat([kept, chunk]) : chunk;
-      kept = none;
+      let rest = partial.length > 0 ? Buffer.concat([partial, chunk]) : chunk;
+      partial = none;
       if (mayBeInterim(rest)) {
         rest = rest.subarray(INTERIM.exec(rest.toString("latin1", 0, LONGEST))?.[0].length);
         if (mayBeInterim(rest) && rest.length < LONGEST) {
-          kept = rest;
+          partial = rest;
           return socket.read(size);
         }
       }

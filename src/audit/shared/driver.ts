@@ -2,7 +2,7 @@ import type { ConnectionOptions } from "node:tls";
 import type { BackendFactory } from "bullmq";
 import { SeoError } from "../../errors.js";
 
-/** Where the jobs are kept: `redis://`, `rediss://` or `postgres://`. */
+/** The server of a queue: `redis://`, `rediss://` or `postgres://`. */
 export interface Place {
   url: string;
   /** Begins the names of all keys in Redis; in PostgreSQL the name of the schema. */

@@ -43,7 +43,7 @@ export async function connect(place: Place): Promise<Server> {
   });
   const bullmq = await import("bullmq");
   const parts: { close(): Promise<unknown> }[] = [];
-  function keep<Part extends Queue | Worker>(part: Part): Part {
+  function register<Part extends Queue | Worker>(part: Part): Part {
     // The calls of the queue reject with the same errors.
     EventEmitter.prototype.on.call(part, "error", () => {});
     parts.push(part);
@@ -52,10 +52,10 @@ export async function connect(place: Place): Promise<Server> {
   return {
     version,
     warning,
-    queue: (name) => keep(new bullmq.Queue(name, { connection: {} }, factory) as Queue),
+    queue: (name) => register(new bullmq.Queue(name, { connection: {} }, factory) as Queue),
     worker(name, lease) {
       const options = { ...lease, connection: {}, autorun: false, maxStalledCount: MOST_STALLS };
-      return keep(new bullmq.Worker(name, null, options, factory) as Worker);
+      return register(new bullmq.Worker(name, null, options, factory) as Worker);
     },
     async close() {
       const ended = Promise.all(parts.map((part) => part.close()))
