@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit, AuditOptions } from "../src/audit/audit.js";
 import type { Journals } from "../src/audit/failures.js";
-import { mayHaveJobs } from "../src/audit/folder.js";
+import { mayHaveJournals } from "../src/audit/folder.js";
 import type { Result } from "../src/audit/options.js";
 import type { Progress } from "../src/audit/progress.js";
 import type { Client } from "../src/client.js";
@@ -73,7 +73,8 @@ class AuditNode implements Watched {
         .then(done);
     });
     // Another machine may have begun a batch in the queue.
-    if (config.queue || mayHaveJobs(this.#folder, node.id)) this.#open().catch((cause) => this.#fail(toError(cause)));
+    if (config.queue || mayHaveJournals(this.#folder, node.id))
+      this.#open().catch((cause) => this.#fail(toError(cause)));
     else this.#status.forget(false);
   }
 
@@ -269,7 +270,7 @@ class AuditNode implements Watched {
     closeCards(this.#node.id, this, isGone);
     if (!isGone && waiting > 0 && this.#placeNow() !== this.#place)
       warn("pagesLeft", { count: waiting, where: this.#where });
-    if (!isGone || !mayHaveJobs(this.#folder, this.#node.id)) return;
+    if (!isGone || !mayHaveJournals(this.#folder, this.#node.id)) return;
     const { removeFiles } = await import("../src/audit/files.js");
     const count = await removeFiles(this.#folder, this.#node.id);
     if (count > 0) warn("pagesDropped", { count });

@@ -129,7 +129,7 @@ export class Batch {
     return undefined;
   }
 
-  /** A job begins to work on the page. */
+  /** A step begins to work on the page. */
   acquire(page: number): void {
     this.#busy.add(page);
     this.#begun.delete(page);
@@ -141,7 +141,7 @@ export class Batch {
     this.#later.add(page);
   }
 
-  /** No job works on the page any more. If it is not done, `next` returns it again. */
+  /** No step works on the page any more. If it is not done, `next` returns it again. */
   release(page: number): void {
     this.#busy.delete(page);
     if (this.#isBegun(page)) this.#begun.add(page);

@@ -29,7 +29,7 @@ export class Engine {
 
   #connect({ connect }: Options): Requests {
     return connect(() => {
-      for (const run of this.runs) if (run.jobs.size > 0) run.reporter.changed();
+      for (const run of this.runs) if (run.steps.size > 0) run.reporter.changed();
       this.#fill();
     });
   }
@@ -134,14 +134,14 @@ export class Engine {
     void this.#start(ending);
   }
 
-  /** How many jobs wait for a response, and how many look for one that is lost. */
+  /** How many steps wait for a response, and how many look for one that is lost. */
   #count() {
     let inFlight = 0;
     let lost = 0;
-    for (const { jobs } of this.runs)
-      for (const job of jobs)
-        if (job.isLost) lost++;
-        else if (job.inFlight) inFlight++;
+    for (const { steps } of this.runs)
+      for (const step of steps)
+        if (step.isLost) lost++;
+        else if (step.inFlight) inFlight++;
     return { inFlight, lost };
   }
 
@@ -163,9 +163,9 @@ export class Engine {
       for (const run of this.runs) {
         if (canGoOn() && run.isOver() && !this.#endings.has(run)) this.#end(run);
         while (canGoOn() && !access.isEnding) {
-          const job = run.begin(this.#hasRoom());
-          if (!job) break;
-          void this.#start(run.work(job));
+          const step = run.begin(this.#hasRoom());
+          if (!step) break;
+          void this.#start(run.work(step));
         }
       }
     });

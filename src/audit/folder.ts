@@ -6,7 +6,7 @@ import { join } from "node:path";
 export const folderOf = (folder: string, node: string): string => join(folder, node.replace(/[^\w-]/g, "_"));
 
 /** Whether there may be journals of a node below `folder`. If the folder cannot be read, opening it says why. */
-export function mayHaveJobs(folder: string, node: string): boolean {
+export function mayHaveJournals(folder: string, node: string): boolean {
   try {
     statSync(folderOf(folder, node));
     return true;

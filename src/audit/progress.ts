@@ -51,7 +51,7 @@ interface Run {
   /** Why it is paused: a code and a sentence. */
   readonly paused: { reason: string; message: string } | undefined;
   /** Pages, of which some look for a lost response, and plans. */
-  jobs: ReadonlySet<{ page?: number; isLost?: boolean }>;
+  steps: ReadonlySet<{ page?: number; isLost?: boolean }>;
   requests: { waitingFor(): number };
 }
 
@@ -124,11 +124,11 @@ export class Reporter {
   }
 
   read(): Progress {
-    const { batch, paused, jobs, requests } = this.#run;
+    const { batch, paused, steps, requests } = this.#run;
     const { state } = batch;
     const { dropped } = state;
-    const lost = [...jobs].filter(({ isLost }) => isLost);
-    const alone = lost.length > 0 && lost.length === jobs.size;
+    const lost = [...steps].filter(({ isLost }) => isLost);
+    const alone = lost.length > 0 && lost.length === steps.size;
     const rest = total(state) - done(state);
     const reconciling = lost.reduce((sum, { page = -1 }) => sum + rowsOf(state, page).length, 0);
     const ended = rest === 0 || (dropped && reconciling === 0);

@@ -19,7 +19,7 @@ export interface PageOfReports {
 }
 
 export interface DurableOptions extends Omit<Durable, "horizon"> {
-  /** The job of the request. It gets whether the response is lost, so that its effect is looked for. */
+  /** The step of the request. It gets whether the response is lost, so that its effect is looked for. */
   task?: Pick<Task, "isLost">;
 }
 

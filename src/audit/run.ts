@@ -11,14 +11,14 @@ import { urlOf } from "./rows.js";
 import { done, inputOf, rowsOf, stageOf, total } from "./state.js";
 import { deposed, outdated, reasonOf, Trouble } from "./trouble.js";
 
-/** A page that is worked on, or a plan. */
-export interface Job {
+/** A step of the work on a batch: a page, or the plan of its lists. */
+export interface Step {
   page?: number;
   /** Lists are planned. */
   plans?: true;
   /** The response is lost, and looked for. */
   isLost?: boolean;
-  /** The job counts among the requests that can be in flight. */
+  /** The step counts among the requests that can be in flight. */
   inFlight: boolean;
   number: number;
 }
@@ -28,7 +28,7 @@ const MOST_REPORTED = 100;
 
 /** A batch that is worked on: what is in flight, and what is done next. */
 export class Run {
-  readonly jobs = new Set<Job>();
+  readonly steps = new Set<Step>();
   readonly breaker: Breaker;
   readonly reporter: Reporter;
   /** Messages that change it. */
@@ -61,17 +61,17 @@ export class Run {
   isOver(): boolean {
     const { state } = this.batch;
     const isDone = done(state) === total(state) || (state.dropped && this.batch.next() === undefined);
-    return this.jobs.size === 0 && this.active === 0 && isDone;
+    return this.steps.size === 0 && this.active === 0 && isDone;
   }
 
-  /** Begins the next job, if there is one. `hasRoom`: another page can be requested. */
-  begin(hasRoom: boolean): Job | undefined {
+  /** Begins the next step, if there is one. `hasRoom`: another page can be requested. */
+  begin(hasRoom: boolean): Step | undefined {
     const { batch, breaker } = this;
     const { state } = batch;
     const { page, isLater } = batch.next() ?? {};
     if (page === undefined) return undefined;
     if (state.ended.get(page)?.error) {
-      const isFull = [...this.jobs].filter(({ inFlight }) => !inFlight).length >= MOST_REPORTED;
+      const isFull = [...this.steps].filter(({ inFlight }) => !inFlight).length >= MOST_REPORTED;
       return isFull ? undefined : this.#add({ page, inFlight: false, number: 0 });
     }
     if (!breaker.allows()) return undefined;
@@ -79,37 +79,37 @@ export class Run {
     if (stageOf(state, page) !== "waiting") return this.#add({ page, inFlight: true, number: breaker.begin() });
     if (state.paused || !hasRoom) return undefined;
     // Nothing is left but pages that have failed before: they would be probed for ever.
-    if (isLater && this.jobs.size === 0) breaker.end();
+    if (isLater && this.steps.size === 0) breaker.end();
     const isPlanned = batch.settingsOf(page).planned;
-    if (!isPlanned && [...this.jobs].some(({ plans }) => plans)) return undefined;
+    if (!isPlanned && [...this.steps].some(({ plans }) => plans)) return undefined;
     return this.#add({ ...(isPlanned ? { page } : { plans: true }), inFlight: true, number: breaker.begin() });
   }
 
-  #add(job: Job): Job {
-    if (job.page !== undefined) this.batch.acquire(job.page);
-    this.jobs.add(job);
-    return job;
+  #add(step: Step): Step {
+    if (step.page !== undefined) this.batch.acquire(step.page);
+    this.steps.add(step);
+    return step;
   }
 
-  async work(job: Job): Promise<void> {
-    await this.#do(job).catch((cause) => this.fail(cause));
-    this.jobs.delete(job);
-    if (job.page !== undefined) this.batch.release(job.page);
-    this.breaker.finish(job.number);
+  async work(step: Step): Promise<void> {
+    await this.#do(step).catch((cause) => this.fail(cause));
+    this.steps.delete(step);
+    if (step.page !== undefined) this.batch.release(step.page);
+    this.breaker.finish(step.number);
   }
 
-  async #do(job: Job): Promise<void> {
-    const { page, plans } = job;
+  async #do(step: Step): Promise<void> {
+    const { page, plans } = step;
     if (plans) await this.#plan();
     if (page === undefined) return;
     const ended = this.batch.state.ended.get(page);
-    if (!ended) return this.#request(page, job);
+    if (!ended) return this.#request(page, step);
     const record = await showReport(this.requests, ended);
     // An earlier process may have delivered the result.
     this.#report(page, { ended, record }, page < this.batch.earlier);
   }
 
-  /** A job, or the end, was rejected. */
+  /** A step, or the end, was rejected. */
   fail(cause: unknown): void {
     const { access } = this;
     if (!access.store || cause === deposed || cause === outdated) return;
@@ -122,7 +122,7 @@ export class Run {
   }
 
   /** Requests a page, or looks for the effect of an earlier request. */
-  async #request(page: number, job: Job): Promise<void> {
+  async #request(page: number, step: Step): Promise<void> {
     this.reporter.requestBegan();
     const { batch, requests, access } = this;
     const { state } = batch;
@@ -135,7 +135,7 @@ export class Run {
     const before = state.requests.get(page) ?? { action: "create" };
     const { privacy } = settings;
     const url = urlOf(inputOf(state, page));
-    const end = await requestPage(requests, { url, privacy }, before, { task: job, beforeAttempt }).catch(
+    const end = await requestPage(requests, { url, privacy }, before, { task: step, beforeAttempt }).catch(
       async (cause) => {
         // Otherwise the next process would look for it until the end of the horizon.
         const hasNoEffect = cause instanceof SeoError && cause.code === "SEO_CANCELLED" && !cause.uncertain;
@@ -145,9 +145,9 @@ export class Run {
     );
     this.reporter.requestEnded();
     // After a failure, the next request waits until it is saved, because the batch may be paused.
-    const isAgain = this.breaker.judge(page, job.number, end.ended) && !state.dropped;
+    const isAgain = this.breaker.judge(page, step.number, end.ended) && !state.dropped;
     if (!end.ended.error) {
-      job.inFlight = false;
+      step.inFlight = false;
       this.fill();
     }
     if (!isAgain) return this.#end(page, end);

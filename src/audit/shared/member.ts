@@ -39,7 +39,7 @@ export class Member {
   #term: Term | undefined;
   /** When it last offered the lead, by the clock. */
   #offeredAt = Number.NEGATIVE_INFINITY;
-  /** Ends the rest between two steps. */
+  /** Ends the rest before it works again. */
   wake = () => {};
 
   constructor(
@@ -97,7 +97,7 @@ export class Member {
   async #run(): Promise<void> {
     while (this.hosts.size > 0) {
       try {
-        await this.#step();
+        await this.#work();
       } catch (cause) {
         const error = this.fail(cause);
         const isPatient = !this.#link && performance.now() - this.#began < this.options.patience;
@@ -113,7 +113,7 @@ export class Member {
     await this.#link?.close();
   }
 
-  async #step(): Promise<void> {
+  async #work(): Promise<void> {
     if (this.#term?.isOver()) {
       await this.#term.end();
       this.#term = undefined;

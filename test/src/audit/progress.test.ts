@@ -50,7 +50,7 @@ describe("the progress of a batch", () => {
           const run = {
             batch: { state },
             paused: reason || undefined,
-            jobs: new Set([...lost.map((page) => ({ page, isLost: true })), ...(isStuck ? [] : [{ page: 0 }])]),
+            steps: new Set([...lost.map((page) => ({ page, isLost: true })), ...(isStuck ? [] : [{ page: 0 }])]),
             requests: { waitingFor: () => wait },
           };
           const reporter = new Reporter(run, clock, () => {});
