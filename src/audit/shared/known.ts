@@ -3,7 +3,7 @@ import type { Batch } from "../batch.js";
 import type { JobLog } from "./journal.js";
 import type { JobEntry, Letter } from "./letter.js";
 
-/** A letter without an answer, and its log. */
+/** A letter without a reply, and its log. */
 export interface Given {
   is: "letter";
   id: string;

@@ -22,15 +22,16 @@ interface ListLetter {
 export type Letter = ListLetter | { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined };
 
 /** How many rows or batches a message was about, or why it has failed. */
-export type Answer = { count: number } | { error: { code: string; message: string } };
+export type Reply = { count: number } | { error: { code: string; message: string } };
 
 /**
- * An entry of a job's journal: one of a batch (`letter`: the message that has caused it, which counts once); the answer to the
+ * An entry of a job's journal: one of a batch (`letter`: the message that has caused it, which counts once); the reply to the
  * letter; or that nothing is left to do.
  */
 export type JobEntry =
   | (Entry & { letter?: string | undefined })
-  | { type: "answer"; answer: Answer }
+  /** The names are those of the log. */
+  | { type: "answer"; answer: Reply }
   | { type: "removed" };
 
 const digest = (text: string) => hash("sha256", text, "hex").slice(0, 16);
@@ -75,16 +76,16 @@ export async function pack(command: Command): Promise<Packed> {
   return { format: FORMAT, name: JSON.stringify(letter.name ?? ""), text: JSON.stringify(letter) };
 }
 
-/** The answer to a letter, if there is one; of a list that has become a batch, it is the number of its rows. */
-function answerIn(entries: readonly JobEntry[]): Answer | undefined {
+/** The reply to a letter, if there is one; of a list that has become a batch, it is the number of its rows. */
+function replyIn(entries: readonly JobEntry[]): Reply | undefined {
   const entry = entries.find(({ type }) => type === "answer" || type === "list");
   if (entry?.type === "list") return { count: entry.rows };
   return entry?.type === "answer" ? entry.answer : undefined;
 }
 
-/** The answer to a letter, if there is one. */
-export const readAnswer = async (queue: Queue, id: string): Promise<Answer | undefined> =>
-  answerIn(entriesIn(await readLines<JobEntry>(queue, id)));
+/** The reply to a letter, if there is one. */
+export const readReply = async (queue: Queue, id: string): Promise<Reply | undefined> =>
+  replyIn(entriesIn(await readLines<JobEntry>(queue, id)));
 
 /** The kind of a job, and the state of its batch. Throws if an entry cannot follow those before it. */
 export function readJob(lines: readonly Line<JobEntry>[]) {
@@ -96,14 +97,14 @@ export function readJob(lines: readonly Line<JobEntry>[]) {
     if (entry.letter !== undefined) letters.add(entry.letter);
     apply(state, entry);
   }
-  const isOver = answerIn(entries) !== undefined || "back" in (lines[0] ?? {});
+  const isOver = replyIn(entries) !== undefined || "back" in (lines[0] ?? {});
   let is: "letter" | "batch" | "kept" | "done" = isOver ? "done" : "letter";
   if (state.lists.length > 0) is = state.finished ? "kept" : "batch";
   if (entries.some(({ type }) => type === "removed")) is = "done";
   return { is, state, letters };
 }
 
-/** Whether a job is a batch that has not finished, or a letter that was neither answered nor taken back. A damaged one is. */
+/** Whether a job is a batch that has not finished, or a letter that has no reply and was not withdrawn. A damaged one is. */
 export function isOpen(lines: readonly Line<JobEntry>[]): boolean {
   try {
     return ["letter", "batch"].includes(readJob(lines).is);
@@ -112,10 +113,10 @@ export function isOpen(lines: readonly Line<JobEntry>[]): boolean {
   }
 }
 
-/** The number in an answer. Throws its error. */
-export function countIn(answer: Answer): number {
-  if ("count" in answer) return answer.count;
-  const { code, message, ...details } = answer.error;
+/** The number in a reply. Throws its error. */
+export function countIn(reply: Reply): number {
+  if ("count" in reply) return reply.count;
+  const { code, message, ...details } = reply.error;
   throw new SeoError(code as Code, message, details);
 }
 
@@ -124,7 +125,7 @@ function* rowsIn(text: string): Generator<Row> {
 }
 
 /** Does what a letter says. Rejects if it is to be handled again. */
-export async function obey(letter: Letter, audit: Audit): Promise<Answer> {
+export async function obey(letter: Letter, audit: Audit): Promise<Reply> {
   try {
     if (letter.do !== "list") return { count: await audit[letter.do](letter.name) };
     const { name: batch, settings, rows } = letter;

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Trouble } from "../trouble.js";
 import { appendLine } from "./journal.js";
-import { type Answer, type Command, countIn, newId, type Packed, pack, readAnswer } from "./letter.js";
+import { type Command, countIn, newId, type Packed, pack, type Reply, readReply } from "./letter.js";
 import type { Member } from "./member.js";
 import type { Queue } from "./server.js";
 
-/** Until an answer is there, each wait for it is so much longer than all before together. */
+/** Until a reply is there, each wait for it is so much longer than all before together. */
 const GROWTH = 0.1;
 const SILENCE = "No machine that leads has responded.";
 
@@ -36,12 +36,12 @@ async function add(member: Member, id: string, data: Packed, until: number): Pro
 }
 
 /** Undefined if there is none in time. */
-async function awaitReply(member: Member, id: string, until: number): Promise<Answer | undefined> {
+async function awaitReply(member: Member, id: string, until: number): Promise<Reply | undefined> {
   while (performance.now() < until) {
     try {
       const queue = member.letters();
-      const answer = queue && (await readAnswer(queue, id));
-      if (answer) return answer;
+      const reply = queue && (await readReply(queue, id));
+      if (reply) return reply;
     } catch {
       // The member reports why the queue cannot be used.
     }
@@ -51,14 +51,14 @@ async function awaitReply(member: Member, id: string, until: number): Promise<An
 }
 
 /** Whoever is first in the letter's log has it: the machine that leads, or this one, which then withdraws it. */
-async function withdraw(member: Member, id: string): Promise<Answer> {
+async function withdraw(member: Member, id: string): Promise<Reply> {
   try {
     const queue = member.letters() as Queue;
-    // A letter that was answered a minute ago is missing.
+    // A letter whose reply is a minute old is missing.
     const isFirst = (await appendLine(queue, id, { back: true })) === 1;
     if (isFirst) throw ineffective(SILENCE);
-    const answer = await readAnswer(queue, id);
-    if (answer) return answer;
+    const reply = await readReply(queue, id);
+    if (reply) return reply;
   } catch (cause) {
     if (cause instanceof Trouble) throw cause;
   }
@@ -66,7 +66,7 @@ async function withdraw(member: Member, id: string): Promise<Answer> {
 }
 
 /**
- * Sends a letter to the machine that leads, after those before. Resolves with the number in its answer. Rejects with the error in
+ * Sends a letter to the machine that leads, after those before. Resolves with the number in its reply. Rejects with the error in
  * it, or if there is none in time.
  */
 export async function post(member: Member, node: string, command: Command): Promise<number> {

@@ -6,7 +6,7 @@ import { State } from "../state.js";
 import { deposed } from "../trouble.js";
 import { appendAlone, type JobLog, openLog, readLines } from "./journal.js";
 import { done, type Given, type Known, type Opened } from "./known.js";
-import { type Answer, idsIn, type JobEntry, obey, type Packed, prefixOf, readJob } from "./letter.js";
+import { idsIn, type JobEntry, obey, type Packed, prefixOf, type Reply, readJob } from "./letter.js";
 import type { Queue } from "./server.js";
 
 /** The machine that leads, as the store needs it. */
@@ -157,12 +157,12 @@ export class QueueStore implements Store {
     return false;
   }
 
-  async #obey(given: Given, audit: Audit): Promise<Answer> {
+  async #obey(given: Given, audit: Audit): Promise<Reply> {
     const { letter, again } = given;
     const isDone = letter.do === "list" && (await this.#isJoined(given, letter.name));
-    const answer = isDone ? { count: 1 } : await obey(letter, audit);
+    const reply = isDone ? { count: 1 } : await obey(letter, audit);
     // A batch that a machine has changed before it died may be over.
-    return again && "count" in answer ? { count: Math.max(1, answer.count) } : answer;
+    return again && "count" in reply ? { count: Math.max(1, reply.count) } : reply;
   }
 
   /** Takes over what is open, the oldest first. */
@@ -194,9 +194,9 @@ export class QueueStore implements Store {
     if (job?.is !== "letter") return;
     this.#current = job;
     try {
-      const answer = await this.#obey(job, audit);
+      const reply = await this.#obey(job, audit);
       if (this.#jobs.get(id) !== job) return;
-      await job.log.append({ type: "answer", answer });
+      await job.log.append({ type: "answer", answer: reply });
       this.#jobs.set(id, done());
     } finally {
       job.again = true;

@@ -446,7 +446,7 @@ describe("The messages that one machine handles for all", () => {
     await other.finished();
   });
 
-  it("shows the end of each batch to the machines that stand by, whatever the server answers together with it", async () => {
+  it("shows the end of each batch to the machines that stand by, whatever the server returns together with it", async () => {
     // Before a batch ends, the lead checks that it still leads. That is answered together with the next jobs, which follow some
     // microtasks later, one more each time.
     let answered: ReturnType<typeof deferred> | undefined;

@@ -171,7 +171,7 @@ export function createMemory(patience = MESSAGE) {
     };
   }
 
-  /** The work that is left to machines: letters without an answer, and batches that have not finished. */
+  /** The work that is left to machines: letters without a reply, and batches that have not finished. */
   const unfinished = () =>
     [...(queues.get("service")?.values() ?? [])].filter(({ logs }) => isOpen(logs.map((text) => JSON.parse(text))));
 
