@@ -13,7 +13,7 @@ const parts = {
   nodes: { mutate: ["nodes/*.ts"], spec: tests(["nodes/*"]), ...alone },
   /** The tests that need neither a server nor other processes. */
   audit: {
-    mutate: ["src/audit/*.ts", "src/audit/shared/{host,journal,letter,member,post,store,term}.ts"],
+    mutate: ["src/audit/*.ts", "src/audit/shared/{host,letter,log,member,post,store,term}.ts"],
     spec: tests(["audit", "files", "letters", "lock", "network", "state"], "src/audit/"),
     timeoutMS: 5000,
     timeoutFactor: 1,

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit, AuditOptions } from "../src/audit/audit.js";
-import type { Journals } from "../src/audit/failures.js";
+import type { FindJournals } from "../src/audit/failures.js";
 import { mayHaveJournals } from "../src/audit/folder.js";
 import type { Result } from "../src/audit/options.js";
 import type { Progress } from "../src/audit/progress.js";
@@ -182,7 +182,7 @@ class AuditNode implements Watched {
   }
 
   /** The journals of this node. The connection of its audit reads those in a queue. */
-  async journals(): Promise<Journals> {
+  async journals(): Promise<FindJournals> {
     const { id } = this.#node;
     const queue = chosen<QueueNode>(this.#RED, this.#config.queue, "queue");
     if (queue) return (await queue.shared()).journals(id, String(this.#config.service));

@@ -1,6 +1,6 @@
 import type { Response } from "express";
 import type { NodeAPI } from "node-red";
-import type { Journals, Kept } from "../src/audit/failures.js";
+import type { FindJournals, Kept } from "../src/audit/failures.js";
 import type { Progress } from "../src/audit/progress.js";
 import { onlyJson } from "./admin.js";
 import type { AuditStatus } from "./progress.js";
@@ -14,7 +14,7 @@ export interface Watched extends Pick<AuditStatus, "errors"> {
   /** By a deploy, which may start it again. */
   readonly isClosed: boolean;
   control(how: Control, batch: string, from: string): Promise<void>;
-  journals(): Promise<Journals>;
+  journals(): Promise<FindJournals>;
 }
 
 interface Entry {

@@ -8,7 +8,7 @@ import { urlOf } from "./rows.js";
 import { apply, hasFailed, inputOf, rowsOf, State } from "./state.js";
 
 /** A journal that somebody may be working on. */
-interface Readable {
+interface StoredJournal {
   /** Changes with the journal. */
   key: string;
   /** Undefined if there is none any more, or it is damaged: then something else says so. */
@@ -16,7 +16,7 @@ interface Readable {
 }
 
 /** Finds the journals of a node: those that are kept for msg.retry, or those of the batch of a name, beginning with the newest. */
-export type Journals = (name?: string) => AsyncIterable<Readable>;
+export type FindJournals = (name?: string) => AsyncIterable<StoredJournal>;
 
 /** How kept batches ended, by the keys of their journals; undefined if that cannot be read. */
 export type Kept = ReadonlyMap<string, Progress | undefined>;
@@ -53,7 +53,7 @@ export function toCsv(failures: readonly Failure[]): string {
 }
 
 /** How the batches of kept journals ended. Those that are in `before` are not read again. */
-export async function readKept(journals: Journals, before: Kept): Promise<Kept> {
+export async function readKept(journals: FindJournals, before: Kept): Promise<Kept> {
   const kept = new Map<string, Progress | undefined>();
   for await (const { key, read } of journals()) {
     const state = before.has(key) ? undefined : await read();
@@ -63,7 +63,7 @@ export async function readKept(journals: Journals, before: Kept): Promise<Kept> 
 }
 
 /** The failed and uncertain rows of a batch, in order. */
-export async function readFailures(journals: Journals, name: string): Promise<Failure[]> {
+export async function readFailures(journals: FindJournals, name: string): Promise<Failure[]> {
   for await (const { read } of journals(name)) {
     const state = await read();
     if (!state) continue;
@@ -86,7 +86,7 @@ async function readFile(path: string): Promise<State | undefined> {
 }
 
 /** The journals of a node in a folder. */
-export function journalsIn(folder: string, node: string): Journals {
+export function journalsIn(folder: string, node: string): FindJournals {
   const own = folderOf(folder, node);
   return async function* (name) {
     const files = (await readdir(own).catch(() => [])).filter((file) => file.endsWith(".jsonl"));

@@ -1,7 +1,7 @@
 import type { SeoError } from "../../errors.js";
 import type { Batch } from "../batch.js";
-import type { JobLog } from "./journal.js";
 import type { JobEntry, Letter } from "./letter.js";
+import type { JobLog } from "./log.js";
 
 /** A letter without a reply, and its log. */
 export interface Given {

@@ -7,7 +7,7 @@ import { toJSON } from "../requests.js";
 import type { Row } from "../rows.js";
 import { apply, State } from "../state.js";
 import { deposed, Trouble } from "../trouble.js";
-import { entriesIn, type Line, newName, readLines } from "./journal.js";
+import { entriesIn, type Line, newName, readLines } from "./log.js";
 import type { Queue } from "./server.js";
 
 /** A list; its job becomes the batch. */

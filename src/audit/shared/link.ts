@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
 import { lostData } from "./faults.js";
-import { newName } from "./journal.js";
+import { newName } from "./log.js";
 import type { connect, Lease, Place, QueueJob } from "./server.js";
 
 export interface QueueSettings {

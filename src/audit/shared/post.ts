@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Trouble } from "../trouble.js";
-import { appendLine } from "./journal.js";
 import { type Command, countIn, newId, type Packed, pack, type Reply, readReply } from "./letter.js";
+import { appendLine } from "./log.js";
 import type { Member } from "./member.js";
 import type { Queue } from "./server.js";
 

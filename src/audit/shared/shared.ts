@@ -1,13 +1,14 @@
 import type { Audit } from "../audit.js";
 import { clock as realClock } from "../clock.js";
-import type { Journals } from "../failures.js";
+import type { FindJournals } from "../failures.js";
+import type { State } from "../state.js";
 import { Host, type SharedOptions } from "./host.js";
-import { journalsOf } from "./journals.js";
-import type { Command } from "./letter.js";
+import { type Command, idsIn, type JobEntry, readJob } from "./letter.js";
 import type { QueueSettings } from "./link.js";
+import { readLines } from "./log.js";
 import { Member } from "./member.js";
 import { post } from "./post.js";
-import { connect, type Lease, type Place } from "./server.js";
+import { connect, type Lease, type Place, type Queue } from "./server.js";
 
 export type { Lease, Place, SharedOptions };
 
@@ -15,14 +16,40 @@ export type { Lease, Place, SharedOptions };
 const LEASE: Lease = { lockDuration: 10_000, stalledInterval: 3000 };
 const usual = { lease: LEASE, patience: 30_000, connect };
 
+/** The state of a batch that has a journal; undefined if the job has none, or a damaged one. */
+async function readBatch(queue: Queue, id: string): Promise<State | undefined> {
+  // A fault of the server is not the state of the journal.
+  const lines = await readLines<JobEntry>(queue, id);
+  try {
+    const { is, state } = readJob(lines);
+    return is === "batch" || is === "kept" ? state : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A queue that several machines share. Nothing is loaded or connected before the first audit. */
 export function createShared(place: Place, settings: Partial<QueueSettings> = {}) {
   /** By service. */
   const members = new Map<string, Member>();
 
   return {
-    /** The readable batches of a node, whose audit was created before. */
-    journals: (node: string, service: string): Journals => journalsOf(() => members.get(service)?.letters(), node),
+    /** The journals of a node, whose audit was created before: any machine can read the logs of its jobs. */
+    journals: (node: string, service: string): FindJournals =>
+      async function* (name) {
+        const queue = members.get(service)?.letters();
+        if (!queue) throw new Error("The queue is not connected.");
+        // Open ones first, which are newer.
+        for (const id of await idsIn(
+          queue,
+          node,
+          name === undefined ? ["prioritized"] : ["wait", "prioritized"],
+          name,
+        )) {
+          const { count } = await queue.getJobLogs(id, 0, 0);
+          yield { key: `${id} ${count}`, read: () => readBatch(queue, id) };
+        }
+      },
 
     /** The audit of a node, on whatever machine its batches are worked on. */
     createAudit({ clock = realClock, ...options }: SharedOptions): Audit {

@@ -4,9 +4,9 @@ import { Batch, type List, type Store } from "../batch.js";
 import { type Entry, FORMAT } from "../entries.js";
 import { State } from "../state.js";
 import { deposed } from "../trouble.js";
-import { appendAlone, type JobLog, openLog, readLines } from "./journal.js";
 import { done, type Given, type Known, type Opened } from "./known.js";
 import { idsIn, type JobEntry, obey, type Packed, prefixOf, type Reply, readJob } from "./letter.js";
+import { appendAlone, type JobLog, openLog, readLines } from "./log.js";
 import type { Queue } from "./server.js";
 
 /** The machine that leads, as the store needs it. */

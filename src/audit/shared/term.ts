@@ -4,9 +4,9 @@ import { createSequence } from "../../turns.js";
 import { deposed } from "../trouble.js";
 import { lostData } from "./faults.js";
 import type { Host } from "./host.js";
-import { isMissing, newName, readLines } from "./journal.js";
 import { isOpen, prefixOf } from "./letter.js";
 import type { Link, News } from "./link.js";
+import { isMissing, newName, readLines } from "./log.js";
 import type { Lease } from "./server.js";
 import { openStore } from "./store.js";
 

@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { clock as realClock } from "../../../src/audit/clock.js";
-import { type Journals, readKept } from "../../../src/audit/failures.js";
+import { type FindJournals, readKept } from "../../../src/audit/failures.js";
 import type { Requests } from "../../../src/audit/requests.js";
-import { entriesIn, type Line } from "../../../src/audit/shared/journal.js";
 import { type JobEntry, prefixOf } from "../../../src/audit/shared/letter.js";
+import { entriesIn, type Line } from "../../../src/audit/shared/log.js";
 import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
@@ -553,7 +553,7 @@ describe("The messages that one machine handles for all", () => {
     await add(urls(3));
     await until(() => kept(memory).length === 1);
     let reads = 0;
-    const journals: Journals = async function* (name) {
+    const journals: FindJournals = async function* (name) {
       for await (const { key, read } of shared.journals("node", "service")(name)) {
         const counted = () => {
           reads++;
