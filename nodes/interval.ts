@@ -41,9 +41,9 @@ export function createInterval(node: Node, minutes: unknown) {
     async resume(read: () => Promise<number | undefined>): Promise<void> {
       if (String(minutes ?? "").trim() === "") return;
       // A context store that cannot be read is an error of the first message, too.
-      const last = Number(await read().catch(() => 0)) || 0;
+      const ranAt = Number(await read().catch(() => 0)) || 0;
       // A last run in the future means that the clock was set.
-      wait(spread(Math.min(Math.max(last + interval - Date.now(), 0), interval)));
+      wait(spread(Math.min(Math.max(ranAt + interval - Date.now(), 0), interval)));
     },
     /** `count` messages have not ended. */
     busy(count: number): void {

@@ -37,7 +37,7 @@ export async function* readAllPages(
   let attempts = 0;
   let waited = task.elapsed();
   let count = 0;
-  let last = 0;
+  let pages = 0;
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
   const query = { ...(largest && { per_page: largest }), ...input };
   const get = (extra: Record<string, string>) => client.request(type, query, { task, extra });
@@ -50,7 +50,7 @@ export async function* readAllPages(
       // Between pages nothing may be in flight that a cancellation would end.
       if (task.lane.closed) throw cancelled;
       count += page.records.length;
-      last = page.page;
+      pages = page.page;
       task.progress(page.page, page.pages, count);
       const duration = task.elapsed();
       // Pages that wait side by side wait once.
@@ -60,7 +60,8 @@ export async function* readAllPages(
   } catch (cause) {
     if (!(cause instanceof SeoError)) throw cause;
     const { code, message } = cause;
-    const sentence = last > 0 ? `${ended(message)} Records received before that: ${count} (pages: ${last}).` : message;
+    const sentence =
+      pages > 0 ? `${ended(message)} Records received before that: ${count} (pages: ${pages}).` : message;
     const details = { ...cause.details, attempts: attempts + (cause.details.attempts ?? 0) };
     throw new SeoError(code, sentence, details);
   }

@@ -19,11 +19,11 @@ export const blue = (text: string): NodeStatus => ({ fill: "blue", shape: "dot",
 
 /** Makes the function that sets the status of a node, unless it has that status already. */
 export function createSetter(node: Node) {
-  let last = "";
+  let shown = "";
   return (status: NodeStatus): void => {
     const text = JSON.stringify(status);
-    if (text !== last) node.status(status);
-    last = text;
+    if (text !== shown) node.status(status);
+    shown = text;
   };
 }
 
@@ -48,7 +48,7 @@ export class Status {
   #client: Client | undefined;
   /** The messages since the node was idle. */
   #run = { since: 0, messages: 0, done: 0, failed: 0 };
-  #last = (): NodeStatus => ({});
+  #result = (): NodeStatus => ({});
   #progress: (() => string) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stale = false;
@@ -111,9 +111,9 @@ export class Status {
     return this.#RED._(`seo-reports.status.${key}`, values);
   }
 
-  #end(last: () => NodeStatus): void {
+  #end(result: () => NodeStatus): void {
     this.#progress = undefined;
-    this.#last = last;
+    this.#result = result;
     this.#show();
   }
 
@@ -151,7 +151,7 @@ export class Status {
   /** How the last message ended, or of several how many succeeded and failed. */
   #ended(): NodeStatus {
     const { done, failed } = this.#run;
-    if (done + failed < 2) return this.#last();
+    if (done + failed < 2) return this.#result();
     const text = this.#text("summary", { done, failed });
     return failed > 0 ? red(text) : green(text);
   }

@@ -53,9 +53,9 @@ export const checks: Subject<CheckState> = {
           if (place === undefined) continue;
           while (marks.length < place) marks.push(UNKNOWN);
           const mark = passed ? PASSED : FAILED;
-          const { [place]: last = UNKNOWN } = marks;
+          const { [place]: known = UNKNOWN } = marks;
           marks[place] = mark;
-          if (last === mark || last === UNKNOWN) continue;
+          if (known === mark || known === UNKNOWN) continue;
           const scores: Change["scores"] = [null, passed ? null : figures(record).score];
           const change = passed ? "fixed" : "failed";
           changes.push({ change, payload: issue(), worse: !passed, scores, details: { check } });

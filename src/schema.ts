@@ -46,7 +46,7 @@ export function createValidator(fields: Record<string, Field>, code: "SEO_INPUT"
     field,
     schema: schemaOf(name, field),
     /** The last valid value, and its text: most are the same in each message. No password is kept. */
-    last: { value: undefined as unknown, text: "" },
+    cached: { value: undefined as unknown, text: "" },
   }));
   const dependent = rows.filter(({ field }) => field.when ?? field.requiredIf);
   return (given: Record<string, unknown>, source = (name: string) => name): Record<string, string> => {
@@ -56,9 +56,9 @@ export function createValidator(fields: Record<string, Field>, code: "SEO_INPUT"
       problems[name] = `${rule}; ${source(name)} is ${show(fields[name]?.kind ?? "text", given[name])}.`;
     };
     for (const row of rows) {
-      const { name, field, schema, last } = row;
+      const { name, field, schema, cached } = row;
       const value = given[name];
-      if (value !== undefined && value === last.value) texts[name] = last.text;
+      if (value !== undefined && value === cached.value) texts[name] = cached.text;
       else if (isBlank(field.kind, value)) {
         if (field.required) refuse(name, `${name} is required`);
       } else {
@@ -66,7 +66,7 @@ export function createValidator(fields: Record<string, Field>, code: "SEO_INPUT"
         if (error) refuse(name, error.issues[0]?.message);
         else {
           texts[name] = data;
-          if (field.kind !== "secret") row.last = { value, text: data };
+          if (field.kind !== "secret") row.cached = { value, text: data };
         }
       }
     }

@@ -69,16 +69,16 @@ async function find(request: Request, list: string, key: string, search: string)
   }
   let why = `it is not among the first ${MOST_PAGES * 100} reports that match`;
   let orders = collations;
-  let last = "";
+  let previous = "";
   for await (const { records, page, isLast, truncated } of read({ sort_by: "url", sort: "asc" })) {
     const urls = collect(records as Json[]);
     // The same page again: the service ignores the order.
     if (urls.join(" ") === newest) orders = [];
     for (const url of urls) {
-      orders = orders.filter((order) => order(last, url) <= 0);
-      last = url;
+      orders = orders.filter((order) => order(previous, url) <= 0);
+      previous = url;
     }
-    const isBehind = (own: string) => orders.length > 0 && orders.every((order) => order(last, own) > 0);
+    const isBehind = (own: string) => orders.length > 0 && orders.every((order) => order(previous, own) > 0);
     if (isBare && [search, key, `${key}/`].every(isBehind)) return match;
     if (isLast && !truncated) return match;
     if (isLast) why = "the service did not return all reports that match";

@@ -11,10 +11,10 @@ export function deferred() {
 
 /** Makes a function that does one piece of work after the other, and resolves or rejects as each does. */
 export function createSequence() {
-  let last: Promise<unknown> = Promise.resolve();
+  let end: Promise<unknown> = Promise.resolve();
   return <Value>(work: () => Promise<Value> | Value): Promise<Value> => {
-    const done = last.then(work);
-    last = done.catch(() => {});
+    const done = end.then(work);
+    end = done.catch(() => {});
     return done;
   };
 }
@@ -24,14 +24,14 @@ export function createSequence() {
  * before; undefined if nothing did. `ended` is the end of the piece itself.
  */
 export function createTurns() {
-  const last = new Map<string, Promise<unknown>>();
+  const ends = new Map<string, Promise<unknown>>();
   return (name: string, ended: Promise<unknown>): Promise<unknown> | undefined => {
-    const before = last.get(name);
+    const before = ends.get(name);
     // One that gives up while it waits does not let the next one pass.
     const all = before ? Promise.all([before, ended]) : ended;
-    last.set(name, all);
+    ends.set(name, all);
     void all.then(() => {
-      if (last.get(name) === all) last.delete(name);
+      if (ends.get(name) === all) ends.delete(name);
     });
     return before;
   };

@@ -31,7 +31,7 @@ export class Breaker {
   /** Pages that have failed before. */
   readonly #failedBefore: Set<number>;
   /** Requests are numbered as they begin: the last one, the last one that has succeeded, and those after it that have failed. */
-  #last = 0;
+  #begun = 0;
   #worked = 0;
   #failures: number[] = [];
   /** A probe can be sent. */
@@ -56,7 +56,7 @@ export class Breaker {
 
   /** A request begins. Returns its number. */
   begin(): number {
-    const number = ++this.#last;
+    const number = ++this.#begun;
     if (this.error) {
       this.#probe = number;
       this.#isDue = false;

@@ -53,7 +53,7 @@ class Files implements Store {
   readonly #batches = new Set<Batch>();
   /** Batches that are not open, by the paths of their journals: those that have finished, and those that cannot be read. */
   readonly #closed = new Map<string, { name: string; error?: Trouble }>();
-  #last = 0;
+  #number = 0;
   #leave: () => Promise<void>;
 
   constructor(folder: string, leave: () => Promise<void>) {
@@ -72,7 +72,7 @@ class Files implements Store {
   async load(): Promise<void> {
     const files = (await readdir(this.#folder)).filter((file) => JOURNAL.test(file));
     for (const file of files.sort((a, b) => numberOf(a) - numberOf(b))) {
-      this.#last = numberOf(file);
+      this.#number = numberOf(file);
       const before = this.batches;
       const path = join(this.#folder, file);
       const name = await this.#load(path);
@@ -141,7 +141,7 @@ class Files implements Store {
   }
 
   async create(name: string, list: List): Promise<Batch> {
-    const path = join(this.#folder, `${++this.#last}-${slug(name)}.jsonl`);
+    const path = join(this.#folder, `${++this.#number}-${slug(name)}.jsonl`);
     const batch = await this.#open(path, true);
     try {
       await syncFolder(this.#folder);

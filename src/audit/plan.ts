@@ -71,7 +71,7 @@ export async function makePlan(
   /** Reads the list. Returns whether reports were missed. */
   async function read(): Promise<boolean> {
     let sorted = true;
-    let last = Number.POSITIVE_INFINITY;
+    let previous = Number.POSITIVE_INFINITY;
     let misses = false;
     for await (const { records, response, total = Number.POSITIVE_INFINITY, truncated = false } of requests.pages(
       LIST,
@@ -81,8 +81,8 @@ export async function makePlan(
       const now = clockOf(response.headers);
       for (const record of reportsIn(records)) {
         if (typeof record.generated_at === "string") {
-          sorted &&= dateOf(record) <= last;
-          last = dateOf(record);
+          sorted &&= dateOf(record) <= previous;
+          previous = dateOf(record);
         }
         see(record, now);
         seen.add(idOf(record));
@@ -91,7 +91,7 @@ export async function makePlan(
       if (!sorted) continue;
       await endRecent();
       if (found.size === pages) return false;
-      if (last < now - oldest * DAY) return false;
+      if (previous < now - oldest * DAY) return false;
     }
     return misses;
   }

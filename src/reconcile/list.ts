@@ -17,8 +17,8 @@ export interface Requester {
 /** The reports that a list has after a watermark. */
 export interface Reading {
   records: Json[];
-  /** The last record that was read, whatever its date. */
-  last: Json | undefined;
+  /** The oldest record that was read, whatever its date. */
+  oldest: Json | undefined;
   /** The last page was full of records of earlier pages: the list may have more, which the service did not return. */
   repeats: boolean;
   /** How many records the list has, as far as it says. */
@@ -38,14 +38,14 @@ export const NEWEST = { sort_by: "id", sort: "desc" };
  * Whether a list has every report after a watermark: it goes back to the watermark, or to its end if there was no report, and
  * has the newest report that is known.
  */
-export function covers({ records, last, repeats, total, newest }: Reading, watermark: Watermark): boolean {
+export function covers({ records, oldest, repeats, total, newest }: Reading, watermark: Watermark): boolean {
   const { of, rank } = watermark;
   const isListed = (id: string) => records.some((record) => idOf(record) === id);
   if (newest?.ids.some((id) => isBeyond(newest.rank, id, watermark) && !isListed(id))) return false;
   if (of === undefined) return !repeats && records.length >= total;
-  const oldest = last ? rankOf(last, of) : Number.NaN;
+  const lowest = oldest ? rankOf(oldest, of) : Number.NaN;
   // An ID belongs to one report, but a second to several.
-  return oldest < rank || (oldest === rank && (of === "id" || !repeats));
+  return lowest < rank || (lowest === rank && (of === "id" || !repeats));
 }
 
 /**
@@ -58,7 +58,7 @@ export async function readAfter(
   watermark: Watermark,
   before: Pick<Reading, "newest" | "startedAt">,
 ): Promise<Reading> {
-  const reading: Reading = { records: [], last: undefined, repeats: false, total: 0, response: undefined, ...before };
+  const reading: Reading = { records: [], oldest: undefined, repeats: false, total: 0, response: undefined, ...before };
   let lowest = Number.POSITIVE_INFINITY;
   for await (const page of pages(list, { ...NEWEST, per_page: "25" })) {
     const { total = reading.total } = page;
@@ -71,7 +71,7 @@ export async function readAfter(
       const rank = rankOf(record, watermark.of);
       if (!(rank <= lowest)) throw new SeoError("SEO_RESPONSE", "The list of reports is not sorted by date.");
       lowest = rank;
-      reading.last = record;
+      reading.oldest = record;
       if (rank >= watermark.rank) reading.records.push(record);
     }
     if (lowest < watermark.rank) break;

@@ -93,12 +93,12 @@ export async function openLog<Entry>(queue: Queue, id: string, gone: () => Promi
   if (lines.length < took) throw lostData;
   if (lines.slice(took).some(isForeign)) throw deposed;
   let position = lines.length;
-  let last = 0;
+  let count = 0;
   /** Lines that may be in the log although their entries were rejected. */
   let unsure: number[] = [];
 
   async function write(entries: Entry[]): Promise<void> {
-    const n = ++last;
+    const n = ++count;
     const began = performance.now();
     try {
       const length = await appendLine(queue, id, { by: own, n, entries, void: unsure.length > 0 ? unsure : undefined });
