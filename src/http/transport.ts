@@ -1,20 +1,24 @@
 import { createRequire } from "node:module";
 import { performance } from "node:perf_hooks";
 import { setImmediate } from "node:timers/promises";
-import type { Dispatcher } from "undici";
-import type { Base } from "../config.js";
+import type { ConnectionOptions as TlsConnectOptions } from "node:tls";
+import { buildConnector, type Dispatcher, Pool } from "undici";
+import type { Base, ProxyOptions, TlsOptions } from "../config.js";
 import { fromCause, SeoError } from "../errors.js";
 import { secretsOf } from "../input.js";
 import type { Headers, Response } from "../responses.js";
 import type { Lane, Task } from "../scheduler.js";
-import { type ConnectionOptions, createDispatcher } from "./dispatcher.js";
 import { Exchange } from "./exchange.js";
+import { skippingInterim } from "./interim.js";
+import { type Connections, proxyFor, throughProxy } from "./proxy.js";
 import { createRedactor, unencoded } from "./redact.js";
 import type { Request } from "./request.js";
 import { acceptEncoding, readResponse } from "./response.js";
 
 const { name, version } = createRequire(import.meta.url)("../../../package.json") as { name: string; version: string };
 
+const MAX_WIRE = 16 << 20;
+const CONNECT_TIMEOUT = 10_000;
 /** Bytes of a body that takes long enough to parse that others notice. */
 const LARGE = 16 << 10;
 /** Milliseconds by which a timeout can be late. */
@@ -22,9 +26,33 @@ const PRECISION = 50;
 /** Secrets that are shorter are not redacted in successes, because they could match ordinary words. */
 const SHORTEST_SECRET = 8;
 
+interface ConnectionOptions {
+  /** How many there can be. */
+  connections: number;
+  tls?: TlsOptions | undefined;
+  proxy?: ProxyOptions | undefined;
+}
+
+/**
+ * The connections to one service. `keepAlive` reuses them; `oneShot` opens one for each request, because a reused one that
+ * the server closes at that moment loses the request, and nobody knows whether it took effect. Throws SEO_CONFIG.
+ */
+function connect(origin: string, { connections, tls = {}, proxy: chosen }: ConnectionOptions) {
+  // Node's types name Buffer, but any bytes are accepted.
+  const connect = { timeout: CONNECT_TIMEOUT, ...(tls as Pick<TlsConnectOptions, keyof TlsOptions>) };
+  const limits = { connections, maxResponseSize: MAX_WIRE, headersTimeout: 0, bodyTimeout: 0, allowH2: false };
+  const proxy = proxyFor(origin, chosen);
+  const direct = skippingInterim(buildConnector(connect));
+  const create = (pipelining: number): Connections =>
+    proxy
+      ? throughProxy(proxy, { ...limits, pipelining, connect })
+      : new Pool(origin, { ...limits, pipelining, connect: direct });
+  return { keepAlive: create(1), oneShot: create(0) };
+}
+
 /** Sends single requests to one origin, each with the key, and ends those that take too long or are cancelled. */
-export function createTransport({ origin }: Base, apiKey: string, connections: ConnectionOptions) {
-  const dispatcher = createDispatcher(origin, connections);
+export function createTransport({ origin }: Base, apiKey: string, options: ConnectionOptions) {
+  const { keepAlive, oneShot } = connect(origin, options);
   // No Map: one whose entries come and go with each request keeps them from the collector of young objects.
   const inFlight: Exchange[] = [];
   const headers = {
@@ -73,7 +101,7 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
       timer ??= setTimeout(watch, PRECISION).unref();
       try {
         // Whatever its input: an operation that may be repeated only sometimes.
-        (row.once ? dispatcher.oneShot : dispatcher.keepAlive).dispatch(
+        (row.once ? oneShot : keepAlive).dispatch(
           {
             origin,
             path,
@@ -112,7 +140,7 @@ export function createTransport({ origin }: Base, apiKey: string, connections: C
 
     destroy() {
       clearTimeout(timer);
-      return dispatcher.destroy();
+      return Promise.all([keepAlive.destroy(), oneShot.destroy()]);
     },
   };
 }
