@@ -1,7 +1,7 @@
 /**
  * How a message travels from a node to the wire and back:
  *
- * 1. The node reads the message's parameters (nodes/handler.ts, nodes/sources.ts), validates them (input.ts) and calls `admit`.
+ * 1. The node reads the message's parameters (nodes/handler.ts, nodes/sources.ts), validates them (schema.ts) and calls `admit`.
  * 2. Gate 1, admission (scheduler.ts): the message waits in its node's lane; lanes take turns. Then the node starts its work
  *    (nodes/output.ts), which calls `request` once, or once for each page of a list (lists.ts), or looks for
  *    an existing report first (submit.ts). Each is a call (call.ts), whose steps are 3 to 6.
@@ -19,12 +19,12 @@ import { Call, type ClientParts, type RequestOptions } from "./call.js";
 import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, oneLine } from "./errors.js";
 import { createTransport } from "./http/transport.js";
-import { subjectOf, validateInput } from "./input.js";
 import { readPages } from "./lists.js";
 import { type NodeType, rowOf } from "./operations.js";
 import { createReconciler } from "./reconcile/reconcile.js";
 import type { CallResponse } from "./responses.js";
 import { createLane, createTask, type Lane, type Queued, Scheduler, type Task } from "./scheduler.js";
+import { subjectOf, validateInput } from "./schema.js";
 import { createTurns, deferred } from "./turns.js";
 
 /** Characters of a page or a record in a log. */

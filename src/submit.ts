@@ -4,12 +4,12 @@ import type { Client } from "./client.js";
 import { clockOf } from "./dates.js";
 import { invalidParams, SeoError } from "./errors.js";
 import { decide, type Existing, isNewer } from "./existing.js";
-import { validateInput } from "./input.js";
 import type { Json } from "./json.js";
 import { readPages } from "./lists.js";
 import { rowOf } from "./operations.js";
 import { isReport } from "./records.js";
 import type { CallResponse } from "./responses.js";
+import { validateInput } from "./schema.js";
 
 type Request = Client["request"];
 

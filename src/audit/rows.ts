@@ -1,8 +1,8 @@
 import { allowedPage, isPage, pageKey } from "../address.js";
 import { invalidParams, type SeoError } from "../errors.js";
-import { validateInput } from "../input.js";
 import { isObject, type Json } from "../json.js";
 import { type Operation, operations } from "../operations.js";
+import { validateInput } from "../schema.js";
 
 /** One row of a list of pages: plain data. */
 export interface Row {

@@ -1,6 +1,6 @@
 import type { Base } from "../config.js";
-import { subjectOf } from "../input.js";
 import type { Operation } from "../operations.js";
+import { subjectOf } from "../schema.js";
 
 /** A request without its headers, and the input that it is made from. */
 export interface Request {

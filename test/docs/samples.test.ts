@@ -7,8 +7,8 @@ import { reports } from "../../src/changes.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
 import { findingsOf } from "../../src/findings.js";
-import { validateInput } from "../../src/input.js";
 import { audit, rowOf } from "../../src/operations.js";
+import { validateInput } from "../../src/schema.js";
 import { node, service, startFlow } from "../support/flow.js";
 import { closeAfterEach, openFolder } from "../support/opened.js";
 

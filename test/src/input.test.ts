@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { SeoError } from "../../src/errors.js";
-import { secretsOf, validateInput } from "../../src/input.js";
 import { operations } from "../../src/operations.js";
+import { secretsOf, validateInput } from "../../src/schema.js";
 
 const show = operations["seo-report-show"];
 const from = { reportId: "msg.payload" };
