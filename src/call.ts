@@ -3,7 +3,7 @@ import type { Base } from "./config.js";
 import { cancelled, SeoError } from "./errors.js";
 import { buildRequest, type Request } from "./http/request.js";
 import type { createTransport } from "./http/transport.js";
-import { type Operation, rowOf } from "./operations.js";
+import { rowOf } from "./operations.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
 import type { Intent } from "./reconcile/watermark.js";
 import type { CallResponse, Response } from "./responses.js";
@@ -58,8 +58,7 @@ const interrupted = new SeoError("SEO_NETWORK", "The response to an earlier requ
 /** One call of the service: a request with its retries and, if its response is lost, the search for its outcome. */
 export class Call {
   readonly #parts: ClientParts;
-  readonly #row: Operation;
-  readonly #input: Record<string, string>;
+  /** With the row and the input that it is made from. */
   readonly #request: Request;
   readonly #task: Task;
   readonly #durable: Durable | undefined;
@@ -81,8 +80,6 @@ export class Call {
     const { task = createTask(parts.common), durable } = options;
     this.#parts = parts;
     this.#task = task;
-    this.#row = row;
-    this.#input = input;
     this.#request = buildRequest(row, input, parts.base, options);
     this.#durable = durable;
     this.#horizon = durable?.horizon ?? parts.horizon;
@@ -109,7 +106,7 @@ export class Call {
         const result = this.#ticket ? await this.#findOut(attempt, this.#ticket) : attempt;
         if (!(result instanceof SeoError)) return this.#toResponse(result);
         if (this.#isGone(result)) return this.#toDeleted();
-        this.#uncertain ||= this.#row.method !== "GET" && result.details.uncertain === true;
+        this.#uncertain ||= this.#request.row.method !== "GET" && result.details.uncertain === true;
         const delay = retryIn(result, { attempts: this.#attempts, retries, once: this.#once });
         if (delay === undefined) throw result;
         if (delay > 0) await scheduler.sleep(this.#task, delay);
@@ -125,7 +122,7 @@ export class Call {
 
   /** Sends one request, with a slot. */
   async #attempt(): Promise<Response | SeoError> {
-    const { scheduler, transport, timeout = this.#row.timeout ?? USUAL_TIMEOUT } = this.#parts;
+    const { scheduler, transport, timeout = this.#request.row.timeout ?? USUAL_TIMEOUT } = this.#parts;
     const slot = scheduler.acquire(this.#task);
     if (slot) await slot;
     try {
@@ -147,12 +144,13 @@ export class Call {
   /** Applies what an attempt says about the service and its reports. */
   #learn(result: Response | SeoError): void {
     const { scheduler, reconciler } = this.#parts;
+    const { row, input } = this.#request;
     if (result instanceof SeoError) {
       const pause = pauseAfter(result, this.#attempts);
       // Whatever waits has had no effect.
       if (pause === Number.POSITIVE_INFINITY) scheduler.cancel(result.with({ uncertain: false }));
       else if (pause !== undefined) scheduler.pause(pause);
-    } else if (this.#row.deletes) reconciler.forget(String(this.#input.reportId));
+    } else if (row.deletes) reconciler.forget(String(input.reportId));
     else reconciler.observe(result);
     this.#ticket?.afterAttempt(result);
   }
@@ -187,12 +185,13 @@ export class Call {
 
   /** A delete that is retried finds nothing if the attempt before took effect. */
   #isGone({ details: { missing } }: SeoError): boolean {
-    return this.#row.deletes !== undefined && this.#uncertain && missing === true;
+    return this.#request.row.deletes !== undefined && this.#uncertain && missing === true;
   }
 
   #toDeleted(): CallResponse {
-    this.#parts.reconciler.forget(String(this.#input.reportId));
-    const body = { ...this.#row.deletes?.(this.#input), deleted: true, status: 200 };
+    const { row, input } = this.#request;
+    this.#parts.reconciler.forget(String(input.reportId));
+    const body = { ...row.deletes?.(input), deleted: true, status: 200 };
     return { ...this.#toResponse({ statusCode: 404, headers: {}, body }), alreadyDeleted: true };
   }
 }
