@@ -10,16 +10,21 @@ import { deposed, Trouble } from "../trouble.js";
 import { entriesIn, type Line, newName, readLines } from "./log.js";
 import type { Queue } from "./server.js";
 
+type Control = { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined };
+
 /** A list; its job becomes the batch. */
-interface ListLetter {
+interface ListCommand<Rows> {
   do: "list";
   name: string;
   settings: Settings;
-  rows: string;
+  rows: Rows;
 }
 
-/** A command as a text, which its job keeps. */
-export type Letter = ListLetter | { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined };
+/** The command of a message. */
+export type Command = Control | ListCommand<Iterable<Row>>;
+
+/** The same as plain data, which a job has. */
+export type Letter = Control | ListCommand<string>;
 
 /** How many rows or batches a message was about, or why it has failed. */
 export type Reply = { count: number } | { error: { code: string; message: string } };
@@ -49,9 +54,6 @@ export async function idsIn(queue: Queue, node: string, states: JobState[], name
   return ids.filter((id) => id.startsWith(prefixOf(node, name)));
 }
 
-/** The command of a message. */
-export type Command = Exclude<Letter, ListLetter> | (Omit<ListLetter, "rows"> & { rows: Iterable<Row> });
-
 /** The data of a letter's job: texts, because PostgreSQL rejects some characters in JSON. */
 export interface Packed {
   format: number;
@@ -62,17 +64,18 @@ export interface Packed {
 /** Rows that become a text at once: the process has other things to do, too. */
 const ROWS = 1000;
 
+async function toText(list: Iterable<Row>): Promise<string> {
+  let text = "";
+  let count = 0;
+  for (const row of list) {
+    text += `${JSON.stringify(row)}\n`;
+    if (++count % ROWS === 0) await breathe();
+  }
+  return text;
+}
+
 export async function pack(command: Command): Promise<Packed> {
-  let letter: Letter;
-  if (command.do === "list") {
-    let rows = "";
-    let count = 0;
-    for (const row of command.rows) {
-      rows += `${JSON.stringify(row)}\n`;
-      if (++count % ROWS === 0) await breathe();
-    }
-    letter = { ...command, rows };
-  } else letter = command;
+  const letter: Letter = command.do === "list" ? { ...command, rows: await toText(command.rows) } : command;
   return { format: FORMAT, name: JSON.stringify(letter.name ?? ""), text: JSON.stringify(letter) };
 }
 
