@@ -4,8 +4,7 @@ import { Batch, type List, type Store } from "../batch.js";
 import { type Entry, FORMAT } from "../entries.js";
 import { State } from "../state.js";
 import { deposed } from "../trouble.js";
-import { done, type Given, type Known, type Opened } from "./known.js";
-import { idsIn, type JobEntry, obey, type Packed, prefixOf, type Reply, readJob } from "./letter.js";
+import { idsIn, type JobEntry, type Letter, obey, type Packed, prefixOf, type Reply, readJob } from "./letter.js";
 import { appendAlone, type JobLog, openLog, readLines } from "./log.js";
 import type { Queue } from "./server.js";
 
@@ -20,6 +19,37 @@ interface Lead {
   /** Rejects if the server cannot save more than a lock. */
   probe(): Promise<void>;
 }
+
+/** A letter without a reply, and its log. */
+interface OpenLetter {
+  is: "letter";
+  id: string;
+  letter: Letter;
+  log: JobLog<JobEntry>;
+  /** The letter may have been handled before. */
+  again: boolean;
+}
+
+/** A batch that is worked on. */
+interface OpenBatch {
+  is: "batch";
+  batch: Batch;
+  /** The letters that have changed it. */
+  letters: ReadonlySet<string>;
+}
+
+/** A job, as far as it is known. */
+type Known =
+  | OpenLetter
+  | OpenBatch
+  /** A batch that cannot be read. */
+  | { is: "broken"; name: string; error: SeoError }
+  /** A batch that is kept, although there is a new one of its name. */
+  | { is: "replaced" }
+  /** Nothing is left to do. The job is removed later, because its sender may not know what became of it. */
+  | { is: "done"; since: number };
+
+const done = (): Known => ({ is: "done", since: performance.now() });
 
 /** A job without a priority is a letter or an open batch, another one a batch that is kept for msg.retry. */
 const OPEN = 0;
@@ -38,7 +68,7 @@ export class QueueStore implements Store {
   /** The jobs that were read, but for batches that are kept. */
   readonly #jobs = new Map<string, Known>();
   /** The letter that is handled. */
-  #current: Given | undefined;
+  #current: OpenLetter | undefined;
 
   constructor(queue: Queue, node: string, lead: Lead) {
     this.#queue = queue;
@@ -68,7 +98,7 @@ export class QueueStore implements Store {
     return ids.filter((id) => this.#jobs.get(id)?.is !== "replaced");
   }
 
-  #openedAs(id: string): Opened | undefined {
+  #openedAs(id: string): OpenBatch | undefined {
     const job = this.#jobs.get(id);
     return job?.is === "batch" ? job : undefined;
   }
@@ -77,7 +107,7 @@ export class QueueStore implements Store {
     return this.#safely(() => this.#queue.getBackend().changePriority(id, priority));
   }
 
-  #work(id: string, log: JobLog<JobEntry>, state = new State(), letters = new Set<string>()): Opened {
+  #work(id: string, log: JobLog<JobEntry>, state = new State(), letters = new Set<string>()): OpenBatch {
     const save = (...entries: JobEntry[]) => this.#safely(() => log.append(...entries));
     const append = async (entry: Entry) => {
       const letter = CONTROLS.includes(entry.type) ? this.#current?.id : undefined;
@@ -147,7 +177,7 @@ export class QueueStore implements Store {
   }
 
   /** Whether a list was added to another batch, by a machine that could not say so. */
-  async #isJoined({ id, again }: Given, name: string): Promise<boolean> {
+  async #isJoined({ id, again }: OpenLetter, name: string): Promise<boolean> {
     if (!again) return false;
     for (const other of await idsIn(this.#queue, this.#node, ["wait", "prioritized"], name)) {
       // A line of an open batch may still become void.
@@ -157,7 +187,7 @@ export class QueueStore implements Store {
     return false;
   }
 
-  async #obey(given: Given, audit: Audit): Promise<Reply> {
+  async #obey(given: OpenLetter, audit: Audit): Promise<Reply> {
     const { letter, again } = given;
     const isDone = letter.do === "list" && (await this.#isJoined(given, letter.name));
     const reply = isDone ? { count: 1 } : await obey(letter, audit);
@@ -218,7 +248,7 @@ export class QueueStore implements Store {
   /** The letter's job becomes the batch. */
   create(name: string, list: List): Promise<Batch> {
     return this.#safely(async () => {
-      const { id, log } = this.#current as Given;
+      const { id, log } = this.#current as OpenLetter;
       const kept = await this.#kept(name);
       const job = this.#work(id, log);
       await job.batch.begin(name, list);
