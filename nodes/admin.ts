@@ -2,6 +2,7 @@ import type { RequestHandler } from "express";
 import type { NodeAPI } from "node-red";
 import type { Client } from "../src/client.js";
 import type { Diagnosis } from "../src/diagnose.js";
+import type { Json } from "../src/json.js";
 import { type ConfigType, rowOf } from "../src/operations.js";
 import { readDraft } from "./config.js";
 import { readPlace } from "./queue.js";
@@ -11,16 +12,14 @@ const SUGGESTIONS = 25;
 /** How long somebody waits at a dialog: seconds, and no retry. */
 const impatient = { timeout: "10", retries: "0" };
 
-type Values = Record<string, unknown>;
-
 /** Does something with a client for the settings in an edit dialog. */
-async function withClient<Value>(settings: Values, work: (client: Client) => Promise<Value>): Promise<Value> {
+async function withClient<Value>(settings: Json, work: (client: Client) => Promise<Value>): Promise<Value> {
   const client = await openClient({ ...settings, ...impatient });
   return work(client).finally(() => client.close());
 }
 
 /** How the connection of each config node is tested. */
-const tests: Record<ConfigType, (settings: Values) => Promise<Diagnosis>> = {
+const tests: Record<ConfigType, (settings: Json) => Promise<Diagnosis>> = {
   async "seo-service"(settings) {
     const { diagnose } = await import("../src/diagnose.js");
     return withClient(settings, diagnose);
@@ -71,7 +70,7 @@ export function registerAdmin(RED: NodeAPI): void {
 
   const allowed = RED.auth.needsPermission("seo-service.write");
   RED.httpAdmin.post("/seo-service/suggest", allowed, onlyJson, async (request, response) => {
-    const { operation, text, ...draft } = Object(request.body) as Values;
+    const { operation, text, ...draft } = Object(request.body) as Json;
     try {
       const settings = readDraft(RED, "seo-service", draft);
       const suggestions = await withClient(settings, (client) =>

@@ -31,7 +31,7 @@ const { pages: _, ...params } = row.params;
 const settings = { ...row, params };
 
 /** The tools to work on batches; they are loaded with the first message, or if there may be batches. */
-interface Tools {
+interface OpenAudit {
   client: Client;
   audit: Audit;
 }
@@ -50,7 +50,7 @@ class AuditNode implements Watched {
   /** Errors that a Catch node got with a message. */
   readonly #reported = new WeakSet<SeoError>();
   readonly #inOrder = createSequence();
-  #tools: Promise<Tools> | undefined;
+  #tools: Promise<OpenAudit> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #incomplete = 0;
   isClosed = false;
@@ -103,7 +103,7 @@ class AuditNode implements Watched {
   }
 
   /** Opens the audit, which continues the batches of an earlier process. */
-  #open(): Promise<Tools> {
+  #open(): Promise<OpenAudit> {
     this.#tools ??= this.#load().catch((cause) => {
       this.#tools = undefined;
       throw cause;
@@ -112,7 +112,7 @@ class AuditNode implements Watched {
   }
 
   /** The modules of the audit are loaded here. */
-  async #load(): Promise<Tools> {
+  async #load(): Promise<OpenAudit> {
     const { folder, queue: id } = this.#config;
     if (!this.#service?.client) throw noService;
     resolved(folder, "folder");

@@ -6,7 +6,7 @@ import { isObject } from "../src/json.js";
 import { operations } from "../src/operations.js";
 import type { MessageTask, Process, StatusText } from "./handler.js";
 import { readAllPages } from "./reading.js";
-import type { State } from "./state.js";
+import type { StateStore } from "./state.js";
 
 const LIST = "seo-report-list";
 const CHECKS = "checks";
@@ -17,7 +17,7 @@ const MOST_REPORTS = 100_000;
 const LEAST_REPORTS = 100;
 
 /** The state of a run, and what it is of: the service and the filters. */
-interface Run {
+interface SavedRun {
   of: string;
   /** When it was saved, in milliseconds. */
   at?: number;
@@ -25,24 +25,24 @@ interface Run {
 }
 
 /** The saved state: the last run. `others`: the last run of each other combination of filters, newest first. */
-export interface Saved extends Run {
-  others?: Run[];
+export interface Saved extends SavedRun {
+  others?: SavedRun[];
 }
 
-const isRun = (value: unknown): value is Run =>
+const isRun = (value: unknown): value is SavedRun =>
   isObject(value) && typeof value.of === "string" && (reports.isState(value) || checks.isState(value));
 
 const isSaved = (value: unknown): value is Saved =>
   isRun(value) && ("others" in value ? Array.isArray(value.others) && value.others.every(isRun) : true);
 
-const sizeOf = (run: Run) => LEAST_REPORTS + Object.keys(run.reports).length;
+const sizeOf = (run: SavedRun) => LEAST_REPORTS + Object.keys(run.reports).length;
 
 /** The saved runs of a node, the newest first: one for each combination of filters. */
-function createRuns(RED: NodeAPI, node: Node, store: State) {
+function createRuns(RED: NodeAPI, node: Node, store: StateStore) {
   let warned = false;
   return {
     /** Reads the runs of the same service, by what `subject` compares; the others are out of date once they are of use again. */
-    async read<S extends object>({ isState }: Subject<S>, account: string): Promise<(Run & S)[]> {
+    async read<S extends object>({ isState }: Subject<S>, account: string): Promise<(SavedRun & S)[]> {
       const saved = await store.read();
       if (!isSaved(saved)) {
         if (saved !== undefined) node.warn(RED._("seo-reports.status.overwritten"));
@@ -53,7 +53,7 @@ function createRuns(RED: NodeAPI, node: Node, store: State) {
     },
 
     /** Saves a run, and as many of the others as fit beside it. */
-    write(run: Run, others: Run[]): Promise<unknown> {
+    write(run: SavedRun, others: SavedRun[]): Promise<unknown> {
       let size = sizeOf(run);
       const fitting = others.filter((other) => {
         size += sizeOf(other);
@@ -69,15 +69,15 @@ function createRuns(RED: NodeAPI, node: Node, store: State) {
 }
 
 /** The parts that all runs of a node share. */
-interface Context {
+interface RunContext {
   RED: NodeAPI;
   node: Node;
   runs: ReturnType<typeof createRuns>;
 }
 
 /** Lists the reports and sends a message for each change. The new state is saved only after all of them were sent. */
-async function sendChanges<S extends Pick<Run, "reports">>(
-  { RED, node, runs }: Context,
+async function sendChanges<S extends Pick<SavedRun, "reports">>(
+  { RED, node, runs }: RunContext,
   subject: Subject<S>,
   { account, of }: { account: string; of: string },
   task: MessageTask,
@@ -122,8 +122,8 @@ async function sendChanges<S extends Pick<Run, "reports">>(
 }
 
 /** Makes the function that processes a message: a run. */
-export function createComparison(RED: NodeAPI, node: Node, store: State, service: unknown): Process {
-  const context: Context = { RED, node, runs: createRuns(RED, node, store) };
+export function createComparison(RED: NodeAPI, node: Node, store: StateStore, service: unknown): Process {
+  const context: RunContext = { RED, node, runs: createRuns(RED, node, store) };
   return (task) => {
     const account = JSON.stringify([service, task.client.base]).replace(/]$/, ",");
     const filters = JSON.stringify(Object.entries(task.input));

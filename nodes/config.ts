@@ -1,11 +1,10 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
 import type { ProxyOptions, TlsOptions } from "../src/config.js";
 import { type Details, SeoError } from "../src/errors.js";
+import type { Json } from "../src/json.js";
 import { variableIn } from "../src/kinds.js";
 import { type ConfigType, configNodes, type Field } from "../src/operations.js";
 import { parseUrl } from "../src/url.js";
-
-type Values = Record<string, unknown>;
 
 /** The editor shows and sends this instead of a stored credential. */
 const PLACEHOLDER = "__PWRD__";
@@ -14,7 +13,7 @@ const PLACEHOLDER = "__PWRD__";
  * The deployed settings, by config node. They are kept here because any other node can reach a node's object, and print it.
  * For the same reason, no member of a config node accepts where its credential is sent.
  */
-const deployed = new WeakMap<Node, { type: ConfigType; config: Values; secret: unknown }>();
+const deployed = new WeakMap<Node, { type: ConfigType; config: Json; secret: unknown }>();
 
 interface TlsNode extends Node {
   valid: boolean;
@@ -78,9 +77,9 @@ function valueFor(RED: NodeAPI, { node, label }: Field, value: unknown): unknown
 const secretOf = (type: ConfigType) => Object.keys(configNodes[type].credential)[0] ?? "";
 
 /** The settings and the credential of a config node, without variables and references. Throws SEO_CONFIG. */
-function read(RED: NodeAPI, type: ConfigType, config: Values, secret: unknown): Values {
+function read(RED: NodeAPI, type: ConfigType, config: Json, secret: unknown): Json {
   const { settings, credential } = configNodes[type];
-  const given: Values = { ...config, [secretOf(type)]: secret };
+  const given: Json = { ...config, [secretOf(type)]: secret };
   const fields = Object.entries({ ...settings, ...credential });
   return Object.fromEntries(fields.map(([name, field]) => [name, valueFor(RED, field, given[name])]));
 }
@@ -90,7 +89,7 @@ interface Opening<Opened> {
   /** The name of the node's function that opens it, once. */
   member: string;
   /** The settings must not become members of the node. */
-  open(settings: Values): Promise<Opened>;
+  open(settings: Json): Promise<Opened>;
   close?(opened: Opened): Promise<void>;
 }
 
@@ -101,7 +100,7 @@ export function registerConfig<Opened>(
   { member, open, close = async () => {} }: Opening<Opened>,
 ): void {
   const name = secretOf(type);
-  function Config(this: Node<Values>, config: NodeDef & Values) {
+  function Config(this: Node<Json>, config: NodeDef & Json) {
     RED.nodes.createNode(this, config);
     const own = { type, config: { ...config }, secret: this.credentials?.[name] };
     this.credentials = {};
@@ -120,7 +119,7 @@ export function registerConfig<Opened>(
       closed.then(done, () => done());
     });
   }
-  RED.nodes.registerType<Node<Values>, NodeDef & Values, object, Values>(type, Config, {
+  RED.nodes.registerType<Node<Json>, NodeDef & Json, object, Json>(type, Config, {
     credentials: { [name]: { type: "password" } },
   });
 }
@@ -129,7 +128,7 @@ export function registerConfig<Opened>(
  * Reads the settings in an edit dialog, deployed or not. The deployed credential is used only with the settings that say
  * where it is sent as they were deployed. Throws SEO_CONFIG.
  */
-export function readDraft(RED: NodeAPI, type: ConfigType, draft: Values): Values {
+export function readDraft(RED: NodeAPI, type: ConfigType, draft: Json): Json {
   const node = RED.nodes.getNode(String(draft.id ?? "")) as Node | null;
   /** Resolves an environment variable as a deploy would. */
   const expand = (value: unknown): string => {
@@ -138,7 +137,7 @@ export function readDraft(RED: NodeAPI, type: ConfigType, draft: Values): Values
     return (name && RED.util.evaluateNodeProperty(name, "env", node ?? ({} as never), {})) || text;
   };
   const { place } = configNodes[type];
-  const config: Values = Object.fromEntries(place.map((name) => [name, expand(draft[name])]));
+  const config: Json = Object.fromEntries(place.map((name) => [name, expand(draft[name])]));
   const secret = draft[secretOf(type)];
   if (secret !== undefined && secret !== PLACEHOLDER) return read(RED, type, config, expand(secret));
   const own = node ? deployed.get(node) : undefined;

@@ -21,13 +21,13 @@ export type Process = (task: MessageTask) => Promise<StatusText>;
 export type Config = NodeDef & Record<string, unknown>;
 
 /** The node's own properties, validated: its method, its output and so on. */
-export type Settings = Record<string, string>;
+export type NodeSettings = Record<string, string>;
 
 interface HandlerOptions {
   row: NodeType;
   config: Config;
   /** Called with the first message. */
-  load(settings: Settings): Promise<Process>;
+  load(settings: NodeSettings): Promise<Process>;
   /** Called with the number of messages that are not complete, whenever it changes. */
   busy?(count: number): void;
 }
@@ -85,7 +85,7 @@ export function complete(node: Node, msg: Message, done: Done, error?: SeoError)
 /** The tools to handle messages; they are loaded with the first one. */
 interface Tools {
   client: Client;
-  settings: Settings;
+  settings: NodeSettings;
   process: Process;
 }
 

@@ -8,12 +8,12 @@ import type { Operation, OutputName } from "../src/operations.js";
 import { unwrap } from "../src/records.js";
 import type { CallResponse } from "../src/responses.js";
 import { submit } from "../src/submit.js";
-import type { MessageTask, Process, Settings, StatusText } from "./handler.js";
+import type { MessageTask, NodeSettings, Process, StatusText } from "./handler.js";
 import { metadata, readAllPages } from "./reading.js";
 import type { Message } from "./sources.js";
 
 /** The facts that all messages of a node share. */
-interface Context {
+interface OutputContext {
   RED: NodeAPI;
   type: string;
   row: Operation;
@@ -21,7 +21,7 @@ interface Context {
 }
 
 /** Sends a row's request and what comes of it; resolves with the status of the success. */
-type Output = (task: MessageTask, context: Context) => Promise<StatusText>;
+type Output = (task: MessageTask, context: OutputContext) => Promise<StatusText>;
 
 const recordCount = (RED: NodeAPI, count: number, total: number | undefined) => () =>
   total === undefined
@@ -185,7 +185,7 @@ const outputs: Record<OutputName, Output> = {
 };
 
 /** Makes the function with which the node of one row processes a message. */
-export function createOutput(RED: NodeAPI, type: string, row: Operation, settings: Settings): Process {
+export function createOutput(RED: NodeAPI, type: string, row: Operation, settings: NodeSettings): Process {
   const context = { RED, type, row, target: createTarget(RED, settings.target) };
   const output = outputs[settings.output as OutputName];
   return (task) => {

@@ -124,15 +124,15 @@ export class AuditStatus {
   }
 
   #current(): NodeStatus {
-    const open = [...this.#batches.values()].filter(({ finished }) => !finished);
+    const unfinished = [...this.#batches.values()].filter(({ finished }) => !finished);
     // A finished batch is shown until another one continues.
-    const all = open.length > 0 ? open : [...this.#batches.values()].slice(-1);
+    const all = unfinished.length > 0 ? unfinished : [...this.#batches.values()].slice(-1);
     const [error] = this.#errors;
     if (error) return this.#stopped(...error, all);
     const [first] = all;
     if (!first) return {};
     if (first.finished) return (first.failed + first.uncertain > 0 ? red : green)(this.#figures(all));
-    const active = open.filter(({ paused }) => paused === false);
+    const active = unfinished.filter(({ paused }) => paused === false);
     const { reason = "message" } = first;
     if (active.length === 0)
       return (reason === "message" ? yellow : red)(this.#figures(all, this.#text(reasonKey(reason))));

@@ -3,7 +3,7 @@ import { type Operation, operations } from "../src/operations.js";
 import { registerAdmin } from "./admin.js";
 import { registerAudit } from "./audit.js";
 import { registerChanges } from "./changes.js";
-import { type Config, handleInput, type Settings } from "./handler.js";
+import { type Config, handleInput, type NodeSettings } from "./handler.js";
 import { registerQueue } from "./queue.js";
 import { registerService } from "./service.js";
 
@@ -11,7 +11,7 @@ import { registerService } from "./service.js";
 function registerOperation(RED: NodeAPI, type: string, row: Operation): void {
   RED.nodes.registerType(type, function (config: Config) {
     RED.nodes.createNode(this, config);
-    const load = async (settings: Settings) => (await import("./output.js")).createOutput(RED, type, row, settings);
+    const load = async (settings: NodeSettings) => (await import("./output.js")).createOutput(RED, type, row, settings);
     handleInput(RED, this, { row, config, load });
   });
 }

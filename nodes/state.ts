@@ -41,4 +41,4 @@ export function openState<T>(RED: NodeAPI, node: Node, store: string | undefined
   };
 }
 
-export type State = ReturnType<typeof openState>;
+export type StateStore = ReturnType<typeof openState>;

@@ -175,15 +175,15 @@ export const cancelled = new SeoError("SEO_CANCELLED", "The request was canceled
 /** Ends a text as a sentence, because the service's own may have no period. */
 export const ended = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
-type Fault = [code: Code, sentence: string, details: Details];
+type Meaning = [code: Code, sentence: string, details: Details];
 
 const connecting = { stage: "connect", transient: true } as const;
-const lost: Fault = ["SEO_NETWORK", "the connection was lost", connecting];
-const connectTimeout: Fault = ["SEO_TIMEOUT", "timed out while connecting", connecting];
-const malformed = (sentence: string): Fault => ["SEO_RESPONSE", sentence, { stage: "answer" }];
+const lost: Meaning = ["SEO_NETWORK", "the connection was lost", connecting];
+const connectTimeout: Meaning = ["SEO_TIMEOUT", "timed out while connecting", connecting];
+const malformed = (sentence: string): Meaning => ["SEO_RESPONSE", sentence, { stage: "answer" }];
 
 /** The meanings of errors of undici and Node, by their names and codes. The connection was lost if there is none. */
-const faults: [pattern: RegExp, fault: Fault][] = [
+const meanings: [pattern: RegExp, meaning: Meaning][] = [
   [/ECONNREFUSED/, ["SEO_NETWORK", "connection refused", connecting]],
   [/ENOTFOUND|EAI_AGAIN/, ["SEO_NETWORK", "the host name could not be resolved", { stage: "name", transient: true }]],
   [/ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL/, ["SEO_NETWORK", "the host is unreachable", connecting]],
@@ -215,7 +215,7 @@ export function fromCause(cause: unknown, origin: string, begun = false): SeoErr
   // If a host has several addresses, Node collects their errors and omits the system call.
   const isConnecting = syscall === "connect" || Array.isArray(errors);
   const known =
-    code === "ETIMEDOUT" && isConnecting ? connectTimeout : faults.find(([pattern]) => pattern.test(said))?.[1];
+    code === "ETIMEDOUT" && isConnecting ? connectTimeout : meanings.find(([pattern]) => pattern.test(said))?.[1];
   const [seoCode, sentence, details] = known ?? lost;
   // The codes of undici add nothing to the sentence; those of the system and of TLS do.
   const isCode = typeof code === "string" && /^(?!UND_|ERR_BUFFER)[A-Z_]{3,40}$/.test(code);

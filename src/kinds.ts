@@ -1,10 +1,10 @@
 import { parseUrl } from "./url.js";
 
 /** Why a text is not allowed; the editor has a sentence for each. */
-type Fault = "long" | "control" | "segment" | "choice" | "count" | "property" | "server";
+type Violation = "long" | "control" | "segment" | "choice" | "count" | "property" | "server";
 
-/** The limits of a field. */
-interface Limits {
+/** The constraints of a field. */
+interface Constraints {
   /** The allowed values, each with its label. */
   values?: Record<string, string>;
   /** The minimum of a whole number. */
@@ -19,11 +19,11 @@ interface Accepted {
   /** The maximum number of characters. */
   longest?: number;
   /** The text as it is sent. */
-  clean(text: string, limits: Limits): string;
+  clean(text: string, limits: Constraints): string;
   /** Why a clean text is invalid. */
-  fault(text: string, limits: Limits): Fault | undefined;
+  fault(text: string, limits: Constraints): Violation | undefined;
   /** The allowed values, as the end of the sentence "… must be": of a text, the part of the rule that it breaks. */
-  expected(limits: Limits, fault?: Fault): string;
+  expected(limits: Constraints, fault?: Violation): string;
 }
 
 const LONGEST = 8192;
@@ -41,9 +41,9 @@ const plain = (noun: string, { example = "", longest = LONGEST } = {}) => ({
   types: scalar,
   longest,
   clean: trim,
-  fault: (text: string): Fault | undefined =>
+  fault: (text: string): Violation | undefined =>
     text.length > longest ? "long" : /[\p{Cc}\p{Cs}]/u.test(text) ? "control" : undefined,
-  expected(_: Limits, fault?: Fault): string {
+  expected(_: Constraints, fault?: Violation): string {
     if (fault === "long") return `${noun} of at most ${longest} characters`;
     return noun + (fault === "control" ? " without control characters" : example);
   },
@@ -52,7 +52,7 @@ const text = plain("text");
 const segment = plain("text or a number", { longest: LONGEST_SEGMENT });
 
 /** Finds a value by its name or its English label, in upper or lower case. */
-function choose(text: string, { values = {} }: Limits): string {
+function choose(text: string, { values = {} }: Constraints): string {
   if (Object.hasOwn(values, text)) return text;
   const sought = text.trim().toLowerCase();
   const found = Object.entries(values).find(
@@ -60,7 +60,7 @@ function choose(text: string, { values = {} }: Limits): string {
   );
   return found?.[0] ?? text;
 }
-const unknown = (text: string, { values = {} }: Limits) => (Object.hasOwn(values, text) ? undefined : "choice");
+const unknown = (text: string, { values = {} }: Constraints) => (Object.hasOwn(values, text) ? undefined : "choice");
 /** A value with its label, if that differs. */
 export const named = (value: string, label = value) =>
   value.toLowerCase() === label.toLowerCase() ? value : `${value} (${label})`;
@@ -145,7 +145,7 @@ export function isBlank(kind: Kind, value: unknown): boolean {
 }
 
 /** How a field depends on others. */
-export interface Dependent extends Limits {
+export interface Dependent extends Constraints {
   /** The value that applies if nothing is set. */
   default?: string;
   /** The value that another field must have if this one is set. */

@@ -11,8 +11,6 @@ import { isReport } from "./records.js";
 import type { CallResponse } from "./responses.js";
 import { validateInput } from "./schema.js";
 
-type Request = Client["request"];
-
 const PAGE = { search_by: "url", per_page: "100" };
 /** A longer text is cut: its beginning finds the page, too. */
 const LONGEST_SEARCH = 200;
@@ -39,7 +37,7 @@ interface Match {
  * then, because a short URL is a part of many others, all in the order of their URLs until those of the page have passed.
  * Rejects if that does not show whether there is one.
  */
-async function find(request: Request, list: string, key: string, search: string): Promise<Match> {
+async function find(request: Client["request"], list: string, key: string, search: string): Promise<Match> {
   const match: Match = { record: undefined, now: Date.now() };
   // Half of a character cannot be sent.
   const text = search.slice(0, LONGEST_SEARCH).replace(/[\ud800-\udbff]$/, "");
@@ -89,7 +87,7 @@ async function find(request: Request, list: string, key: string, search: string)
 }
 
 /** Finds the page's report under each text as which the service can have written its URL. */
-async function findReport(request: Request, list: string, url: string): Promise<Match> {
+async function findReport(request: Client["request"], list: string, url: string): Promise<Match> {
   const [key = "", ...others] = spellingsOf(url);
   let match = await find(request, list, key, key);
   for (const spelling of others) if (!match.record) match = await find(request, list, key, spelling);
@@ -109,7 +107,7 @@ export async function submit(
   const { lookup } = rowOf(type);
   const { url = "" } = input;
   const spent = { attempts: 0, duration: 0, waited: 0 };
-  const request: Request = async (operation, values, more) => {
+  const request: Client["request"] = async (operation, values, more) => {
     // An input that is valid if the page has a report can lack what a new report needs.
     const response = await client.request(operation, validateInput(rowOf(operation), values), { ...options, ...more });
     spent.attempts += response.attempts;

@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 const SOON = 1000;
 
 /** The engine, as it is needed here. */
-interface Engine {
+interface Listener {
   begin(store: Store): void;
   /** Nothing can go on, or everything can. */
   changed(): void;
@@ -25,7 +25,7 @@ export class Access {
   closed = false;
   /** Nothing more is begun. */
   isEnding = false;
-  readonly #engine: Engine;
+  readonly #engine: Listener;
   /** The reason that was reported, until something is saved. */
   #reported: string | undefined;
   /** The end of the error, or of the store. */
@@ -36,7 +36,7 @@ export class Access {
 
   constructor(
     readonly options: Options,
-    engine: Engine,
+    engine: Listener,
   ) {
     this.#engine = engine;
     this.#opening = this.#open();

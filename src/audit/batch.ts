@@ -2,7 +2,7 @@ import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promis
 import type { SeoError } from "../errors.js";
 import { type Entry, FORMAT, type Settings } from "./entries.js";
 import { type Row, rowKey } from "./rows.js";
-import { apply, hasFailed, listOf, pageOf, type State, stageOf, total } from "./state.js";
+import { apply, hasFailed, listOf, pageOf, phaseOf, type State, total } from "./state.js";
 
 /** The log of one batch: a file, or that of a job in a queue. Rejects with a Trouble, or as `deposed` if another machine leads. */
 export interface Journal {
@@ -58,7 +58,7 @@ export class Batch {
     this.earlier = total(state);
     // Pages that were sent are looked for before anything else is done.
     for (const begun of ["sent", "ended"])
-      for (const [page, stage] of state.stages) if (stage === begun) this.#begun.add(page);
+      for (const [page, phase] of state.phases) if (phase === begun) this.#begun.add(page);
   }
 
   /** Nothing counts before it is saved. */
@@ -94,7 +94,7 @@ export class Batch {
     for (const row of rows) {
       const page = pageOf(this.state, rowKey(row));
       if (page === undefined) some.push(row);
-      else if (stageOf(this.state, page) === "waiting" && differs(this.settingsOf(page))) relisted.add(page);
+      else if (phaseOf(this.state, page) === "waiting" && differs(this.settingsOf(page))) relisted.add(page);
       if (some.length === ROWS) await save();
       else if (++count % ROWS === 0) await breathe();
     }
@@ -108,11 +108,11 @@ export class Batch {
   }
 
   isWaiting(page: number): boolean {
-    return stageOf(this.state, page) === "waiting" && !this.#busy.has(page);
+    return phaseOf(this.state, page) === "waiting" && !this.#busy.has(page);
   }
 
   #isBegun(page: number): boolean {
-    return ["sent", "ended"].includes(stageOf(this.state, page));
+    return ["sent", "ended"].includes(phaseOf(this.state, page));
   }
 
   /** The next page that was begun, or else is new: first those that do not wait behind the others. */
@@ -153,7 +153,7 @@ export class Batch {
     apply(this.state, { type: "delivered", page });
     setTimeout(() => {
       // After msg.retry, the note would be that of a later result.
-      if (stageOf(this.state, page) !== "delivered") return;
+      if (phaseOf(this.state, page) !== "delivered") return;
       this.#noted = this.journal.append({ type: "delivered", page }, false).catch(() => {});
     }, DELIVERY);
   }

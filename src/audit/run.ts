@@ -8,7 +8,7 @@ import { makePlan } from "./plan.js";
 import { Reporter } from "./progress.js";
 import type { Requests } from "./requests.js";
 import { urlOf } from "./rows.js";
-import { done, inputOf, rowsOf, stageOf, total } from "./state.js";
+import { done, inputOf, phaseOf, rowsOf, total } from "./state.js";
 import { deposed, outdated, reasonOf, Trouble } from "./trouble.js";
 
 /** A step of the work on a batch: a page, or the plan of its lists. */
@@ -76,7 +76,7 @@ export class Run {
     }
     if (!breaker.allows()) return undefined;
     // Requests of earlier processes are looked for at once, or other pages' lost responses could not be explained.
-    if (stageOf(state, page) !== "waiting") return this.#add({ page, inFlight: true, number: breaker.begin() });
+    if (phaseOf(state, page) !== "waiting") return this.#add({ page, inFlight: true, number: breaker.begin() });
     if (state.paused || !hasRoom) return undefined;
     // Nothing is left but pages that have failed before: they would be probed for ever.
     if (isLater && this.steps.size === 0) breaker.end();
@@ -166,7 +166,7 @@ export class Run {
     const { batch, reporter, access } = this;
     const { state } = batch;
     if (!access.store) throw cancelled;
-    if (stageOf(state, page) !== "ended") return;
+    if (phaseOf(state, page) !== "ended") return;
     const { report: _, ...rest } = ended;
     const repeated = isRepeated && ({ repeated: true } as const);
     for (const index of rowsOf(state, page))

@@ -5,7 +5,7 @@ import { type Row, rowKey } from "./rows.js";
 import { otherVersion } from "./trouble.js";
 
 /** How far a page is. A row that repeats another one of its list is `repeat`. */
-export type Stage = "waiting" | "sent" | "ended" | "delivered" | "repeat";
+export type Phase = "waiting" | "sent" | "ended" | "delivered" | "repeat";
 
 /** The state of a batch. Only `apply` changes it, so that reading the journal again leads to the same state. */
 export class State {
@@ -15,7 +15,7 @@ export class State {
   /** By row: its input as JSON, until its page has succeeded. */
   inputs: string[] = [];
   /** By row: how far it is. One that waits is not in it. */
-  stages = new Map<number, Stage>();
+  phases = new Map<number, Phase>();
   /** Rows that are no page: they have failed once their list is saved. */
   invalid = new Set<number>();
   /** Pages that a later list than their own has named. */
@@ -44,7 +44,7 @@ const digest = (key: string) => hash("sha256", key, "base64url").slice(0, 12);
 
 export const total = ({ inputs }: State): number => inputs.length;
 export const done = ({ counts }: State): number => outcomes.reduce((sum, outcome) => sum + counts[outcome], 0);
-export const stageOf = ({ stages }: State, row: number): Stage => stages.get(row) ?? "waiting";
+export const phaseOf = ({ phases }: State, row: number): Phase => phases.get(row) ?? "waiting";
 export const pageOf = ({ pages }: State, key: string): number | undefined => pages.get(digest(key));
 export const rowsOf = ({ repeats }: State, page: number): number[] => [page, ...(repeats.get(page) ?? [])];
 export const inputOf = ({ inputs }: State, row: number): unknown => JSON.parse(inputs[row] as string);
@@ -63,7 +63,7 @@ export function listOf({ lists, relisted }: State, page: number): number {
 export const hasFailed = ({ outcome }: Ended): boolean => outcome === "failed" || outcome === "uncertain";
 
 function check(state: State, page: number): void {
-  if (state.inputs[page] === undefined || stageOf(state, page) === "repeat") throw new Error("there is no such page");
+  if (state.inputs[page] === undefined || phaseOf(state, page) === "repeat") throw new Error("there is no such page");
 }
 
 function addRow(state: State, row: Row): void {
@@ -76,7 +76,7 @@ function addRow(state: State, row: Row): void {
     const repeats = state.repeats.get(page) ?? [];
     repeats.push(index);
     state.repeats.set(page, repeats);
-    state.stages.set(index, "repeat");
+    state.phases.set(index, "repeat");
   }
   state.inputs.push(JSON.stringify(row.input));
   if (row.error === undefined) return;
@@ -85,20 +85,20 @@ function addRow(state: State, row: Row): void {
   // An SeoError would read the stack, which takes a second for 50,000 rows.
   const error = { code: "SEO_INPUT", message: oneLine(row.error), attempts: 0, uncertain: false };
   state.ended.set(page, { outcome: "failed", attempts: 0, error });
-  state.stages.set(page, "ended");
+  state.phases.set(page, "ended");
 }
 
 /** The page waits again. */
 function wait(state: State, page: number): void {
   const ended = state.ended.get(page);
-  if (ended && stageOf(state, page) === "delivered") state.counts[ended.outcome] -= rowsOf(state, page).length;
+  if (ended && phaseOf(state, page) === "delivered") state.counts[ended.outcome] -= rowsOf(state, page).length;
   state.ended.delete(page);
-  state.stages.delete(page);
+  state.phases.delete(page);
 }
 
-type Change<Type extends Entry["type"]> = (state: State, entry: Extract<Entry, { type: Type }>) => void;
+type Apply<Type extends Entry["type"]> = (state: State, entry: Extract<Entry, { type: Type }>) => void;
 
-const changes: { [Type in Entry["type"]]: Change<Type> } = {
+const changes: { [Type in Entry["type"]]: Apply<Type> } = {
   batch(state, { format, name }) {
     state.name = name;
     if (format !== FORMAT) throw new Error(otherVersion);
@@ -118,7 +118,7 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
     for (const row of state.draft) addRow(state, row);
     state.draft = [];
     for (const page of pages) {
-      if (stageOf(state, page) !== "waiting") continue;
+      if (phaseOf(state, page) !== "waiting") continue;
       state.relisted.set(page, state.lists.length - 1);
       if (!state.requests.get(page)?.intent) state.requests.delete(page);
     }
@@ -127,7 +127,7 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
     for (const { page } of pages) check(state, page);
     for (const { page, list, ...plan } of pages) {
       // The effect of a lost request is looked for first, and a later list has its own plan.
-      const isMeant = stageOf(state, page) === "waiting" && listOf(state, page) === list;
+      const isMeant = phaseOf(state, page) === "waiting" && listOf(state, page) === list;
       if (isMeant && !state.requests.get(page)?.intent) state.requests.set(page, { action: "regenerate", ...plan });
     }
   },
@@ -138,7 +138,7 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
   sent(state, { type: _, page, ...request }) {
     check(state, page);
     state.requests.set(page, request);
-    state.stages.set(page, "sent");
+    state.phases.set(page, "sent");
   },
   waits(state, { page }) {
     check(state, page);
@@ -153,17 +153,17 @@ const changes: { [Type in Entry["type"]]: Change<Type> } = {
     const known = ended.outcome === "uncertain" ? { error: ended.error } : { intent: undefined };
     if (request) state.requests.set(page, { ...request, ...known });
     state.ended.set(page, ended);
-    state.stages.set(page, "ended");
+    state.phases.set(page, "ended");
     if (ended.report !== undefined) state.reports.push(ended.report);
   },
   delivered(state, { page }) {
     check(state, page);
     const ended = state.ended.get(page);
     // The note of a result can come after msg.retry.
-    if (!ended || stageOf(state, page) !== "ended") return;
+    if (!ended || phaseOf(state, page) !== "ended") return;
     const rows = rowsOf(state, page);
     state.counts[ended.outcome] += rows.length;
-    state.stages.set(page, "delivered");
+    state.phases.set(page, "delivered");
     if (hasFailed(ended)) return;
     state.ended.delete(page);
     state.requests.delete(page);

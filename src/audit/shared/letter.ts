@@ -10,7 +10,7 @@ import { deposed, Trouble } from "../trouble.js";
 import { entriesIn, type Line, newName, readLines } from "./log.js";
 import type { Queue } from "./server.js";
 
-type Control = { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined };
+type ControlCommand = { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined };
 
 /** A list; its job becomes the batch. */
 interface ListCommand<Rows> {
@@ -21,10 +21,10 @@ interface ListCommand<Rows> {
 }
 
 /** The command of a message. */
-export type Command = Control | ListCommand<Iterable<Row>>;
+export type Command = ControlCommand | ListCommand<Iterable<Row>>;
 
 /** The same as plain data, which a job has. */
-export type Letter = Control | ListCommand<string>;
+export type Letter = ControlCommand | ListCommand<string>;
 
 /** How many rows or batches a message was about, or why it has failed. */
 export type Reply = { count: number } | { error: { code: string; message: string } };
@@ -108,7 +108,7 @@ export function readJob(lines: readonly Line<JobEntry>[]) {
 }
 
 /** Whether a job is a batch that has not finished, or a letter that has no reply and was not withdrawn. A damaged one is. */
-export function isOpen(lines: readonly Line<JobEntry>[]): boolean {
+export function isUnfinished(lines: readonly Line<JobEntry>[]): boolean {
   try {
     return ["letter", "batch"].includes(readJob(lines).is);
   } catch {

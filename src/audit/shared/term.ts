@@ -4,7 +4,7 @@ import { createSequence } from "../../turns.js";
 import { deposed } from "../trouble.js";
 import { lostData } from "./faults.js";
 import type { Host } from "./host.js";
-import { isOpen, prefixOf } from "./letter.js";
+import { isUnfinished, prefixOf } from "./letter.js";
 import type { Link, News } from "./link.js";
 import { isMissing, newName, readLines } from "./log.js";
 import type { Lease } from "./server.js";
@@ -109,7 +109,7 @@ export function createTerm(machine: Machine, link: Link, release: () => Promise<
     const nodes = Array.from(hosts, ({ options }) => prefixOf(options.node));
     for (const id of ids) {
       if (others.has(id) || nodes.some((prefix) => id.startsWith(prefix))) continue;
-      const isMeant = isOpen(await readLines(link.letters, id));
+      const isMeant = isUnfinished(await readLines(link.letters, id));
       others.add(id);
       if (isMeant) machine.offer();
     }

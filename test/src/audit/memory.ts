@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditOptions } from "../../../src/audit/audit.js";
 import type { Clock } from "../../../src/audit/clock.js";
-import { isOpen } from "../../../src/audit/shared/letter.js";
+import { isUnfinished } from "../../../src/audit/shared/letter.js";
 import type { Lease, Queue, Server } from "../../../src/audit/shared/server.js";
 import { createShared, type SharedOptions } from "../../../src/audit/shared/shared.js";
 import { inQueue } from "./fake.js";
@@ -173,7 +173,9 @@ export function createMemory(patience = MESSAGE) {
 
   /** The work that is left to machines: letters without a reply, and batches that have not finished. */
   const unfinished = () =>
-    [...(queues.get("service")?.values() ?? [])].filter(({ logs }) => isOpen(logs.map((text) => JSON.parse(text))));
+    [...(queues.get("service")?.values() ?? [])].filter(({ logs }) =>
+      isUnfinished(logs.map((text) => JSON.parse(text))),
+    );
 
   /** One of its machines. */
   const share = (lease: Lease, ...connection: Parameters<typeof connect>) =>

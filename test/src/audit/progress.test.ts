@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type Entry, FORMAT, outcomes } from "../../../src/audit/entries.js";
 import { Reporter } from "../../../src/audit/progress.js";
-import { apply, rowsOf, State, stageOf } from "../../../src/audit/state.js";
+import { apply, phaseOf, rowsOf, State } from "../../../src/audit/state.js";
 
 const REMEMBERED = 200;
 
 describe("the progress of a batch", () => {
   it("counts each row once, and measures the last 200 requests", () => {
-    const stage = fc.constantFrom("waiting", "sent", "ended", ...outcomes);
-    const row = fc.record({ key: fc.nat(15), stage, isLost: fc.boolean() });
+    const phase = fc.constantFrom("waiting", "sent", "ended", ...outcomes);
+    const row = fc.record({ key: fc.nat(15), phase, isLost: fc.boolean() });
     fc.assert(
       fc.property(
         fc.array(row, { minLength: 1, maxLength: 20 }),
@@ -26,12 +26,12 @@ describe("the progress of a batch", () => {
           const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, 0]));
           let left = 0;
           let reconciling = 0;
-          for (const [page, { stage, isLost }] of rows.entries()) {
-            if (stageOf(state, page) === "repeat") continue;
+          for (const [page, { phase, isLost }] of rows.entries()) {
+            if (phaseOf(state, page) === "repeat") continue;
             const count = rowsOf(state, page).length;
-            const outcome = outcomes.find((one) => one === stage);
-            if (stage !== "waiting") take({ type: "sent", page, action: "create" });
-            if (outcome || stage === "ended") take({ type: "ended", page, outcome: outcome ?? "failed", attempts: 1 });
+            const outcome = outcomes.find((one) => one === phase);
+            if (phase !== "waiting") take({ type: "sent", page, action: "create" });
+            if (outcome || phase === "ended") take({ type: "ended", page, outcome: outcome ?? "failed", attempts: 1 });
             if (outcome) {
               take({ type: "delivered", page });
               counts[outcome] = Number(counts[outcome]) + count;

@@ -74,7 +74,7 @@ describe("A page of a batch", () => {
   const uncertain = [sent, end("uncertain"), delivered, retry];
   const explained: PageRequest = { ...lost, error: ended("uncertain").error };
 
-  const rows: [title: string, entries: Entry[], stage: states.Stage, request?: PageRequest, end?: Outcome][] = [
+  const rows: [title: string, entries: Entry[], phase: states.Phase, request?: PageRequest, end?: Outcome][] = [
     ["waits once it is listed", [], "waiting"],
     ["takes its request from the plan of its list", [plan()], "waiting", planned],
     ["loses its plan if another list names it", [plan(), ...again], "waiting"],
@@ -96,16 +96,16 @@ describe("A page of a batch", () => {
     ["is looked for first, whatever is planned", [...uncertain, plan()], "waiting", explained],
     ["is looked for first, whichever list names it", [...uncertain, ...again], "waiting", explained],
   ];
-  for (const [title, entries, stage, request, outcome] of rows)
+  for (const [title, entries, phase, request, outcome] of rows)
     it(title, () => {
       const state = replay([...begin, ...entries]);
-      const found = [states.stageOf(state, 0), state.requests.get(0) ?? null, state.ended.get(0)?.outcome ?? null];
-      assert.deepEqual(plain(found), [stage, request ?? null, outcome ?? null]);
+      const found = [states.phaseOf(state, 0), state.requests.get(0) ?? null, state.ended.get(0)?.outcome ?? null];
+      assert.deepEqual(plain(found), [phase, request ?? null, outcome ?? null]);
       // Its result is that of each row that repeats it.
       const last = entries.findLast((entry) => entry.type === "ended");
       const counts = { created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 };
-      assert.deepEqual(state.counts, { ...counts, ...(stage === "delivered" && last && { [last.outcome]: 2 }) });
-      assert.equal(states.listOf(state, 0), entries.includes(again[1] as Entry) && stage === "waiting" ? 1 : 0);
+      assert.deepEqual(state.counts, { ...counts, ...(phase === "delivered" && last && { [last.outcome]: 2 }) });
+      assert.equal(states.listOf(state, 0), entries.includes(again[1] as Entry) && phase === "waiting" ? 1 : 0);
     });
 
   it("is planned once more if it is retried after the end of its batch", () => {
@@ -134,13 +134,13 @@ function createDriven() {
   let isMessage: boolean;
 
   const pick = <Item>(items: readonly Item[], number: number) => items[number % items.length];
-  const stageOf = (page: number) => states.stageOf(state, page);
-  const pagesThat = (suits: (page: number, stage: states.Stage) => boolean) =>
-    Array.from(state.inputs.keys()).filter((page) => stageOf(page) !== "repeat" && suits(page, stageOf(page)));
+  const phaseOf = (page: number) => states.phaseOf(state, page);
+  const pagesThat = (suits: (page: number, phase: states.Phase) => boolean) =>
+    Array.from(state.inputs.keys()).filter((page) => phaseOf(page) !== "repeat" && suits(page, phaseOf(page)));
   const isValid = (page: number) => !state.invalid.has(page);
-  const worker = (number: number, ...stages: states.Stage[]) =>
+  const worker = (number: number, ...phases: states.Phase[]) =>
     pick(
-      pagesThat((page, stage) => inWork.has(page) && !isWriting.has(page) && stages.includes(stage)),
+      pagesThat((page, phase) => inWork.has(page) && !isWriting.has(page) && phases.includes(phase)),
       number,
     );
   const pageOf = (row: Row) => states.pageOf(state, rowKey(row));
@@ -232,7 +232,7 @@ function createDriven() {
       if (page === undefined) return;
       const isLast = number % 2 > 0;
       inWork.delete(page);
-      if (isLast && stageOf(page) === "waiting") {
+      if (isLast && phaseOf(page) === "waiting") {
         batch.putLast(page);
         behind.add(page);
       }
@@ -254,25 +254,25 @@ function createDriven() {
   /** What holds at any time. */
   function check(): void {
     const again = replay(log);
-    for (const page of pagesThat((_, stage) => stage === "delivered")) apply(again, { type: "delivered", page });
+    for (const page of pagesThat((_, phase) => phase === "delivered")) apply(again, { type: "delivered", page });
     assert.deepEqual(read(again), read(state), "the next process reads another state");
 
     const pages = pagesThat(() => true);
     const rows = pages.flatMap((page) => states.rowsOf(state, page)).sort((a, b) => a - b);
     assert.deepEqual(rows, Array.from(state.inputs.keys()), "each row is that of one page");
-    const done = pagesThat((_, stage) => stage === "delivered").flatMap((page) => states.rowsOf(state, page));
+    const done = pagesThat((_, phase) => phase === "delivered").flatMap((page) => states.rowsOf(state, page));
     assert.equal(states.done(state), done.length);
     for (const page of pages) {
-      const stage = stageOf(page);
+      const phase = phaseOf(page);
       const end = state.ended.get(page);
-      const hasSucceeded = stage === "delivered" && !end;
-      assert.equal(end !== undefined, stage === "ended" || (stage === "delivered" && !hasSucceeded));
+      const hasSucceeded = phase === "delivered" && !end;
+      assert.equal(end !== undefined, phase === "ended" || (phase === "delivered" && !hasSucceeded));
       for (const row of states.rowsOf(state, page)) assert.equal(state.inputs[row] === "", hasSucceeded);
       if (isValid(page) && !hasSucceeded) assert.equal(pageOf({ input: states.inputOf(state, page) }), page);
     }
 
-    const free = pagesThat((page, stage) => isValid(page) && stage === "waiting" && !inWork.has(page));
-    const begun = pagesThat((page, stage) => (stage === "sent" || stage === "ended") && !inWork.has(page));
+    const free = pagesThat((page, phase) => isValid(page) && phase === "waiting" && !inWork.has(page));
+    const begun = pagesThat((page, phase) => (phase === "sent" || phase === "ended") && !inWork.has(page));
     const next = batch.next();
     if (begun.length > 0) assert.ok(next && begun.includes(next.page) && !next.isLater);
     else {
