@@ -1,6 +1,7 @@
 import type { Durable } from "../call.js";
 import type { Client } from "../client.js";
 import type { SeoError } from "../errors.js";
+import type { ListPage } from "../lists.js";
 import { service } from "../operations.js";
 import type { CallResponse } from "../responses.js";
 import { createLane, createTask, type Task } from "../scheduler.js";
@@ -8,15 +9,9 @@ import { createLane, createTask, type Task } from "../scheduler.js";
 /** The part of a response that an audit needs. */
 export type DurableResponse = Pick<CallResponse, "body" | "attempts" | "reconciled">;
 
-/** A page of the account's list of reports. */
-export interface PageOfReports {
-  records: unknown[];
-  /** How many reports there are, as far as the service says. */
-  total?: number | undefined;
-  /** The list has more than could be read. */
-  truncated?: boolean;
-  response: { headers: Record<string, unknown> };
-}
+/** The part of a page of the account's list of reports that an audit needs. */
+export type PageOfReports = Pick<ListPage<Pick<CallResponse, "headers">>, "records" | "response"> &
+  Partial<Pick<ListPage, "total" | "truncated">>;
 
 export interface DurableOptions extends Omit<Durable, "horizon"> {
   /** The step of the request. It gets whether the response is lost, so that its effect is looked for. */

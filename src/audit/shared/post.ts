@@ -66,7 +66,7 @@ async function withdraw(member: Member, id: string): Promise<Reply> {
 }
 
 /**
- * Sends a letter to the machine that leads, after those before. Resolves with the number in its reply. Rejects with the error in
+ * Posts a letter to the machine that leads, after those before. Resolves with the number in its reply. Rejects with the error in
  * it, or if there is none in time.
  */
 export async function post(member: Member, node: string, command: Command): Promise<number> {
