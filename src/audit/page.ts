@@ -44,8 +44,10 @@ export async function requestPage(
       },
     );
     const record = reportOf(body);
-    const id = isReport(record) ? idOf(record) : report;
-    return { ended: { outcome: creates ? "created" : "regenerated", report: id, attempts, reconciled }, record };
+    if (!isReport(record))
+      throw new SeoError("SEO_RESPONSE", "The response contains no report with an id.", { attempts, uncertain: true });
+    const outcome = creates ? "created" : "regenerated";
+    return { ended: { outcome, report: idOf(record), attempts, reconciled }, record };
   } catch (cause) {
     if (!(cause instanceof SeoError) || cause instanceof Refusal || cause.code === "SEO_CANCELLED") throw cause;
     // The report was deleted since the plan was made.
