@@ -52,7 +52,8 @@ export function readShape(body: unknown): Shape | undefined {
   const next = linkTo(links) ?? linkTo(figures) ?? linkTo(bare);
   const { next_cursor: own } = figures;
   const cursor = (typeof own === "string" || typeof own === "number" ? String(own) : cursorOf(next)) || undefined;
-  const pages = count(figures.last_page);
+  // 0 beside records is no last page.
+  const pages = count(figures.last_page) || undefined;
   const follows = next !== undefined || cursor !== undefined;
   const ends = "next_cursor" in figures || "next_page_url" in figures || "next" in links;
   const more = follows || (ends ? false : undefined);

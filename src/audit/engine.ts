@@ -149,7 +149,7 @@ export class Engine {
   #hasRoom(): boolean {
     const { share } = this.access.options;
     const { inFlight, lost } = this.#count();
-    return inFlight < share && lost < share * MOST_LOST;
+    return inFlight < share && inFlight + lost < share * MOST_LOST;
   }
 
   /** Begins as much as can be in flight. */

@@ -59,6 +59,7 @@ describe("The position of a page", () => {
       { page: 2, pages: 3, total: 1 },
     ],
     [{ data, meta: { total: null, current_page: "", last_page: "many" } }, {}],
+    [{ data, meta: { last_page: 0 } }, {}],
     [{ data, total: 1.5 }, {}],
     [{ data, links: { next: "https://other.example/?page=2" } }, { more: true }],
     [{ data, links: { next: null } }, { more: false }],
