@@ -47,6 +47,8 @@ class AuditNode implements Watched {
   /** The place where the flows say that the batches are, and the name of that place for a person. */
   readonly #place: string;
   readonly #where: string;
+  /** The flows do not list the nodes in a subflow of a package, which are never gone. */
+  readonly #isListed: boolean;
   /** Errors that a Catch node got with a message. */
   readonly #reported = new WeakSet<SeoError>();
   readonly #inOrder = createSequence();
@@ -64,6 +66,7 @@ class AuditNode implements Watched {
     this.#status = new AuditStatus(RED, node, openCards(node.id, this));
     this.#folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
     this.#place = this.#placeNow();
+    this.#isListed = isInFlows(RED, node.id);
     const queue = RED.nodes.getNode(String(config.queue ?? "")) as Node | null;
     this.#where = queue?.name || queue?.id || this.#folder;
     node.on("input", (msg: Message, _send, done) => void this.#receive(msg, done));
@@ -266,7 +269,7 @@ class AuditNode implements Watched {
       this.#status.close();
     }
     // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow, or that was moved into one.
-    const isGone = !isInFlows(this.#RED, this.#node.id);
+    const isGone = this.#isListed && !isInFlows(this.#RED, this.#node.id);
     closeCards(this.#node.id, this, isGone);
     if (!isGone && waiting > 0 && this.#placeNow() !== this.#place)
       warn("pagesLeft", { count: waiting, where: this.#where });

@@ -100,10 +100,8 @@ describe("The audit node", () => {
     setList(["example.com/a"]);
     await succeed({ how: "create" });
     await finished("spring");
-    assert.deepEqual(
-      sandbox.reports.list({}).map(({ url, privacy }) => [url, privacy]),
-      [["example.com/a", 1]],
-    );
+    const created = sandbox.reports.list({}).map(({ url, privacy }) => [url, privacy]);
+    assert.deepEqual(created, [["example.com/a", 1]]);
   });
 
   it("sends a result per row and the progress, with the documented properties", async () => {
@@ -149,10 +147,8 @@ describe("The audit node", () => {
     const report = sandbox.reports.store({ url: "example.com/new" });
     await succeed({ payload: ["example.com/new", "example.com/none"] });
     await finished();
-    assert.deepEqual(
-      rows().map(({ seo }) => seo.outcome),
-      ["fresh", "created"],
-    );
+    const outcomes = rows().map(({ seo }) => seo.outcome);
+    assert.deepEqual(outcomes, ["fresh", "created"]);
     assert.equal(report.generation, 0);
     await succeed({ payload: ["example.com/new"], topic: "again" });
     await finished("again");
@@ -246,12 +242,8 @@ describe("The audit node", () => {
 
     it("comes right behind a list", async () => {
       await run({}, { latency: 25 });
-      await Promise.all(
-        [
-          { payload: urls(40), topic: "one" },
-          { pause: true, topic: "one" },
-        ].map(succeed),
-      );
+      const both = [{ payload: urls(40) }, { pause: true }];
+      await Promise.all(both.map((msg) => succeed({ ...msg, topic: "one" })));
       await flow.until(() => state("one") === "Paused by msg.pause.");
     });
 
@@ -268,13 +260,8 @@ describe("The audit node", () => {
       fate = "answered";
       await succeed({ retry: true, topic: "default" });
       await flow.until(() => last()?.created === 5 && last()?.finished);
-      assert.deepEqual(
-        results()
-          .slice(5)
-          .map(({ seo }) => `${seo.index} ${seo.outcome}`)
-          .sort(),
-        ["1 created", "3 created"],
-      );
+      const all = results().map(({ seo }) => `${seo.index} ${seo.outcome}`);
+      assert.deepEqual(all.slice(5).sort(), ["1 created", "3 created"]);
       assert.equal(ring(), "green");
     });
   });
@@ -339,10 +326,8 @@ describe("The audit node", () => {
       await succeed({ payload: urls(6) });
       if (how) await flow.deploy(all, "full");
       await until(() => results().length === 3);
-      assert.deepEqual(
-        results().map(({ seo }) => seo.index),
-        [3, 4, 5],
-      );
+      const indexes = results().map(({ seo }) => seo.index);
+      assert.deepEqual(indexes, [3, 4, 5]);
       await until(reconciling);
       const before = flow.statuses("audit").length;
       await until(() => results().length === 9);
@@ -514,10 +499,8 @@ describe("The audit node", () => {
       const open = flow.send("audit", { payload: urls(300_000) });
       await late(30);
       await flow.deploy(nodes({ name: "other" }));
-      assert.deepEqual(
-        flow.warnings().map(({ msg }) => msg),
-        ['seo-reports.status.dropped {"count":1}'],
-      );
+      const warnings = flow.warnings().map(({ msg }) => msg);
+      assert.deepEqual(warnings, ['seo-reports.status.dropped {"count":1}']);
       assert.equal(await Promise.race([open, late(100)]), undefined);
       assert.deepEqual(kept() ? batchesIn(join(folder, "audit")) : [], []);
     });
@@ -576,6 +559,22 @@ describe("The audit node", () => {
       assert.match(String(flow.warnings()[before]?.msg), /pagesDropped/);
       assert.ok(!readdirSync(folder).includes(folderName));
     }
+  });
+
+  it("that is in a subflow of a package, continues after a deploy", async () => {
+    await startService({ latency: 20 });
+    const [home, audit] = nodes() as [FlowNode, FlowNode];
+    const all = [home, node("packed", "packed")];
+    await start([home]);
+    const registry = nodeRedModule<{ registerSubflow(set: string, flow: object): void }>("@node-red/runtime/lib/nodes");
+    const more = { in: [], out: [], env: [], meta: { type: "packed" }, flow: [{ ...audit, z: "sub", wires: [] }] };
+    registry.registerSubflow("", { id: "sub", type: "subflow", name: "packed", ...more });
+    await flow.deploy(all);
+    (helper.getNode("packed-audit") as Node).receive({ payload: urls(50) } as never);
+    await until(() => stored() > 5);
+    await flow.deploy(all, "full");
+    await until(() => stored() === 50);
+    assert.deepEqual(flow.warnings(), []);
   });
 
   describe("beside other nodes of the service", () => {
