@@ -55,6 +55,7 @@ class AuditNode implements Watched {
   #tools: Promise<OpenAudit> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #incomplete = 0;
+  #closing: Promise<void> | undefined;
   isClosed = false;
 
   constructor(RED: NodeAPI, node: Node & { _alias?: string }, config: Config) {
@@ -71,9 +72,8 @@ class AuditNode implements Watched {
     this.#where = queue?.name || queue?.id || this.#folder;
     node.on("input", (msg: Message, _send, done) => void this.#receive(msg, done));
     node.on("close", (_removed: boolean, done: () => void) => {
-      void this.#close()
-        .catch((cause) => node.error(thrownText(cause)))
-        .then(done);
+      this.#closing ??= this.#close().catch((cause) => node.error(thrownText(cause)));
+      void this.#closing.then(done);
     });
     // Another machine may have begun a batch in the queue.
     if (config.queue || mayHaveJournals(this.#folder, node.id))
@@ -82,6 +82,15 @@ class AuditNode implements Watched {
   }
 
   errors = () => this.#status.errors();
+
+  #isGone(): boolean {
+    return this.#isListed && !isInFlows(this.#RED, this.#node.id);
+  }
+
+  /** Node-RED itself does not stop a node that _Modified Nodes_ moves into a subflow, or out of one. */
+  closeIfGone(): void {
+    if (!this.isClosed && this.#isGone()) void this.#node.close(true);
+  }
 
   async #receive(msg: Message, done: (error?: Error) => void): Promise<void> {
     this.#incomplete++;
@@ -269,7 +278,7 @@ class AuditNode implements Watched {
       this.#status.close();
     }
     // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow, or that was moved into one.
-    const isGone = this.#isListed && !isInFlows(this.#RED, this.#node.id);
+    const isGone = this.#isGone();
     closeCards(this.#node.id, this, isGone);
     if (!isGone && waiting > 0 && this.#placeNow() !== this.#place)
       warn("pagesLeft", { count: waiting, where: this.#where });

@@ -539,27 +539,29 @@ describe("The audit node", () => {
     });
   });
 
-  it("that is moved into a subflow, or out of one, drops its pages with a warning that counts them", async () => {
-    await startService({ latency: 20 });
-    const [home, audit] = nodes() as [FlowNode, FlowNode];
-    const around = [home, { id: "sub", type: "subflow", name: "sub" }];
-    const outside = [...around, audit];
-    const inside = [...around, { ...audit, z: "sub" }, node("instance", "subflow:sub")];
-    await start(outside);
-    for (const [there, id, folderName] of [
-      [inside, "audit", "audit"],
-      [outside, "instance-audit", "instance-audit"],
-    ] as const) {
-      await flow.until(() => helper.getNode(id) ?? undefined);
-      (helper.getNode(id) as Node).receive({ payload: urls(50) } as never);
-      await flow.until(() => readdirSync(folder).includes(folderName));
-      await late(300);
-      const before = flow.warnings().length;
-      await flow.deploy(there, "full");
-      assert.match(String(flow.warnings()[before]?.msg), /pagesDropped/);
-      assert.ok(!readdirSync(folder).includes(folderName));
-    }
-  });
+  for (const kind of ["full", "nodes"] as const)
+    it(`that is moved into a subflow, or out of one, drops its pages with a warning that counts them (${kind})`, async () => {
+      await startService({ latency: 20 });
+      const [home, audit] = nodes() as [FlowNode, FlowNode];
+      const around = [home, { id: "sub", type: "subflow", name: "sub" }];
+      const outside = [...around, audit];
+      const inside = [...around, { ...audit, z: "sub" }, node("instance", "subflow:sub")];
+      await start(outside);
+      for (const [there, id] of [
+        [inside, "audit"],
+        [outside, "instance-audit"],
+        [inside, "audit"],
+      ] as const) {
+        (helper.getNode(id) as Node).receive({ payload: urls(50) } as never);
+        await until(() => readdirSync(folder).includes(id));
+        await late(300);
+        const before = flow.warnings().length;
+        await flow.deploy(there, kind);
+        await until(() => flow.warnings().length > before);
+        assert.match(String(flow.warnings()[before]?.msg), /pagesDropped/);
+        assert.deepEqual(readdirSync(folder), []);
+      }
+    });
 
   it("that is in a subflow of a package, continues after a deploy", async () => {
     await startService({ latency: 20 });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { NodeAPI } from "node-red";
@@ -38,6 +39,7 @@ describe("The admin routes", () => {
         all: change,
       },
       nodes: { registerType() {} },
+      events: new EventEmitter(),
     };
     register(RED as unknown as NodeAPI);
     assert.ok(routes.length >= 2);
