@@ -105,32 +105,33 @@ const search: Param = {
 /** A choice of a record's property; the first is the default. */
 const by =
   (label: string, help: string) =>
-  (values: Record<string, string>): Param => ({
-    kind: "choice",
-    label,
-    fold: true,
-    values,
-    default: String(Object.keys(values)[0]),
-    help,
-  });
+  <V extends Record<string, string>>(values: V) =>
+    ({
+      kind: "choice",
+      label,
+      fold: true,
+      values,
+      default: String(Object.keys(values)[0]),
+      help,
+    }) satisfies Param;
 const searchBy = by("Search by", "Field to search in.");
 const sortBy = by("Sort by", "Field to sort by.");
-const sort: Param = {
+const sort = {
   kind: "choice",
   label: "Order",
   fold: true,
   values: { desc: "Descending", asc: "Ascending" },
   default: "desc",
   help: "Sort direction.",
-};
-const perPage: Param = {
+} satisfies Param;
+const perPage = {
   kind: "choice",
   label: "Records per page",
   fold: true,
   values: { 10: "10", 25: "25", 50: "50", 100: "100" },
   default: "10",
   help: "Page size. Blank: the service default, or 100 if Output reads all pages.",
-};
+} satisfies Param;
 const paging = { sort, per_page: perPage };
 const project: Param = {
   kind: "text",
@@ -139,12 +140,12 @@ const project: Param = {
   suggest: "seo-project-list",
   help: "Name of the project.",
 };
-const result: Param = {
+const result = {
   kind: "choice",
   label: "Result",
   values: { good: "Good", decent: "Decent", bad: "Bad" },
   help: "Result to filter by.",
-};
+} satisfies Param;
 const reportId: Param = {
   kind: "segment",
   wire: "id",
@@ -154,12 +155,12 @@ const reportId: Param = {
   suggest: "seo-report-list",
   help: "ID of the report, as returned by the service.",
 };
-const privacy: Param = {
+const privacy = {
   kind: "choice",
   label: "Privacy",
   values: { 0: "Public", 1: "Private", 2: "Password" },
   help: "Visibility of the report page.",
-};
+} satisfies Param;
 const password: Param = {
   kind: "secret",
   label: "Password",
@@ -182,7 +183,7 @@ const url: Param = {
 };
 
 // Flows of version 1 lack this parameter and the next, which are then blank.
-const existing: Param = {
+const existing = {
   kind: "choice",
   reads: "",
   label: "Existing report",
@@ -190,7 +191,7 @@ const existing: Param = {
   default: "create",
   initial: "create",
   help: "Action if the page already has a report. If it has none, a report is created. A report that is returned keeps its privacy and password.",
-};
+} satisfies Param;
 const maxAge: Param = {
   kind: "count",
   reads: "",
@@ -250,9 +251,9 @@ const method: Field = {
   help: "HTTP method of the request. The service treats both the same.",
 };
 
-/** Makes the compiler check the parameter names that a row mentions, and know which one is required, and what is a list. */
-const define = <P extends string, M extends P = never, L extends string = never>(
-  row: Operation<P> & { main?: M; list?: L },
+/** Makes the compiler check the parameter names that a row mentions, and know the values, which one is required, and what is a list. */
+const define = <P extends Record<string, Param>, M extends keyof P & string = never, L extends string = never>(
+  row: Omit<Operation<keyof P & string>, "params"> & { params: P; main?: M; list?: L },
 ) => row;
 
 /**

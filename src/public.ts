@@ -22,10 +22,15 @@ export type List = { [O in Operation]: [NonNullable<Row<O>["list"]>] extends [ne
 
 type Value = string | number | boolean;
 
+/** A choice has the values in the reference, or is blank. */
+type ValueOf<P> = P extends { kind: "choice"; values: infer V }
+  ? keyof V | `${keyof V & (string | number)}` | ""
+  : Value;
+
 /** The parameters of an operation, by the names in the reference. Blank values are not sent. */
-export type Input<O extends Operation> = { [Name in keyof Row<O>["params"]]?: Value | undefined } & {
-  [Name in NonNullable<Row<O>["main"]>]: Value;
-};
+export type Input<O extends Operation> = {
+  [Name in keyof Row<O>["params"]]?: ValueOf<Row<O>["params"][Name]> | undefined;
+} & { [Name in NonNullable<Row<O>["main"]>]: Value };
 
 /** It can be omitted if nothing is required. */
 type Arguments<O extends Operation> = Record<never, never> extends Input<O> ? [input?: Input<O>] : [input: Input<O>];

@@ -21,7 +21,7 @@ describe("The library", () => {
   const sent = () => sandbox.requests.map(({ method, path, query }) => `${method} ${path}${query && `?${query}`}`);
 
   it("creates a report, then returns the existing one", async () => {
-    const input = { url: PAGE, existing: "return", maxAge: 7 };
+    const input = { url: PAGE, existing: "return", maxAge: 7 } as const;
     const first = await client.call("seo-report-store", input);
     const second = await client.call("seo-report-store", input);
     assert.deepEqual([first.outcome, second.outcome], ["created", "fresh"]);
