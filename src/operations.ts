@@ -493,7 +493,7 @@ export const audit: NodeType = {
       payload: [
         ...["batch", "total", "done", "created", "regenerated", "fresh", "failed", "uncertain", "invalid"],
         ...["waiting", "reconciling", "dropped", "perMinute", "secondsLeft", "secondsToWait"],
-        ...["paused", "reason", "finished", "repeated"],
+        ...["paused", "reason", "finished", "reset", "repeated"],
       ],
     },
   ],

@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.js";
 import type { Outcome } from "./entries.js";
-import { done, rowsOf, type State, total } from "./state.js";
+import { done, rowsOf, type State, phaseOf, total } from "./state.js";
 
 /** How far a batch is, in rows. */
 export interface Progress extends Record<Outcome, number> {
@@ -12,7 +12,7 @@ export interface Progress extends Record<Outcome, number> {
   waiting: number;
   /** How many of them wait only because the response to a request of their page was lost. */
   reconciling: number;
-  /** Rows that a reset dropped. */
+  /** Rows that a reset dropped: not those in flight. */
   dropped: number;
   perMinute: number;
   /** Undefined as long as it cannot be estimated. */
@@ -24,6 +24,8 @@ export interface Progress extends Record<Outcome, number> {
   /** The same as a code: `message`, the error's code, or the kind of trouble. Absent if it is not paused. */
   reason?: string;
   finished: boolean;
+  /** Nothing more begins, and nothing can be retried. */
+  reset?: true;
   /** The end may have been reported before, by a process that died. */
   repeated?: true;
 }
@@ -43,6 +45,7 @@ export const progressOf = (state: State): Progress => ({
   ...state.counts,
   invalid: state.invalid.size,
   ...{ waiting: 0, reconciling: 0, dropped: 0, perMinute: 0, paused: false, finished: true },
+  ...(state.dropped && { reset: true }),
 });
 
 /** The work on a batch, as it is needed here. */
@@ -130,7 +133,10 @@ export class Reporter {
     const lost = [...steps].filter(({ isLost }) => isLost);
     const alone = lost.length > 0 && lost.length === steps.size;
     const rest = total(state) - done(state);
-    const reconciling = lost.reduce((sum, { page = -1 }) => sum + rowsOf(state, page).length, 0);
+    const count = (pages: number[]) => pages.reduce((sum, page) => sum + rowsOf(state, page).length, 0);
+    const reconciling = count(lost.flatMap(({ page }) => page ?? []));
+    const isInFlight = (page: number) => ["sent", "ended"].includes(phaseOf(state, page));
+    const waiting = dropped ? count([...state.phases.keys()].filter(isInFlight)) : rest;
     const ended = rest === 0 || (dropped && reconciling === 0);
     // How long lost responses take does not depend on the pace.
     const isRequesting = !ended && !dropped && !alone && rest > reconciling;
@@ -138,9 +144,7 @@ export class Reporter {
     const wait = requests.waitingFor();
     return {
       ...progressOf(state),
-      waiting: dropped ? 0 : rest,
-      reconciling,
-      dropped: dropped ? rest : 0,
+      ...{ waiting, reconciling, dropped: rest - waiting },
       perMinute: round(this.#pace()),
       ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
       ...(!paused && isRequesting && wait > 0 && { secondsToWait: Math.ceil(wait / 1000) }),

@@ -84,7 +84,7 @@ describe("The samples in the documents", () => {
     const shown = JSON.parse(JSON.stringify({ payload: undated(record), ...rest }));
     assert.deepEqual(shown, { ...result, payload: undated(result?.payload ?? {}) });
     const always = audit.outputs?.[1]?.payload?.filter(
-      (property) => !["repeated", "secondsToWait", "reason"].includes(property),
+      (property) => !["repeated", "secondsToWait", "reason", "reset"].includes(property),
     );
     assert.deepEqual(Object.keys(progress?.payload ?? {}), always);
   });

@@ -131,7 +131,7 @@ describe("The audit node", () => {
     assert.deepEqual([stored(), flow.of("caught").length, flow.of("completed").length], [1, 0, 1]);
 
     const documented = row.outputs?.[1]?.payload?.toSorted();
-    assert.deepEqual([...Object.keys(end), "reason", "repeated", "secondsToWait"].toSorted(), documented);
+    assert.deepEqual([...Object.keys(end), "reason", "repeated", "reset", "secondsToWait"].toSorted(), documented);
     const { perMinute, ...figures } = end;
     assert.equal(typeof perMinute, "number");
     assert.deepEqual(figures, {

@@ -12,7 +12,7 @@ function figuresOf({ text, figure }: Tools, progress: Any): string[] {
   const { total, done, paused, finished, perMinute, secondsLeft, secondsToWait, reconciling, dropped } = progress;
   const parts = [
     text("status.auditing", { done: figure(done), total: figure(total) }),
-    !finished && !paused && dropped === 0 && perMinute > 0 && text("sidebar.pace", { count: figure(perMinute) }),
+    !finished && !paused && !progress.reset && perMinute > 0 && text("sidebar.pace", { count: figure(perMinute) }),
     !finished && secondsLeft > 0 && text("status.left", { left: span(secondsLeft * SECOND) }),
     secondsToWait > 0 && text("status.wait", { seconds: secondsToWait }),
     reconciling > 0 && text("status.reconciling", { count: figure(reconciling) }),
@@ -22,8 +22,9 @@ function figuresOf({ text, figure }: Tools, progress: Any): string[] {
   return parts.filter(Boolean) as string[];
 }
 
-/** How many rows have failed, or are uncertain, unless they were dropped with the others. */
-const failedIn = ({ failed, uncertain, dropped }: Any): number => (dropped === 0 ? failed + uncertain : 0);
+/** How many rows have failed, or are uncertain. At the end of a reset, they are removed. */
+const failedIn = ({ total, failed, uncertain, reset, finished }: Any): number =>
+  total && !(reset && finished) ? failed + uncertain : 0;
 
 /** The card of a batch, or of an error of a node: how far it is, buttons, and the rows that have failed. */
 export function createCard(tools: Tools, place: Place, reveal: () => void, look: () => Promise<void>) {
@@ -57,8 +58,8 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
   }
 
   async function control(how: string): Promise<void> {
-    const { waiting } = last;
-    const question = () => text("sidebar.question", { count: figure(waiting) });
+    const { waiting, reconciling } = last;
+    const question = () => text("sidebar.question", { count: figure(waiting - reconciling) });
     if (isBusy || (how === "reset" && waiting + failedIn(last) > 0 && !window.confirm(question()))) return;
     isBusy = true;
     const data = JSON.stringify({ ...place, do: how });
@@ -82,13 +83,13 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
 
   /** `progress`: of the batch, or why there is none. Returns what a screen reader says of it. */
   function show(progress: Any, label: string): string | undefined {
-    const { total, invalid, dropped, paused, reason, finished } = progress;
-    const isOpen = finished === false && dropped === 0;
+    const { total, invalid, reset, paused, reason, finished } = progress;
+    const isOpen = finished === false && !reset;
     const count = failedIn(progress);
     const fits: Any = {
       pause: isOpen && !paused,
       resume: isOpen && paused,
-      retry: count > invalid,
+      retry: count > invalid && !reset,
       reset: place.batch && (isOpen || finished !== false),
     };
     const because = reason ? [text(reasonKey(reason)), reason !== "message" && paused] : [];

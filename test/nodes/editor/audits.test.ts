@@ -145,16 +145,8 @@ describe("The tab of audits", () => {
 
   it("shows each figure, and only what can be done with the batch", async () => {
     const { page } = bench.editor;
-    const none = {
-      created: 0,
-      regenerated: 0,
-      fresh: 0,
-      failed: 0,
-      uncertain: 0,
-      invalid: 0,
-      reconciling: 0,
-      dropped: 0,
-    };
+    const outcomes = { created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 };
+    const none = { ...outcomes, invalid: 0, reconciling: 0, dropped: 0 };
     const given = { node: "inst-own", batch: "given", total: 3000, perMinute: 265, paused: false, finished: false };
     const respond = (progress: object) =>
       page.route("**/seo-report-audit/batches", (route) =>
@@ -162,21 +154,26 @@ describe("The tab of audits", () => {
       );
     const buttons = () => find("button:visible").allTextContents();
     const open = { done: 2277, created: 2275, failed: 2, waiting: 723 };
-    await respond({ ...open, secondsLeft: 19, secondsToWait: 4, reconciling: 1012 });
-    await shows("2,277 of 3,000 · 265 a minute · 19 s left · waiting 4 s · 1,012 reconciling");
+    await respond({ ...open, secondsLeft: 19, secondsToWait: 4, reconciling: 23 });
+    await shows("2,277 of 3,000 · 265 a minute · 19 s left · waiting 4 s · 23 reconciling");
     assert.deepEqual(await buttons(), ["Weekly: pages", "Pause", "Retry failed", "Reset"]);
-    await respond({ ...open, waiting: 0, reconciling: 3, dropped: 723 });
-    await shows("2,277 of 3,000 · 3 reconciling · 723 dropped");
-    assert.deepEqual(await buttons(), ["Weekly: pages"]);
-    await respond({ done: 3000, created: 2998, failed: 2, waiting: 0, perMinute: 0, finished: true });
-    await shows("3,000 of 3,000 · finished");
-    assert.deepEqual(await buttons(), ["Weekly: pages", "Retry failed", "Reset"]);
     const asked = page.waitForEvent("dialog");
     const pressed = press("Reset");
     const dialog = await asked;
-    assert.match(dialog.message(), /Failed pages can no longer be retried\.$/);
+    assert.match(dialog.message(), /^Waiting pages that are dropped: 700\. Failed pages can no longer be retried\.$/);
     await dialog.dismiss();
     await pressed;
+    const reset = { waiting: 3, reconciling: 3, dropped: 720, reset: true };
+    await respond({ ...open, ...reset });
+    await shows("2,277 of 3,000 · 3 reconciling · 720 dropped");
+    assert.deepEqual(await buttons(), ["Weekly: pages"]);
+    await shows("Failed rows (2)");
+    await respond({ ...open, ...reset, done: 2280, waiting: 0, reconciling: 0, finished: true });
+    await shows("finished");
+    assert.equal(await find("summary:visible").count(), 0);
+    await respond({ done: 3000, created: 2998, failed: 2, waiting: 0, perMinute: 0, finished: true });
+    await shows("3,000 of 3,000 · finished");
+    assert.deepEqual(await buttons(), ["Weekly: pages", "Retry failed", "Reset"]);
     await page.route("**/seo-report-audit/*", (route) => route.abort());
     await press("Retry");
     await shows("No response from Node-RED.");

@@ -24,8 +24,7 @@ describe("the progress of a batch", () => {
           take({ type: "list", settings: { existing: "create" }, rows: rows.length, pages: [] });
           const lost: number[] = [];
           const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, 0]));
-          let left = 0;
-          let reconciling = 0;
+          let [left, begun, reconciling] = [0, 0, 0];
           for (const [page, { phase, isLost }] of rows.entries()) {
             if (phaseOf(state, page) === "repeat") continue;
             const count = rowsOf(state, page).length;
@@ -38,7 +37,8 @@ describe("the progress of a batch", () => {
               continue;
             }
             left += count;
-            if (!isLost) continue;
+            if (phase !== "waiting") begun += count;
+            if (phase !== "sent" || !isLost) continue;
             lost.push(page);
             reconciling += count;
           }
@@ -67,9 +67,10 @@ describe("the progress of a batch", () => {
             total: rows.length,
             done: rows.length - left,
             ...counts,
-            waiting: drops ? 0 : left,
+            waiting: drops ? begun : left,
             ...{ invalid: 0, reconciling },
-            dropped: drops ? left : 0,
+            dropped: drops ? left - begun : 0,
+            ...(drops && { reset: true }),
             paused: pauses && "Because.",
             ...(reason && { reason: "message" }),
             finished: false,
