@@ -14,6 +14,7 @@ export interface Progress extends Record<Outcome, number> {
   reconciling: number;
   /** Rows that a reset dropped: not those in flight. */
   dropped: number;
+  /** 0 while nothing is requested, because only lost responses are looked for. */
   perMinute: number;
   /** Undefined as long as it cannot be estimated. */
   secondsLeft?: number | undefined;
@@ -145,7 +146,7 @@ export class Reporter {
     return {
       ...progressOf(state),
       ...{ waiting, reconciling, dropped: rest - waiting },
-      perMinute: round(this.#pace()),
+      perMinute: ended || isRequesting ? round(this.#pace()) : 0,
       ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
       ...(!paused && isRequesting && wait > 0 && { secondsToWait: Math.ceil(wait / 1000) }),
       paused: paused?.message ?? false,

@@ -9,11 +9,11 @@ const actions = ["pause", "resume", "retry", "reset"];
 
 /** How far a batch is. */
 function figuresOf({ text, figure }: Tools, progress: Any): string[] {
-  const { total, done, paused, finished, perMinute, secondsLeft, secondsToWait, reconciling, dropped } = progress;
+  const { total, done, finished, perMinute, secondsLeft, secondsToWait, reconciling, dropped } = progress;
   const parts = [
     text("status.auditing", { done: figure(done), total: figure(total) }),
-    !finished && !paused && !progress.reset && perMinute > 0 && text("sidebar.pace", { count: figure(perMinute) }),
-    !finished && secondsLeft > 0 && text("status.left", { left: span(secondsLeft * SECOND) }),
+    secondsLeft > 0 && perMinute > 0 && text("sidebar.pace", { count: figure(perMinute) }),
+    secondsLeft > 0 && text("status.left", { left: span(secondsLeft * SECOND) }),
     secondsToWait > 0 && text("status.wait", { seconds: secondsToWait }),
     reconciling > 0 && text("status.reconciling", { count: figure(reconciling) }),
     finished && text("sidebar.ended"),

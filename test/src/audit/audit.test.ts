@@ -764,7 +764,7 @@ describe("an audit", () => {
     clock.pass(1000);
     await sleep(50);
     const { waiting, reconciling, perMinute, secondsLeft } = progress.at(-1) ?? {};
-    assert.deepEqual([waiting, reconciling, perMinute, secondsLeft], [38, 10, 24, undefined]);
+    assert.deepEqual([waiting, reconciling, perMinute, secondsLeft], [38, 10, 0, undefined]);
     assert.deepEqual([service.looking(), service.most()], [10, 1]);
     await audit.reset();
   });
