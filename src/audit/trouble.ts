@@ -53,5 +53,5 @@ export const otherVersion = "another version of this package wrote it";
 
 export function damaged(path: string, line: number, what: string): Trouble {
   const remedy = what === otherVersion ? "Use that version" : "Repair the file";
-  return new Trouble("damaged", `${path}, line ${line}: ${what}. Nothing was changed. ${remedy}, or send msg.reset.`);
+  return new Trouble("damaged", `${path}, line ${line}: ${what}. Nothing was changed. ${remedy}, or use msg.reset.`);
 }

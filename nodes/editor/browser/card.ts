@@ -6,6 +6,7 @@ import { type Place, put, type Tools } from "./tools.js";
 
 const WRITE = "seo-report-audit.write";
 const actions = ["pause", "resume", "retry", "reset"];
+const MESSAGE = /msg\.(pause|resume|retry|reset)\b/g;
 
 /** How far a batch is. */
 function figuresOf({ text, figure }: Tools, progress: Any): string[] {
@@ -92,7 +93,9 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
       retry: count > invalid && !reset,
       reset: place.batch && (isOpen || finished !== false),
     };
-    const because = reason ? [text(reasonKey(reason)), reason !== "message" && paused] : [];
+    const sentence = (paused || "").replace(MESSAGE, (_: string, how: string) => `“${text(`sidebar.${how}`)}”`);
+    const resume = text("sidebar.continues", { resume: text("sidebar.resume") });
+    const because = reason ? [text(reasonKey(reason)), reason === "message" ? resume : sentence] : [];
     put(name, label || name.text() || place.node);
     put(why, because.filter(Boolean).join(" · "));
     const focused = buttons.find((one) => one.is(":focus"));

@@ -151,7 +151,7 @@ export class QueueStore implements Store {
       job = readJob(lines);
     } catch (cause) {
       const why = (cause as Error).message;
-      return broken("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Send msg.reset.`);
+      return broken("SEO_INPUT", `cannot continue: its log in the queue is damaged (${why}). Use msg.reset.`);
     }
     const { is, state, letters } = job;
     if (is === "done") return done();

@@ -78,7 +78,10 @@ describe("The tab of audits", () => {
     await shows(/\d+ of 62 · [\d.]+ a minute/);
     await press("Pause");
     await shows("paused");
-    assert.match(await textOf(find(".seo-spoken")), /^Weekly: pages · <b>spring<\/b> · paused · \d+ of 62/);
+    assert.match(
+      await textOf(find(".seo-spoken")),
+      /^Weekly: pages · <b>spring<\/b> · paused · continues with “Resume” · \d+ of/,
+    );
     const bar = find("[role=progressbar]");
     assert.match(String(await bar.getAttribute("aria-valuetext")), /^\d+ of 62$/);
     await find("summary").click();
@@ -163,6 +166,8 @@ describe("The tab of audits", () => {
     assert.match(dialog.message(), /^Waiting pages that are dropped: 700\. Failed pages can no longer be retried\.$/);
     await dialog.dismiss();
     await pressed;
+    await respond({ ...open, paused: "Within 15 minutes, or at msg.resume.", reason: "disk" });
+    await shows("not saved, check disk and folder · Within 15 minutes, or at “Resume”.");
     const reset = { waiting: 3, reconciling: 3, dropped: 720, reset: true };
     await respond({ ...open, ...reset });
     await shows("2,277 of 3,000 · 3 reconciling · 720 dropped");

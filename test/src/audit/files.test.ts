@@ -254,7 +254,7 @@ describe("the files of an audit", () => {
     const { audit, errors } = createBench(folder, createFake());
     await audit.retry("default");
     const sentence =
-      "another version of this package wrote it. Nothing was changed. Use that version, or send msg.reset.";
+      "another version of this package wrote it. Nothing was changed. Use that version, or use msg.reset.";
     assert.equal(errors[0]?.message, `${path}, line 1: ${sentence}`);
     await audit.close();
   });
@@ -449,7 +449,7 @@ describe("the files of an audit", () => {
     const path = put("1-default.jsonl", lines.with(3, "x").join("\n"));
     const { batches, broken, reopen } = await open();
     assert.deepEqual([batches, broken], [[], []]);
-    const message = `${path}, line 4: the line is damaged. Nothing was changed. Repair the file, or send msg.reset.`;
+    const message = `${path}, line 4: the line is damaged. Nothing was changed. Repair the file, or use msg.reset.`;
     await assert.rejects(reopen()[Symbol.asyncIterator]().next(), { kind: "damaged", message });
   });
 
