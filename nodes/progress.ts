@@ -140,7 +140,8 @@ export class AuditStatus {
     if (seconds > 0) return yellow(this.#figures(all, this.#text("status.wait", { seconds })));
     const count = sum(active, ({ reconciling }) => reconciling);
     const isLost = count > 0 && active.every(({ secondsLeft }) => !secondsLeft);
-    return blue(this.#figures(all, isLost ? this.#text("status.reconciling", { count }) : undefined));
+    const key = active.every(({ reason }) => reason) ? "plan" : isLost && "reconciling";
+    return blue(this.#figures(all, key ? this.#text(`status.${key}`, { count }) : undefined));
   }
 
   /** Why a batch, or the node, cannot continue; of a batch also how far all are. */

@@ -107,6 +107,7 @@ export const phrases = {
     auditing: "__done__ of __total__",
     left: "__left__ left",
     wait: "waiting __seconds__ s",
+    plan: "reading the account's reports",
     message: "paused",
     "seo-service": "SEO service invalid, open that node",
     "seo-queue": "SEO queue invalid, open that node",

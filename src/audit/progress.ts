@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.js";
 import type { Outcome } from "./entries.js";
-import { done, rowsOf, type State, phaseOf, total } from "./state.js";
+import { done, phaseOf, rowsOf, type State, total } from "./state.js";
 
 /** How far a batch is, in rows. */
 export interface Progress extends Record<Outcome, number> {
@@ -22,7 +22,7 @@ export interface Progress extends Record<Outcome, number> {
   secondsToWait?: number;
   /** Why it is paused, as a sentence. */
   paused: string | false;
-  /** The same as a code: `message`, the error's code, or the kind of trouble. Absent if it is not paused. */
+  /** The same as a code: `message`, the error's code, or the kind of trouble; or `plan` while the account's reports are read. */
   reason?: string;
   finished: boolean;
   /** Nothing more begins, and nothing can be retried. */
@@ -55,7 +55,7 @@ interface Run {
   /** Why it is paused: a code and a sentence. */
   readonly paused: { reason: string; message: string } | undefined;
   /** Pages, of which some look for a lost response, and plans. */
-  steps: ReadonlySet<{ page?: number; isLost?: boolean }>;
+  steps: ReadonlySet<{ page?: number; plans?: true; isLost?: boolean }>;
   requests: { waitingFor(): number };
 }
 
@@ -131,6 +131,7 @@ export class Reporter {
     const { batch, paused, steps, requests } = this.#run;
     const { state } = batch;
     const { dropped } = state;
+    const plans = [...steps].some((step) => step.plans);
     const lost = [...steps].filter(({ isLost }) => isLost);
     const alone = lost.length > 0 && lost.length === steps.size;
     const rest = total(state) - done(state);
@@ -150,7 +151,7 @@ export class Reporter {
       ...(!paused && Number.isFinite(left) && { secondsLeft: left }),
       ...(!paused && isRequesting && wait > 0 && { secondsToWait: Math.ceil(wait / 1000) }),
       paused: paused?.message ?? false,
-      ...(paused && { reason: paused.reason }),
+      ...((paused || plans) && { reason: paused?.reason ?? "plan" }),
       finished: false,
     };
   }

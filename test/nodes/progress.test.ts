@@ -10,6 +10,7 @@ describe("The status of an audit", () => {
     auditing: "__done__ of __total__",
     left: "__left__ left",
     wait: "waiting __seconds__ s",
+    plan: "reading",
     message: "paused",
     pagesReset: "__count__ dropped",
     reconciling: "__count__ reconciling",
@@ -64,6 +65,7 @@ describe("The status of an audit", () => {
   const stories: Record<string, Step[]> = {
     "says how far all batches are, and how long they take": [
       [update(idle), blue("0 of 50,000")],
+      [update(idle, { reason: "plan" }), blue("reading · 0 of 50,000")],
       [update(half), blue("12,043 of 50,000 · 14 h left")],
       [update(idle, b, { total: 10_000, waiting: 10_000 }), blue("12,043 of 60,000 · 18 h left")],
       [update(half, byMessage), blue("12,043 of 60,000")],

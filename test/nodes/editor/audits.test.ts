@@ -168,6 +168,8 @@ describe("The tab of audits", () => {
     await pressed;
     await respond({ ...open, paused: "Within 15 minutes, or at msg.resume.", reason: "disk" });
     await shows("not saved, check disk and folder · Within 15 minutes, or at “Resume”.");
+    await respond({ ...open, reason: "plan" });
+    await shows("reading the account's reports");
     const reset = { waiting: 3, reconciling: 3, dropped: 720, reset: true };
     await respond({ ...open, ...reset });
     await shows("2,277 of 3,000 · 3 reconciling · 720 dropped");

@@ -635,6 +635,7 @@ describe("an audit", () => {
     const { add, audit, finished, results } = open(service);
     await add(urls(200), { existing: "return" });
     await until(() => service.listed() === 1);
+    assert.equal((await audit.progress())[0]?.reason, "plan");
     await audit.reset();
     read.resolve();
     const { done, dropped } = await finished();
