@@ -133,6 +133,7 @@ export const phrases = {
     forbidden: "You do not have the permission to see audits.",
     pace: "__count__ a minute",
     ended: "finished",
+    removed: "removed",
     continues: "continues with “__resume__”",
     created: "__count__ created",
     regenerated: "__count__ regenerated",

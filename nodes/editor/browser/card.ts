@@ -11,7 +11,7 @@ const MESSAGE = /msg\.(pause|resume|retry|reset)\b/g;
 /** How far a batch is. */
 function figuresOf({ text, figure }: Tools, progress: Any): string[] {
   const { total, done, finished, perMinute, secondsLeft, secondsToWait, reconciling, dropped } = progress;
-  const parts = [
+  return [
     text("status.auditing", { done: figure(done), total: figure(total) }),
     secondsLeft > 0 && perMinute > 0 && text("sidebar.pace", { count: figure(perMinute) }),
     secondsLeft > 0 && text("status.left", { left: span(secondsLeft * SECOND) }),
@@ -19,8 +19,7 @@ function figuresOf({ text, figure }: Tools, progress: Any): string[] {
     reconciling > 0 && text("status.reconciling", { count: figure(reconciling) }),
     finished && text("sidebar.ended"),
     dropped > 0 && text("status.pagesReset", { count: figure(dropped) }),
-  ];
-  return parts.filter(Boolean) as string[];
+  ].filter(Boolean) as string[];
 }
 
 /** How many rows have failed, or are uncertain. At the end of a reset, they are removed. */
@@ -70,15 +69,14 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
   }
 
   function showFigures(progress: Any): void {
-    const { total, done } = progress;
     const parts = figuresOf(tools, progress);
     put(figures, parts.join(" · "));
-    bar.attr({ "aria-valuemax": total, "aria-valuenow": done, "aria-valuetext": parts.join(", ") });
+    bar.attr({ "aria-valuemax": progress.total, "aria-valuenow": progress.done, "aria-valuetext": parts.join(", ") });
     for (const [at, outcome] of outcomes.entries()) {
       const count = figure(progress[outcome]);
       const entry = text(outcome === "failed" ? "status.failed" : `sidebar.${outcome}`, { count });
       put(counts[at], progress[outcome] > 0 ? entry : "");
-      segments[at].css("width", `${(100 * progress[outcome]) / total}%`);
+      segments[at].css("width", `${(100 * progress[outcome]) / progress.total}%`);
     }
   }
 
@@ -105,7 +103,7 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
     rows.show(count);
     bar.prop("hidden", !total);
     if (total) showFigures(progress);
-    const isNews = last.total && (last.paused !== paused || last.finished !== finished);
+    const isNews = last.total && ["paused", "finished", "reset"].some((key) => last[key] !== progress[key]);
     last = progress;
     const news = [label, place.batch, why.text(), figures.text()];
     return isNews ? news.filter(Boolean).join(" · ") : undefined;

@@ -41,7 +41,8 @@ export function watchAudits(RED: Any, $: Any, set: string, keys: string): void {
       const news = card.show(progress, label.join(": "));
       if (news) spoken.text(news);
     }
-    for (const [key, { element }] of before) if (!cards.has(key)) element.remove();
+    for (const [key, { element }] of before)
+      if (!cards.has(key) && element.remove()) spoken.text(`${JSON.parse(key)[1]} · ${text("sidebar.removed")}`);
   }
 
   async function look(): Promise<void> {

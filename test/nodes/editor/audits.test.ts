@@ -173,6 +173,7 @@ describe("The tab of audits", () => {
     const reset = { waiting: 3, reconciling: 3, dropped: 720, reset: true };
     await respond({ ...open, ...reset });
     await shows("2,277 of 3,000 · 3 reconciling · 720 dropped");
+    assert.match(await textOf(find(".seo-spoken")), / 720 dropped$/);
     assert.deepEqual(await buttons(), ["Weekly: pages"]);
     await shows("Failed rows (2)");
     await respond({ ...open, ...reset, done: 2280, waiting: 0, reconciling: 0, finished: true });
@@ -186,6 +187,7 @@ describe("The tab of audits", () => {
     await shows("No response from Node-RED.");
     await page.unrouteAll();
     await find("section").filter({ hasText: "No response" }).waitFor({ state: "detached" });
+    assert.equal(await textOf(find(".seo-spoken")), "given · removed");
     assert.ok(bench.editor.complaints.splice(0).every((text) => text.includes("net::ERR_FAILED")));
   });
 
