@@ -34,9 +34,11 @@ export function createRows(
     say(text(`sidebar.${RED.clipboard.copyText(csv) ? "copied" : "uncopied"}`, { count: figure(count) }));
   }
 
-  element.on("toggle", () => {
+  element.on("toggle", async () => {
     shown = 0;
-    void read();
+    await read();
+    // Node-RED 5 shows few lines: what was opened can be below them.
+    element[0].scrollIntoView({ block: "nearest" });
   });
 
   return {
