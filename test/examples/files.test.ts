@@ -36,8 +36,9 @@ function properties(type: string): string[] {
 
 describe("the files of the examples", () => {
   it("are numbered, without a gap", () => {
+    const numbers = examples.map(([title]) => Number.parseInt(title, 10));
     assert.deepEqual(
-      examples.map(([title]) => Number.parseInt(title, 10)),
+      numbers,
       examples.map((_, index) => index + 1),
     );
   });
@@ -45,10 +46,8 @@ describe("the files of the examples", () => {
   it("share one SEO service node and no other ID", () => {
     const all = examples.flatMap(([, nodes]) => nodes);
     const ids = all.filter(({ id }) => id !== SERVICE).map(({ id }) => id);
-    assert.deepEqual(
-      ids.filter((id, index) => ids.indexOf(id) !== index),
-      [],
-    );
+    const repeated = ids.filter((id, index) => ids.indexOf(id) !== index);
+    assert.deepEqual(repeated, []);
     const services = all.filter(({ type }) => type === "seo-service");
     assert.equal(services.length, examples.length);
     for (const one of services) assert.deepEqual(one, services[0]);
@@ -74,8 +73,9 @@ describe("the files of the examples", () => {
   it("are each in the gallery: a picture, a sentence, and every property of its flow", () => {
     const gallery = readFileSync(join(root, "examples/README.md"), "utf8");
     const rows = [...gallery.matchAll(/^\*\*(.+?)\.\*\* (.+)\n\n<img src="\.\.\/(.+?)" width="480" alt="[^"]+">$/gm)];
+    const titles = rows.map(([, title]) => title).sort();
     assert.deepEqual(
-      rows.map(([, title]) => title).sort(),
+      titles,
       examples.map(([title]) => title),
     );
     for (const [title, [tab]] of examples) {
@@ -93,10 +93,8 @@ describe("the files of the examples", () => {
       for (const paragraph of new Set(String(tab?.info).split("\n")))
         counts.set(paragraph, (counts.get(paragraph) ?? 0) + 1);
     }
-    assert.deepEqual(
-      [...counts].filter(([paragraph, count]) => paragraph.length > 100 && count > 2),
-      [],
-    );
+    const repeated = [...counts].filter(([paragraph, count]) => paragraph.length > 100 && count > 2);
+    assert.deepEqual(repeated, []);
   });
 
   for (const [title, nodes] of examples) {

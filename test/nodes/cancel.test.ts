@@ -177,10 +177,8 @@ describe("A redeploy", () => {
     const took = performance.now() - began;
     await until(() => server.open.size === 0);
     console.log(`      closed ${Math.round(took)} ms after the redeploy`);
-    assert.deepEqual(
-      dropped().map(({ msg }) => msg),
-      ['seo-reports.status.dropped {"count":9000}'],
-    );
+    const texts = dropped().map(({ msg }) => msg);
+    assert.deepEqual(texts, ['seo-reports.status.dropped {"count":9000}']);
     assert.equal(server.requests.length, 1000);
     assert.deepEqual(warnings, []);
     assert.ok(took < 15_000, "Node-RED waits at most 15 s");

@@ -33,10 +33,8 @@ describe("the sandbox's sample site", () => {
       const $ = load(await response.text());
       assert.match($("title").text(), /./);
       const links = $("a").toArray();
-      assert.deepEqual(
-        links.map((link) => $(link).attr("href")),
-        paths,
-      );
+      const shown = links.map((link) => $(link).attr("href"));
+      assert.deepEqual(shown, paths);
     }
     assert.deepEqual(sandbox.requests, []);
   });

@@ -42,10 +42,8 @@ describe("The client's connections", () => {
     await open({ concurrency: "2" });
     const ids = Array.from({ length: 50 }, (_, i) => String(i + 1));
     const answers = await Promise.all(ids.map((reportId) => client.call("seo-report-show", { reportId })));
-    assert.deepEqual(
-      answers.map(({ body }) => (body as { data: { id: string } }).data.id),
-      ids,
-    );
+    const returned = answers.map(({ body }) => (body as { data: { id: string } }).data.id);
+    assert.deepEqual(returned, ids);
   });
 
   it("receive the same response however it is split, and whatever interim responses come before it", async () => {

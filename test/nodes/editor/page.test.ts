@@ -190,10 +190,8 @@ describe("The editor page", () => {
           assert.equal(credentials[name].type, "password");
           assert.match(template(type), new RegExp(`type="password" id="node-config-input-${name}"`));
         }
-        assert.deepEqual(
-          place.filter((name) => !settings[name]),
-          [],
-        );
+        const missing = place.filter((name) => !settings[name]);
+        assert.deepEqual(missing, []);
       });
     });
   }
@@ -341,10 +339,8 @@ describe("The editor page", () => {
     assert.equal(stand.definitions["seo-ping"].defaults.near.value, "payload.by");
     assert.equal(stand.definitions["seo-ping"].icon, "file.svg");
     assert.equal(node._def.label.call(node), "ping <b>: example.com");
-    assert.deepEqual(
-      [...$("#node-input-sort")[0].types[0].options].map(({ label }: Any) => label),
-      ["not sent", "Upwards (up)"],
-    );
+    const labels = [...$("#node-input-sort")[0].types[0].options].map(({ label }: Any) => label);
+    assert.deepEqual(labels, ["not sent", "Upwards (up)"]);
     assert.match(
       helpOf(help(more, texts), "seo-ping"),
       /<p>Pings &#38; waits\.<\/p>[\s\S]*Another order\. One of: <code>up<\/code> Upwards\./,
@@ -445,10 +441,8 @@ describe("The editor page", () => {
       const node = add("seo-service", "s", { reconcile: undefined, retries: undefined });
       const $ = open(node);
       assert.equal(definitions["seo-service"].defaults.reconcile.value, "300");
-      assert.deepEqual(
-        [$("#node-config-input-reconcile").val() || "", $("#node-config-input-retries").val()],
-        ["", "3"],
-      );
+      const values = [$("#node-config-input-reconcile").val() || "", $("#node-config-input-retries").val()];
+      assert.deepEqual(values, ["", "3"]);
     });
 
     it("offers the context stores of Node-RED's settings, and rejects any other", () => {

@@ -593,10 +593,8 @@ describe("an audit", () => {
     await until(() => results.length === 5);
     await until(() => batchesIn(join(folder, "node")).length === 1);
     assert.equal(await audit.reset(), 1);
-    assert.deepEqual(
-      results.slice(3).map(({ batch, outcome }) => `${batch} ${outcome}`),
-      ["one created", "three created"],
-    );
+    const outcomes = results.slice(3).map(({ batch, outcome }) => `${batch} ${outcome}`);
+    assert.deepEqual(outcomes, ["one created", "three created"]);
   });
 
   it("pauses, also across processes, and resumes", async () => {
@@ -777,10 +775,8 @@ describe("an audit", () => {
     await add(urls(1));
     await until(() => service.looking() === 1);
     clock.pass(5000);
-    assert.deepEqual(
-      sent.map(({ reconciling }) => reconciling),
-      [0, 1],
-    );
+    const lost = sent.map(({ reconciling }) => reconciling);
+    assert.deepEqual(lost, [0, 1]);
     found.resolve();
     await until(() => service.carriedOut.length === 1);
     const [progress] = await audit.progress();
@@ -849,10 +845,8 @@ describe("an audit", () => {
     service.reports.push({ ...reportOf(2), id: 7 });
     const second = open(service, { share: 1 });
     await second.finished();
-    assert.deepEqual(
-      second.results.map(({ outcome, record }) => `${outcome} ${(record as { id: number }).id}`),
-      ["regenerated 1", "regenerated 2", "created 8"],
-    );
+    const ends = second.results.map(({ outcome, record }) => `${outcome} ${(record as { id: number }).id}`);
+    assert.deepEqual(ends, ["regenerated 1", "regenerated 2", "created 8"]);
     assert.equal(service.listed(), 1);
   });
 
@@ -893,10 +887,8 @@ describe("an audit", () => {
     await add(urls(3));
     progress.length = 0;
     await audit.close(new Trouble("server", "Another instance leads."));
-    assert.deepEqual(
-      progress.map(({ paused, finished }) => [paused, finished]),
-      [["Another instance leads.", false]],
-    );
+    const pauses = progress.map(({ paused, finished }) => [paused, finished]);
+    assert.deepEqual(pauses, [["Another instance leads.", false]]);
   });
 
   it("reports each failure that has stopped a batch, also if its error was reported", async () => {
@@ -959,10 +951,8 @@ describe("an audit", () => {
     clock.pass(5000);
     service.wait = 0;
     clock.pass(60_000);
-    assert.deepEqual(
-      progress.map(({ secondsToWait }) => secondsToWait),
-      [undefined, 12, 7, undefined],
-    );
+    const waits = progress.map(({ secondsToWait }) => secondsToWait);
+    assert.deepEqual(waits, [undefined, 12, 7, undefined]);
     await finished();
   });
 
@@ -974,10 +964,8 @@ describe("an audit", () => {
     await until(() => results.length === 100);
     clock.pass(5000);
     told.resolve();
-    assert.deepEqual(
-      progress.map(({ fresh }) => fresh),
-      [0, 100],
-    );
+    const counts = progress.map(({ fresh }) => fresh);
+    assert.deepEqual(counts, [0, 100]);
     await finished();
   });
 

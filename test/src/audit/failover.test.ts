@@ -363,10 +363,8 @@ describe("An audit in a queue whose server changes", () => {
       }
       const begins = `The queue's server 127.0.0.1:${relay.port} rejects the connection: `;
       const rejected = bench.errors.filter(({ message }) => message.startsWith(begins));
-      assert.deepEqual(
-        rejected.map(({ code, message }) => [code, message]),
-        [["SEO_CONFIG", `${begins}${reason}.`]],
-      );
+      const reasons = rejected.map(({ code, message }) => [code, message]);
+      assert.deepEqual(reasons, [["SEO_CONFIG", `${begins}${reason}.`]]);
       await back(run);
       repeat(() => clock.pass(MINUTE), 100);
       const { created } = await bench.finished();

@@ -379,10 +379,8 @@ describe("the files of an audit", () => {
     // If the name cannot be read, there is no other one.
     put("10-2027-spring.jsonl", `x\n${linesOf(entries.slice(1))}`);
     put("11-b.jsonl", `${linesOf([{ type: "batch", format: FORMAT, name: "Über" }])}x\n`);
-    assert.deepEqual(
-      (await open()).broken.map(({ name }) => name),
-      ["2027-spring", "Über"],
-    );
+    const broken = (await open()).broken.map(({ name }) => name);
+    assert.deepEqual(broken, ["2027-spring", "Über"]);
   });
 
   it("are not opened while one of them cannot be read, also to be retried", async () => {

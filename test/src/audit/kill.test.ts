@@ -47,10 +47,8 @@ function check(folder: string): void {
     rows.set(index, { outcome, record });
   }
   assert.ok(rows.delete("end"), "the end was not told");
-  assert.deepEqual(
-    OUTCOMES.map((_, index) => rows.get(index)?.outcome),
-    OUTCOMES,
-  );
+  const outcomes = OUTCOMES.map((_, index) => rows.get(index)?.outcome);
+  assert.deepEqual(outcomes, OUTCOMES);
   for (const { outcome, record } of rows.values()) assert.equal(record === null, outcome === "failed");
   // One page failed, so that the batch stays for a retry; nothing else is left behind.
   const [batch = "", ...others] = readdirSync(join(folder, "jobs/node"));

@@ -325,10 +325,8 @@ for (const engine of [undefined, ...engines])
         const message = `The queue's server has lost data: send the unfinished lists (${lists}) again in a minute, with a Maximum age.`;
         while (first.errors.length === 0) await sleep(5);
         await assert.rejects(first.add(urls(1)), { code: "SEO_NETWORK", message });
-        assert.deepEqual(
-          first.errors.map((error) => error.message),
-          [message],
-        );
+        const sentences = first.errors.map((error) => error.message);
+        assert.deepEqual(sentences, [message]);
         await first.audit.close();
         const second = createBench("", service, { ...keep() });
         await second.add(urls(3));
