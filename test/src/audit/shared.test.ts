@@ -44,7 +44,7 @@ const addLine = (lineBy: (holder: string) => string) => async (client: Redis, ke
   await client.rpush(`${key}:logs`, lineBy(JSON.parse(took).took));
 };
 const isDamaged =
-  /^SEO_INPUT The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Send msg\.reset\.$/;
+  /^SEO_INPUT The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Use msg\.reset\.$/;
 /** What is done to a batch in a Redis queue, and the error that reports it. */
 const damages: Record<string, [damage: (client: Redis, key: string) => Promise<unknown>, error: RegExp]> = {
   "whose log has a line that is cut off": [addLine(() => "{"), isDamaged],
