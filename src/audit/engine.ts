@@ -62,10 +62,9 @@ export class Engine {
     return [...this.runs].filter(isNamed);
   }
 
-  /** How far each batch is that is not finished. One that was reset can have a successor. */
+  /** How far each batch is whose end was not reported. */
   unfinished(): Progress[] {
-    const all = Array.from(this.runs, ({ reporter }) => reporter.read());
-    return [...new Map(all.map((progress) => [progress.batch, progress])).values()];
+    return [...this.runs].filter(({ reporter }) => !reporter.closed).map(({ reporter }) => reporter.read());
   }
 
   /** Works on a batch. */

@@ -70,7 +70,8 @@ export class Reporter {
   /** Why it was paused then. */
   #reason: string | undefined;
   #cancel: (() => void) | undefined;
-  #closed = false;
+  /** The end was reported, or nothing more will be. */
+  closed = false;
 
   constructor(run: Run, clock: Clock, report: (progress: Progress) => void) {
     this.#run = run;
@@ -89,7 +90,7 @@ export class Reporter {
   }
 
   changed(): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     const wait = this.#shown + BETWEEN - this.#clock.now();
     if (wait <= 0 || this.#run.paused?.message !== this.#reason) this.#show();
     else this.#cancel ??= this.#clock.later(wait, () => this.#show());
@@ -97,14 +98,14 @@ export class Reporter {
 
   /** Reports the end, once. `repeated`: a process that died may have reported it. */
   end(repeated: boolean): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     this.close();
     const { reason: _, ...last } = this.read();
     this.#report({ ...last, paused: false, finished: true, ...(repeated && { repeated }) });
   }
 
   close(): void {
-    this.#closed = true;
+    this.closed = true;
     this.#cancel?.();
   }
 

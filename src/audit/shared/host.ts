@@ -107,11 +107,9 @@ export class Host {
     const own = ids.filter((id) => id.startsWith(prefixOf(this.options.node)));
     for (const id of own) await store.handle(id, audit);
     await store.clean();
-    // The others show the latest figures. Those of a pause do not change.
-    if (!this.unfinished().some(({ paused }) => paused === false)) return;
-    const now = audit.unfinished();
-    // There are none while the store is being opened again.
-    if (now.length > 0) this.#news = [...this.#news.filter(({ finished }) => finished), ...now];
+    // The others show the latest figures. Those of a pause do not change, and there are none once the work has ended.
+    if (this.#work.audit !== audit || !this.unfinished().some(({ paused }) => paused === false)) return;
+    this.#news = [...this.#news.filter(({ finished }) => finished), ...audit.unfinished()];
   }
 
   /** Ends the work: this machine does not lead any more; or nobody can, and the progress says why. */

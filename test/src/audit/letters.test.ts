@@ -471,6 +471,30 @@ describe("The messages that one machine handles for all", () => {
     }
   });
 
+  it("shows no batch that was reset after the list that was added then has finished", async () => {
+    const found = deferred();
+    const service = createFake({
+      latency: 50,
+      fate: (page) => (page.endsWith("/1") ? "lost" : "answered"),
+      look: () => found.promise,
+    });
+    const lead = open(service);
+    await lead.add(urls(1));
+    await until(() => service.looking() === 1);
+    await lead.audit.reset();
+    await lead.add(urls(1, 2));
+    await until(() => lead.results.length === 1);
+    await lead.add(urls(5, 3), { batch: "other" });
+    const other = open(service);
+    const shown = () => other.audit.progress();
+    await until(async () => (await shown()).some(({ batch, finished }) => batch === "other" && finished));
+    assert.deepEqual(
+      (await shown()).filter(({ finished }) => !finished),
+      [],
+    );
+    found.resolve();
+  });
+
   it("keeps the failures of a batch until a new list of its name is saved", async () => {
     let isBroken = false;
     const service = createFake({ fate: () => rejected });
