@@ -28,7 +28,7 @@ export function isInFlows(RED: NodeAPI, id: string): boolean {
 }
 
 /**
- * The place where a node keeps its jobs, as the flows say: its folder, or its queue's prefix and server. In a subflow, all instances have
+ * The place of a node's batches, as the flows say: its folder, or its queue's prefix and server. In a subflow, all instances have
  * the same settings.
  */
 export function placeOf(RED: NodeAPI, id: string): string {
