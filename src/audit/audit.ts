@@ -121,11 +121,11 @@ export function createAudit(options: AuditOptions) {
 
     /** Ends everything at once; the progress says why. The next audit continues. Returns how many rows wait for it. */
     async close(why?: SeoError): Promise<number> {
-      const waiting = engine.named().reduce((sum, { reporter }) => sum + reporter.read().waiting, 0);
+      const count = engine.unfinished().reduce((sum, { waiting }) => sum + waiting, 0);
       if (why) access.error = why;
       if (why) engine.changed();
       await access.close(inOrder(() => {}));
-      return waiting;
+      return count;
     },
   };
 }

@@ -627,6 +627,13 @@ describe("an audit", () => {
     assert.deepEqual([done, dropped, results.length, service.carriedOut.length], [0, 3, 0, 0]);
   });
 
+  it("has pages that wait for the next process after a reset, too: those whose response is lost", async () => {
+    const { audit, service } = await openLooking(3);
+    await audit.reset();
+    const count = service.looking();
+    assert.deepEqual([count > 0, await audit.close()], [true, count]);
+  });
+
   it("reports nothing and requests nothing if it is reset while it reads the list of reports", async () => {
     const read = deferred();
     const service = createFake({ beforeList: () => read.promise }, reportsOf(150));
