@@ -662,16 +662,10 @@ describe("The editor page", () => {
       requests[0]?.answer(true, { suggestions });
       await pause(1);
       assert.equal(options().length, 20);
-      assert.deepEqual(
-        options()
-          .toArray()
-          .slice(0, 2)
-          .map((option: Any) => [option.attribs.value, option.children[0].data]),
-        [
-          ["27", "example.com/pricing · Nov 12"],
-          ["28", "<img src=x onerror=alert(1)>"],
-        ],
-      );
+      const shown = options()
+        .toArray()
+        .map((option: Any) => `${option.attribs.value}: ${option.children[0].data}`);
+      assert.deepEqual(shown.slice(0, 2), ["27: example.com/pricing · Nov 12", "28: <img src=x onerror=alert(1)>"]);
       assert.equal(input.attr("list"), options().parent().attr("id"));
       await write("ex");
       assert.equal(requests.length, 1, "the response is cached");
