@@ -41,8 +41,13 @@ export function watchAudits(RED: Any, $: Any, set: string, keys: string): void {
       const news = card.show(progress, label.join(": "));
       if (news) spoken.text(news);
     }
-    for (const [key, { element }] of before)
-      if (!cards.has(key) && element.remove()) spoken.text(`${JSON.parse(key)[1]} · ${text("sidebar.removed")}`);
+    for (const [key, { element }] of before) {
+      if (cards.has(key)) continue;
+      element.remove();
+      // The card of a node that could not be used has no batch.
+      const [, batch] = JSON.parse(key);
+      if (batch) spoken.text(`${batch} · ${text("sidebar.removed")}`);
+    }
   }
 
   async function look(): Promise<void> {
