@@ -107,7 +107,8 @@ describe("The tab of audits", () => {
     }
     await page.evaluate(() => document.documentElement.classList.remove("nr-theme-dark"));
     await press("Weekly: pages");
-    assert.equal(await page.evaluate(() => RED.nodes.node("inst")?.highlighted), true);
+    // It blinks.
+    await page.waitForFunction(() => RED.nodes.node("inst")?.highlighted);
     await press("Resume");
     await shows(/a minute/);
     assert.equal(await find("li").count(), 2);
