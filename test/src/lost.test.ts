@@ -122,7 +122,7 @@ describe("A lost response", () => {
   };
   for (const [name, [fate, check, created]] of Object.entries(fates))
     test(`ends with a certain outcome: ${name}`, async () => {
-      const { account, store } = await open({ late: 300, fate: first(fate) });
+      const { account, store } = await open({ late: 100, fate: first(fate) });
       check(await store());
       assert.equal(account.reports.length, created);
     });
