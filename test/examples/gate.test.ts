@@ -31,10 +31,8 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, page: get, red, unav
     reports.store(page);
     await deploy(url);
     await post(page);
-    assert.deepEqual(
-      reports.list({}).map(({ generation }) => generation),
-      [1],
-    );
+    const generations = reports.list({}).map(({ generation }) => generation);
+    assert.deepEqual(generations, [1]);
   });
 
   it("returns 422 for a report without a score", async () => {

@@ -424,10 +424,8 @@ describe("The changes node", () => {
     list(reports(6));
     lists.options.reply = ({ nth }) => (nth === 2 ? { status: 403, body: { message: "No." } } : undefined);
     const ends = await Promise.all([flow.send("changes"), flow.send("changes")]);
-    assert.deepEqual(
-      ends.map(({ caught }) => caught !== undefined),
-      [true, false],
-    );
+    const failures = ends.map(({ caught }) => caught !== undefined);
+    assert.deepEqual(failures, [true, false]);
     assert.deepEqual(flow.of("out").map(short), ["created 6"]);
   });
 

@@ -68,10 +68,8 @@ describe("A connection test of any address", () => {
       const { text } = (await helper.request().post("/seo-service/test").send(draft)) as { text: string };
       assert.match(text, /"stage":"\w+"/);
       assert.ok(!text.includes(SECRET), text);
-      assert.deepEqual(
-        server.requests.map(({ method, path }) => `${method} ${path}`),
-        ["GET /api/v1/reports"],
-      );
+      const asked = server.requests.map(({ method, path }) => `${method} ${path}`);
+      assert.deepEqual(asked, ["GET /api/v1/reports"]);
     });
 
   for (const path of ["seo-service/test", "seo-service/suggest", "seo-queue/test"])

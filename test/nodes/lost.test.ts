@@ -61,10 +61,8 @@ describe("Two hundred create requests through nginx, which gives up after 1 s", 
       ];
       return { ...payload.data, reconciled: seo.reconciled !== undefined };
     });
-    assert.deepEqual(
-      got.map(({ url }) => url),
-      urls,
-    );
+    const returned = got.map(({ url }) => url);
+    assert.deepEqual(returned, urls);
     assert.equal(new Set(got.map(({ id }) => id)).size, STORES);
     const { length } = sandbox.reports.list({ search: "example.com/page/" });
     assert.equal(length, STORES);

@@ -159,10 +159,8 @@ describe("Reading all pages", () => {
         ...all.map((row) => ({ ...row, id: String(row.id) })),
       ]);
       const ids = records.map((row) => Number((row as { id: unknown }).id));
-      assert.deepEqual(
-        ids,
-        reports(350).map(({ id }) => id),
-      );
+      const expected = reports(350).map(({ id }) => id);
+      assert.deepEqual(ids, expected);
     });
 
     it("stops if records are deleted and the last pages with them", async () => {

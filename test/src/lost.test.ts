@@ -63,10 +63,8 @@ describe("A lost response", () => {
   it("leaves no rejection unhandled in any of these tests", async () => {
     const ends = await Promise.allSettled(startAll().values());
     assert.deepEqual(unhandled, []);
-    assert.deepEqual(
-      ends.flatMap((end) => (end.status === "rejected" ? [String(end.reason)] : [])),
-      [],
-    );
+    const reasons = ends.flatMap((end) => (end.status === "rejected" ? [String(end.reason)] : []));
+    assert.deepEqual(reasons, []);
   });
 
   async function open(options: AccountOptions = {}, settings: object = {}) {

@@ -82,10 +82,8 @@ describe("Submitting a page", () => {
     const second = await submit(client, STORE, { url: "http://new.example.com/a?b=1", existing: "return" });
     const third = await submit(client, STORE, { url, existing: "regenerate" });
     const fourth = await submit(client, STORE, { url, existing: "regenerate", maxAge: "7" });
-    assert.deepEqual(
-      [first, second, third, fourth].map(({ outcome }) => outcome),
-      ["created", "fresh", "regenerated", "fresh"],
-    );
+    const outcomes = [first, second, third, fourth].map(({ outcome }) => outcome);
+    assert.deepEqual(outcomes, ["created", "fresh", "regenerated", "fresh"]);
     assert.equal(new Set([first, second, third, fourth].map(idOf)).size, 1);
     // The host has a capital letter, so the text as it was typed is searched for, too.
     assert.deepEqual([first.attempts, second.attempts], [3, 2]);
@@ -170,10 +168,8 @@ describe("The search for the report of a page", () => {
       [report(2, 4)],
     ]);
     const { attempts, duration, waited, outcome } = await submit({});
-    assert.deepEqual(
-      sent.map(([type]) => type),
-      ["seo-report-list", "seo-report-show"],
-    );
+    const types = sent.map(([type]) => type);
+    assert.deepEqual(types, ["seo-report-list", "seo-report-show"]);
     assert.deepEqual(sent[1]?.[1], { reportId: "4" });
     assert.deepEqual([attempts, duration, waited, outcome], [2, 20, 4, "fresh"]);
   });

@@ -488,10 +488,8 @@ describe("The messages that one machine handles for all", () => {
     const other = open(service);
     const shown = () => other.audit.progress();
     await until(async () => (await shown()).some(({ batch, finished }) => batch === "other" && finished));
-    assert.deepEqual(
-      (await shown()).filter(({ finished }) => !finished),
-      [],
-    );
+    const left = (await shown()).filter(({ finished }) => !finished);
+    assert.deepEqual(left, []);
     found.resolve();
   });
 
