@@ -159,13 +159,13 @@ export class Call {
   async #findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
     if (!(result instanceof SeoError) || !result.details.uncertain) return result;
     this.#uncertain = true;
-    const outcome = await this.#parts.scheduler.waitLost(this.#task, () => ticket.lost(result, this.#horizon));
-    if (outcome.was === "undecided") return result.with({ candidates: outcome.candidates });
+    const fate = await this.#parts.scheduler.waitLost(this.#task, () => ticket.lost(result, this.#horizon));
+    if (fate.was === "undecided") return result.with({ candidates: fate.candidates });
     this.#uncertain = false;
-    if (outcome.was === "not carried out")
-      return result.with({ uncertain: false, transient: outcome.again && result.details.transient });
-    this.#reconciled = outcome.reconciled;
-    return outcome.response;
+    if (fate.was === "not carried out")
+      return result.with({ uncertain: false, transient: fate.again && result.details.transient });
+    this.#reconciled = fate.reconciled;
+    return fate.response;
   }
 
   #toResponse({ statusCode, headers, body }: Response): CallResponse {
