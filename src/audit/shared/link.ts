@@ -43,7 +43,8 @@ export async function openLink(place: Place, service: string, { lease, connect, 
     await leads.add(LEAD, none, { jobId: LEAD });
     await worker.startStalledCheckTimer();
     return {
-      letters: server.queue(named(service)),
+      /** The letters and batches of all nodes. */
+      jobs: server.queue(named(service)),
       close: server.close,
 
       async lead() {

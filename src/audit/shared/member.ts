@@ -51,10 +51,10 @@ export class Member {
     this.#running = Promise.resolve().then(() => this.#run());
   }
 
-  /** Undefined as long as it is not connected. Throws why it cannot be. */
-  letters(): Queue | undefined {
+  /** The queue of letters and batches; undefined as long as it is not connected. Throws why it cannot be. */
+  jobs(): Queue | undefined {
     if (this.#lost) throw this.#lost;
-    return this.#link?.letters;
+    return this.#link?.jobs;
   }
 
   join(host: Host): void {

@@ -22,7 +22,7 @@ function rest({ options: { patience } }: Member, until: number): Promise<unknown
 async function add(member: Member, id: string, data: Packed, until: number): Promise<void> {
   let failure = ineffective("The queue's server cannot be reached.");
   for (;;) {
-    const queue = member.letters();
+    const queue = member.jobs();
     try {
       if (queue) return void (await queue.add("letter", data, { jobId: id }));
     } catch (cause) {
@@ -39,7 +39,7 @@ async function add(member: Member, id: string, data: Packed, until: number): Pro
 async function awaitReply(member: Member, id: string, until: number): Promise<Reply | undefined> {
   while (performance.now() < until) {
     try {
-      const queue = member.letters();
+      const queue = member.jobs();
       const reply = queue && (await readReply(queue, id));
       if (reply) return reply;
     } catch {
@@ -53,7 +53,7 @@ async function awaitReply(member: Member, id: string, until: number): Promise<Re
 /** Whoever is first in the letter's log has it: the machine that leads, or this one, which then withdraws it. */
 async function withdraw(member: Member, id: string): Promise<Reply> {
   try {
-    const queue = member.letters() as Queue;
+    const queue = member.jobs() as Queue;
     // A letter whose reply is a minute old is missing.
     const isFirst = (await appendLine(queue, id, { back: true })) === 1;
     if (isFirst) throw ineffective(SILENCE);

@@ -37,7 +37,7 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
     /** The journals of a node, whose audit was created before: any machine can read the logs of its jobs. */
     journals: (node: string, service: string): FindJournals =>
       async function* (name) {
-        const queue = members.get(service)?.letters();
+        const queue = members.get(service)?.jobs();
         if (!queue) throw new Error("The queue is not connected.");
         // Open ones first, which are newer.
         for (const id of await idsIn(

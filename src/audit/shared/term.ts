@@ -89,7 +89,7 @@ export function createTerm(machine: Machine, link: Link, release: () => Promise<
   function begin(host: Host): void {
     if (ended) return;
     host.begin((isOver) =>
-      openStore(link.letters, host.options.node, {
+      openStore(link.jobs, host.options.node, {
         fail,
         isOver,
         gone: async () => ((await isLed()) ? lostData : deposed),
@@ -102,14 +102,14 @@ export function createTerm(machine: Machine, link: Link, release: () => Promise<
   /** Does what there is to do now. */
   async function work(): Promise<void> {
     if (published !== textOf(news())) await publish();
-    const ids = await link.letters.getRanges(["wait"], 0, -1, true);
+    const ids = await link.jobs.getRanges(["wait"], 0, -1, true);
     for (const host of hosts) await host.handle(ids);
     // The nodes of a process do not start at the same moment.
     if (performance.now() - began < lockDuration / 2) return;
     const nodes = Array.from(hosts, ({ options }) => prefixOf(options.node));
     for (const id of ids) {
       if (others.has(id) || nodes.some((prefix) => id.startsWith(prefix))) continue;
-      const isMeant = isUnfinished(await readLines(link.letters, id));
+      const isMeant = isUnfinished(await readLines(link.jobs, id));
       others.add(id);
       if (isMeant) machine.offer();
     }
