@@ -174,9 +174,9 @@ class Handler {
   #tools: Tools | undefined;
   /** Messages whose values take time to read are admitted in the order in which they were received. */
   readonly #inOrder = createSequence();
-  /** The subjects of canceled requests that may have taken effect, and how many others would have changed something. */
+  /** The subjects of canceled requests that may have taken effect, and how many others were sent, but had none. */
   readonly #uncertain: string[] = [];
-  #unsent = 0;
+  #ineffective = 0;
 
   constructor(RED: NodeAPI, node: Node, options: HandlerOptions) {
     const { row, config } = options;
@@ -238,7 +238,7 @@ class Handler {
   /** Keeps for the log what a redeploy ended. Messages whose requests were never sent stay incomplete. */
   note({ code, details: { uncertain, attempts } }: SeoError, { client, input }: MessageTask): void {
     if (uncertain) this.#uncertain.push(client.nameOf(this.#options.row, input));
-    else if (code === "SEO_CANCELLED" && attempts && this.method !== "GET") this.#unsent++;
+    else if (code === "SEO_CANCELLED" && attempts && this.method !== "GET") this.#ineffective++;
   }
 
   /** Cancels what is in flight, and warns of it. */
@@ -255,7 +255,7 @@ class Handler {
   }
 
   #warnings(): string[] {
-    const dropped = this.status.incomplete + this.#unsent;
+    const dropped = this.status.incomplete + this.#ineffective;
     const { length: count } = this.#uncertain;
     const more = count > MOST_NAMED ? [`… (+${count - MOST_NAMED})`] : [];
     const names = [...this.#uncertain.slice(0, MOST_NAMED), ...more].join(", ");
