@@ -50,7 +50,7 @@ export const progressOf = (state: State): Progress => ({
 });
 
 /** The work on a batch, as it is needed here. */
-interface Run {
+interface ReportedRun {
   batch: { state: State };
   /** Why it is paused: a code and a sentence. */
   readonly paused: { reason: string; message: string } | undefined;
@@ -61,7 +61,7 @@ interface Run {
 
 /** Reports how far a batch is: at once if a pause begins or ends, otherwise at most every 5 s. */
 export class Reporter {
-  readonly #run: Run;
+  readonly #run: ReportedRun;
   readonly #clock: Clock;
   readonly #report: (progress: Progress) => void;
   /** When the first request began, and when the last ones ended: 200 of them, so that hours do not hide the last minutes. */
@@ -73,7 +73,7 @@ export class Reporter {
   /** The end was reported, or nothing more will be. */
   closed = false;
 
-  constructor(run: Run, clock: Clock, report: (progress: Progress) => void) {
+  constructor(run: ReportedRun, clock: Clock, report: (progress: Progress) => void) {
     this.#run = run;
     this.#clock = clock;
     this.#report = report;
