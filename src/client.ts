@@ -9,7 +9,7 @@
  *    Gate 2, budget (scheduler.ts, budget.ts): each request acquires a slot, which the concurrency, the rate and pauses limit.
  * 4. http/ builds the request from the operation's row, sends it, and reads the response. Secrets are redacted there,
  *    where the service's words enter; the facts that decide what happens next are the client's own (errors.ts).
- * 5. After an error, retry.ts says whether the service pauses, and the slot is released. If the response of a request that must
+ * 5. After an error, retry.ts says whether the client pauses, and the slot is released. If the response of a request that must
  *    not be repeated was lost, reconcile/search.ts finds out what became of it. Then retry.ts says whether the call retries the request.
  * 6. `request` resolves with the response, the node sends its messages, and `end` cancels what the message still has in flight.
  */

@@ -13,11 +13,11 @@ type Failed = Pick<SeoError, "code" | "details">;
 const backoff = (attempts: number, random: () => number) =>
   random() * Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1));
 
-/** A limit is the account's, so it pauses the whole service. */
+/** A limit is the account's: the whole client pauses. */
 const isLimit = ({ code, details: { retryAfter } }: Failed) => retryAfter !== undefined || code === "SEO_RATE_LIMITED";
 
 /**
- * Milliseconds for which the whole service pauses after a failed attempt, if it does. Infinity is too long to wait for, so
+ * Milliseconds for which the whole client pauses after a failed attempt, if it does. Infinity is too long to wait for, so
  * everything that waits fails.
  */
 export function pauseAfter(error: Failed, attempts: number, random = Math.random): number | undefined {

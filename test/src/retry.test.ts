@@ -5,7 +5,7 @@ import { pauseAfter, retryIn } from "../../src/retry.js";
 
 const half = () => 0.5;
 
-/** Milliseconds for which the service pauses, and until the next attempt. */
+/** Milliseconds for which the client pauses, and until the next attempt. */
 type Decision = [pause?: number | undefined, retryIn?: number | undefined];
 
 describe("After a failed attempt", () => {
