@@ -14,7 +14,7 @@ export type PageOfReports = Pick<ListPage<Pick<CallResponse, "headers">>, "recor
   Partial<Pick<ListPage, "total" | "truncated">>;
 
 export interface DurableOptions extends Omit<Durable, "horizon"> {
-  /** The step of the request. It gets whether the response is lost, so that its effect is looked for. */
+  /** The step of the request. It becomes the task of the request, on which the scheduler marks a lost response. */
   task?: Pick<Task, "isLost">;
 }
 
