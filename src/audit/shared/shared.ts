@@ -1,3 +1,16 @@
+/**
+ * How several machines share their batches (docs/decisions/machines.md has the reasons):
+ *
+ * 1. Each process has a member (member.ts) per queue and SEO service, and a host (host.ts) per audit node. server.ts,
+ *    driver.ts, redis.ts and postgres.ts connect to the queue, faults.ts explains its exceptions. link.ts has its jobs.
+ * 2. The member that holds the lock of the job `lead` leads for a term (term.ts): its hosts work on the batches, and it
+ *    publishes their progress. The other members stand by: their hosts show this progress.
+ * 3. A machine posts each message as a letter (post.ts, letter.ts), even if it leads, and waits for the reply.
+ * 4. The lead takes letters over in order. store.ts does what they say with the node's audit, and saves the replies.
+ *    The job of a list becomes the batch, and its log (log.ts) the journal. Only the last machine that took the job
+ *    over can add entries that count.
+ * 5. If the lead is killed, its lock expires. Another member begins a term, takes all open jobs over, and continues.
+ */
 import type { Audit } from "../audit.js";
 import { clock as realClock } from "../clock.js";
 import type { FindJournals } from "../failures.js";
