@@ -181,8 +181,10 @@ describe("the files of an audit", () => {
         assert.deepEqual(withoutDraft(batch), stateOf(read(name)));
         assert.equal(total(batch.state), total(state) > 3 ? 5 : 4);
       }
-      await store?.close(true);
+      // Its lock is not refreshed any more once it is closed.
+      await store?.close();
       store = undefined;
+      rmSync(own, { recursive: true });
     }
   });
 
