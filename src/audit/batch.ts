@@ -2,7 +2,7 @@ import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promis
 import type { SeoError } from "../errors.js";
 import { type Entry, FORMAT, type Settings } from "./entries.js";
 import { type Row, rowKey } from "./rows.js";
-import { apply, hasFailed, listOf, pageOf, phaseOf, type State, total } from "./state.js";
+import { apply, hasFailed, isBegun, listOf, pageOf, phaseOf, type State, total } from "./state.js";
 
 /** The log of one batch: a file, or that of a job in a queue. Rejects with a Trouble, or as `deposed` if another machine leads. */
 export interface Journal {
@@ -68,7 +68,7 @@ export class Batch {
     const added = total(this.state);
     apply(this.state, entry);
     // Rows that are no page have ended.
-    for (let row = added; row < total(this.state); row++) if (this.#isBegun(row)) this.#begun.add(row);
+    for (let row = added; row < total(this.state); row++) if (isBegun(this.state, row)) this.#begun.add(row);
     if (entry.type === "retry") this.#cursor = 0;
   }
 
@@ -111,14 +111,10 @@ export class Batch {
     return phaseOf(this.state, page) === "waiting" && !this.#busy.has(page);
   }
 
-  #isBegun(page: number): boolean {
-    return ["sent", "ended"].includes(phaseOf(this.state, page));
-  }
-
   /** The next page that was begun, or else is new: first those that do not wait behind the others. */
   next(): { page: number; isLater: boolean } | undefined {
     for (const page of this.#begun) {
-      if (!this.#busy.has(page) && this.#isBegun(page)) return { page, isLater: false };
+      if (!this.#busy.has(page) && isBegun(this.state, page)) return { page, isLater: false };
       this.#begun.delete(page);
     }
     if (this.state.dropped) return undefined;
@@ -144,7 +140,7 @@ export class Batch {
   /** No step works on the page any more. If it is not done, `next` returns it again. */
   release(page: number): void {
     this.#busy.delete(page);
-    if (this.#isBegun(page)) this.#begun.add(page);
+    if (isBegun(this.state, page)) this.#begun.add(page);
     else if (this.isWaiting(page) && !this.#later.has(page)) this.#cursor = Math.min(this.#cursor, page);
   }
 

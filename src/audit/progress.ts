@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.js";
 import type { Outcome } from "./entries.js";
-import { done, phaseOf, rowsOf, type State, total } from "./state.js";
+import { done, isBegun, rowsOf, type State, total } from "./state.js";
 
 /** How far a batch is, in rows. */
 export interface Progress extends Record<Outcome, number> {
@@ -138,8 +138,7 @@ export class Reporter {
     const rest = total(state) - done(state);
     const count = (pages: number[]) => pages.reduce((sum, page) => sum + rowsOf(state, page).length, 0);
     const reconciling = count(lost.flatMap(({ page }) => page ?? []));
-    const isInFlight = (page: number) => ["sent", "ended"].includes(phaseOf(state, page));
-    const waiting = dropped ? count([...state.phases.keys()].filter(isInFlight)) : rest;
+    const waiting = dropped ? count([...state.phases.keys()].filter((page) => isBegun(state, page))) : rest;
     const ended = rest === 0 || (dropped && reconciling === 0);
     // How long lost responses take does not depend on the pace.
     const isRequesting = !ended && !dropped && !alone && rest > reconciling;

@@ -45,6 +45,8 @@ const digest = (key: string) => hash("sha256", key, "base64url").slice(0, 12);
 export const total = ({ inputs }: State): number => inputs.length;
 export const done = ({ counts }: State): number => outcomes.reduce((sum, outcome) => sum + counts[outcome], 0);
 export const phaseOf = ({ phases }: State, row: number): Phase => phases.get(row) ?? "waiting";
+/** Whether a page was sent, or has ended without a result that was delivered. */
+export const isBegun = (state: State, page: number): boolean => ["sent", "ended"].includes(phaseOf(state, page));
 export const pageOf = ({ pages }: State, key: string): number | undefined => pages.get(digest(key));
 export const rowsOf = ({ repeats }: State, page: number): number[] => [page, ...(repeats.get(page) ?? [])];
 export const inputOf = ({ inputs }: State, row: number): unknown => JSON.parse(inputs[row] as string);
