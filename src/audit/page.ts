@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import { SeoError } from "../errors.js";
-import { idOf, isReport, reportsIn, unwrap } from "../records.js";
+import { idOf, reportsIn, unwrap } from "../records.js";
 import { isAccounts } from "./breaker.js";
 import type { Ended, PageRequest } from "./entries.js";
 import { type DurableOptions, type Requests, STORE, toJSON } from "./requests.js";
@@ -20,8 +20,8 @@ function reportOf(body: unknown): object | null {
 }
 
 /**
- * Sends a page's request, or looks for one that was sent before. `beforeAttempt` is awaited before it is sent. Rejects as that does, or if
- * the request is canceled.
+ * Sends a page's request, or looks for one that was sent before. `beforeAttempt` is awaited before it is sent. Rejects as
+ * that does, or if the request is canceled.
  */
 export async function requestPage(
   requests: Requests,
@@ -43,8 +43,8 @@ export async function requestPage(
         beforeAttempt: (intent) => beforeAttempt({ action, report, generatedAt, intent }),
       },
     );
-    const record = reportOf(body);
-    if (!isReport(record))
+    const [record] = reportsIn(body);
+    if (!record)
       throw new SeoError("SEO_RESPONSE", "The response contains no report with an id.", { attempts, uncertain: true });
     const outcome = creates ? "created" : "regenerated";
     return { ended: { outcome, report: idOf(record), attempts, reconciled }, record };
