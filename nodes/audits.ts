@@ -2,6 +2,7 @@ import type { Response } from "express";
 import type { NodeAPI } from "node-red";
 import type { FindJournals, Kept } from "../src/audit/failures.js";
 import type { Progress } from "../src/audit/progress.js";
+import type { Json } from "../src/json.js";
 import { onlyJson } from "./admin.js";
 import type { AuditStatus } from "./progress.js";
 import { thrownText } from "./sources.js";
@@ -26,8 +27,6 @@ interface Entry {
   kept: Kept;
   isReading: boolean;
 }
-
-type Values = Record<string, unknown>;
 
 /** The maximum number of rows that the tab shows. The CSV has all. */
 const MOST_ROWS = 1000;
@@ -71,14 +70,14 @@ function cardsOf([node, entry]: [string, Entry]): object[] {
   return [...new Map(all.map((one) => [one.batch, { ...one, node }])).values()];
 }
 
-async function sendRows({ node }: Entry, { batch, csv }: Values, response: Response): Promise<void> {
+async function sendRows({ node }: Entry, { batch, csv }: Json, response: Response): Promise<void> {
   const { readFailures, toCsv } = await import("../src/audit/failures.js");
   const rows = await readFailures(await node.journals(), String(batch));
   if (csv) response.type("csv").send(toCsv(rows));
   else response.json(rows.slice(0, MOST_ROWS));
 }
 
-async function control(entry: Entry, values: Values, response: Response): Promise<void> {
+async function control(entry: Entry, values: Json, response: Response): Promise<void> {
   const how = controls.find((one) => one === values.do);
   if (!how || typeof values.batch !== "string") throw new Error("The request is not valid.");
   await entry.node.control(how, values.batch, "batch");
@@ -86,7 +85,7 @@ async function control(entry: Entry, values: Values, response: Response): Promis
   response.json({});
 }
 
-async function answer(values: Values, response: Response, work: typeof control): Promise<void> {
+async function answer(values: Json, response: Response, work: typeof control): Promise<void> {
   try {
     const entry = entries.get(String(values.node));
     if (!entry || entry.node.isClosed) throw new Error("There is no such node.");
