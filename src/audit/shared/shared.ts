@@ -53,12 +53,8 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
         const queue = members.get(service)?.jobs();
         if (!queue) throw new Error("The queue is not connected.");
         // Open ones first, which are newer.
-        for (const id of await idsIn(
-          queue,
-          node,
-          name === undefined ? ["prioritized"] : ["wait", "prioritized"],
-          name,
-        )) {
+        const ids = await idsIn(queue, node, name === undefined ? ["prioritized"] : ["wait", "prioritized"], name);
+        for (const id of ids) {
           const { count } = await queue.getJobLogs(id, 0, 0);
           yield { key: `${id} ${count}`, read: () => readBatch(queue, id) };
         }
