@@ -130,7 +130,7 @@ export class Scheduler {
     const { size, concurrency } = this.#limits;
     // A message that waits for something other than a slot keeps none from others, but its memory.
     const isCrowded = this.#waits.size >= Math.max(size, concurrency);
-    const mustWait = isCrowded || !lane.messages.isEmpty() || this.#budget.wait() > 0;
+    const mustWait = isCrowded || !lane.messages.isEmpty() || isFull(lane) || this.#budget.wait() > 0;
     if (mustWait && this.#waiting >= size) {
       const sentence = `The queue is full: ${this.#waiting} messages are waiting (limit ${size}).`;
       message.refuse(new SeoError("SEO_QUEUE_FULL", sentence));
@@ -144,7 +144,7 @@ export class Scheduler {
   acquire(task: Task): Promise<void> | undefined {
     const { lane } = task;
     if (this.isOver(task)) throw cancelled;
-    if (lane.running < lane.maxRunning && this.#budget.wait() === 0) {
+    if (!isFull(lane) && this.#budget.wait() === 0) {
       this.#acquire(lane);
       lane.changed();
       return undefined;
@@ -273,7 +273,7 @@ export class Scheduler {
         return;
       }
       this.#lanes.splice(this.#lanes.indexOf(lane), 1);
-      const request = hasRequest(lane) ? lane.requests.shift() : undefined;
+      const request = lane.requests.shift();
       if (request) this.#acquire(lane);
       const next = request ?? lane.messages.shift();
       if (!isIdle(lane)) this.#lanes.push(lane);
@@ -291,9 +291,10 @@ export class Scheduler {
   }
 }
 
-/** A request of a lane can have a slot. */
-const hasRequest = ({ requests, running, maxRunning }: Lane) => !requests.isEmpty() && running < maxRunning;
-const canGoOn = (lane: Lane) => hasRequest(lane) || !lane.messages.isEmpty();
+/** No further request of a lane can be in flight. */
+const isFull = ({ running, maxRunning }: Lane) => running >= maxRunning;
 
 /** Nothing of a lane waits at a gate. */
 const isIdle = ({ messages, requests }: Lane) => messages.isEmpty() && requests.isEmpty();
+
+const canGoOn = (lane: Lane) => !isIdle(lane) && !isFull(lane);
