@@ -72,6 +72,9 @@ const rejections: Record<string, [engine: Engine, change: Change, back: Change, 
 const losses: Record<Engine, string> = { Redis: "FLUSHALL", PostgreSQL: "DROP SCHEMA seo_reports CASCADE" };
 const loss =
   'The queue\'s server has lost data: send the unfinished lists ("default") again in a minute, with a Maximum age.';
+/** PostgreSQL can also end a command of a machine because it and the loss wait for each other. */
+const isLost = ({ errors, progress }: Bench) =>
+  errors.some(({ message }) => message === loss) && progress.at(-1)?.paused === loss;
 
 describe("An audit in a queue whose server changes", () => {
   const use = closeAfterEach();
@@ -215,10 +218,7 @@ describe("An audit in a queue whose server changes", () => {
       await begin(MANY);
       const other = openOther({ clock });
       await until(() => other.progress.length > 0);
-      // PostgreSQL can end it because another command waits for it, and it for that one.
       await until(() => run(losses[engine]).then(Boolean, () => false));
-      const isLost = ({ errors, progress }: Bench) =>
-        errors.some(({ message }) => message === loss) && progress.at(-1)?.paused === loss;
       await until(() => [bench, other].every(isLost));
       repeat(() => clock.pass(MINUTE), 100);
       await until(() => other.add(urls(3)).catch(() => 0));
@@ -240,8 +240,7 @@ describe("An audit in a queue whose server changes", () => {
       relay.cut();
       await until(() => other.results.length > 0);
       await until(() => run(losses[engine]).then(Boolean, () => false));
-      await until(() => other.errors.length > 0);
-      assert.deepEqual([other.errors[0]?.message, other.progress.at(-1)?.paused], [loss, loss]);
+      await until(() => isLost(other));
       repeat(() => clock.pass(MINUTE), 100);
       await until(() => other.add(urls(3)).catch(() => 0));
       relay.mend();
