@@ -109,7 +109,7 @@ async function play({ faults, steps, existing, refused, revoked, share }: Story)
   const time = () => performance.now() - began;
   const isAhead = ({ at, lasts }: Period) => time() < at + lasts;
   const isNow = (period: Period) => time() >= period.at && isAhead(period);
-  const memory = createMemory();
+  const memory = createMemory(HANGS);
   const service = createFake(
     {
       latency: 8,
