@@ -13,7 +13,7 @@ import { createSequence } from "../src/turns.js";
 import { type Control, closeCards, controls, openCards, registerCards, type Watched } from "./audits.js";
 import { chosen, resolved } from "./config.js";
 import { SECOND } from "./figures.js";
-import { isInFlows, placeOf } from "./flows.js";
+import { closeIfGone, placeOf } from "./flows.js";
 import { type Config, complete, forNodeRed, noService, toError } from "./handler.js";
 import { AuditStatus } from "./progress.js";
 import type { QueueNode } from "./queue.js";
@@ -47,8 +47,7 @@ class AuditNode implements Watched {
   /** The place where the flows say that the batches are, and the name of that place for a person. */
   readonly #place: string;
   readonly #where: string;
-  /** The flows do not list the nodes in a subflow of a package, which are never gone. */
-  readonly #isListed: boolean;
+  readonly #isGone: () => boolean;
   /** Errors that a Catch node got with a message. */
   readonly #reported = new WeakSet<SeoError>();
   readonly #inOrder = createSequence();
@@ -67,7 +66,7 @@ class AuditNode implements Watched {
     this.#status = new AuditStatus(RED, node, openCards(node.id, this));
     this.#folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
     this.#place = this.#placeNow();
-    this.#isListed = isInFlows(RED, node.id);
+    this.#isGone = closeIfGone(RED, node);
     const queue = RED.nodes.getNode(String(config.queue ?? "")) as Node | null;
     this.#where = queue?.name || queue?.id || this.#folder;
     node.on("input", (msg: Message, _send, done) => void this.#receive(msg, done));
@@ -82,15 +81,6 @@ class AuditNode implements Watched {
   }
 
   errors = () => this.#status.errors();
-
-  #isGone(): boolean {
-    return this.#isListed && !isInFlows(this.#RED, this.#node.id);
-  }
-
-  /** Node-RED itself does not stop a node that _Modified Nodes_ moves into a subflow, or out of one. */
-  closeIfGone(): void {
-    if (!this.isClosed && this.#isGone()) void this.#node.close(true);
-  }
 
   async #receive(msg: Message, done: (error?: Error) => void): Promise<void> {
     this.#incomplete++;

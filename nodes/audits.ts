@@ -14,7 +14,6 @@ export type Control = (typeof controls)[number];
 export interface Watched extends Pick<AuditStatus, "errors"> {
   /** By a deploy, which may start it again. */
   readonly isClosed: boolean;
-  closeIfGone(): void;
   control(how: Control, batch: string, from: string): Promise<void>;
   journals(): Promise<FindJournals>;
 }
@@ -95,14 +94,9 @@ async function answer(values: Json, response: Response, work: typeof control): P
   }
 }
 
-function closeGone(): void {
-  for (const { node } of entries.values()) node.closeIfGone();
-}
-
 /** The routes of the tab “SEO audits”. */
-export function registerCards({ httpAdmin, auth, events }: NodeAPI): void {
+export function registerCards({ httpAdmin, auth }: NodeAPI): void {
   entries = new Map();
-  events.off("flows:started", closeGone).on("flows:started", closeGone);
   const mayRead = auth.needsPermission("seo-report-audit.read");
   const mayWrite = auth.needsPermission("seo-report-audit.write");
   httpAdmin.get(`${TYPE}/batches`, mayRead, (_request, response) => {

@@ -1,6 +1,7 @@
 import type { Node, NodeAPI } from "node-red";
 import { changes } from "../src/operations.js";
 import type { Saved } from "./comparison.js";
+import { closeIfGone } from "./flows.js";
 import { type Config, handleInput } from "./handler.js";
 import { createInterval } from "./interval.js";
 import { openState } from "./state.js";
@@ -14,6 +15,7 @@ export function registerChanges(RED: NodeAPI): void {
     const { busy, resume } = createInterval(this, config.interval);
     const load = async () => (await import("./comparison.js")).createComparison(RED, this, state, config.service);
     handleInput(RED, this, { row: changes, config, load, busy });
+    closeIfGone(RED, this);
     void resume(async () => (Object(await state.read()) as Partial<Saved>).at);
   });
 }

@@ -1,4 +1,4 @@
-import type { NodeAPI } from "node-red";
+import type { Node, NodeAPI } from "node-red";
 import { parseUrl } from "../src/url.js";
 import type { Config } from "./handler.js";
 
@@ -13,7 +13,7 @@ function nodesIn(RED: NodeAPI): Map<string, Config> {
  * Whether the flows have a node, which can be disabled. In a subflow its ID is that of the instance, a hyphen, and its own; a node
  * that was moved into a subflow, or out of one, has another.
  */
-export function isInFlows(RED: NodeAPI, id: string): boolean {
+function isInFlows(RED: NodeAPI, id: string): boolean {
   const nodes = nodesIn(RED);
   /** `subflow`: the one that has the first node of the path, if any. */
   const holds = (path: string, subflow?: string): boolean =>
@@ -25,6 +25,27 @@ export function isInFlows(RED: NodeAPI, id: string): boolean {
       return inner !== undefined && path.startsWith(`${id}-`) && holds(path.slice(id.length + 1), inner);
     });
   return holds(id);
+}
+
+/** Whether nodes that act without a message are gone. */
+const watched = new Map<Node, () => boolean>();
+
+function closeGone(): void {
+  for (const [node, isGone] of watched) if (isGone()) void node.close(true);
+}
+
+/**
+ * Closes a node when it is gone from the flows: Node-RED itself does not stop one that _Modified Nodes_ moves into a subflow, or
+ * out of one. Returns whether it is gone.
+ */
+export function closeIfGone(RED: NodeAPI, node: Node): () => boolean {
+  // The flows do not list the nodes in a subflow of a package, which are never gone.
+  const isListed = isInFlows(RED, node.id);
+  const isGone = () => isListed && !isInFlows(RED, node.id);
+  watched.set(node, isGone);
+  node.on("close", () => watched.delete(node));
+  RED.events.off("flows:started", closeGone).on("flows:started", closeGone);
+  return isGone;
 }
 
 /**

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { EventEmitter } from "node:events";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { NodeAPI } from "node-red";
@@ -39,7 +38,6 @@ describe("The admin routes", () => {
         all: change,
       },
       nodes: { registerType() {} },
-      events: new EventEmitter(),
     };
     register(RED as unknown as NodeAPI);
     assert.ok(routes.length >= 2);

@@ -6,7 +6,7 @@ import { deferred } from "../../src/turns.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { type Lists, type Row, reports, startLists } from "../support/lists.js";
 import { closeAfterEach } from "../support/opened.js";
-import { type Hooks, helper, nodeRedModule } from "../support/red.js";
+import { type FlowNode, type Hooks, helper, nodeRedModule } from "../support/red.js";
 import { shortenMinutes, stopBackOff, stopTime } from "../support/time.js";
 
 const short = ({ seo, payload }: Message) => `${(seo as Row).change} ${(payload as Row).id}`;
@@ -60,6 +60,17 @@ describe("The interval of the changes node", () => {
       lists.asked.length = 0;
       await flow.stop();
     }
+  });
+
+  it("ends if Modified Nodes moves the node into a subflow", async () => {
+    const [home, changes] = nodes() as [FlowNode, FlowNode];
+    flow = await open(startFlow([home, changes]));
+    await asked(2);
+    const inside = { ...changes, z: "sub", interval: "" };
+    await flow.deploy([home, { id: "sub", type: "subflow", name: "sub" }, inside], "nodes");
+    const { length } = lists.asked;
+    await late(400);
+    assert.equal(lists.asked.length, length);
   });
 
   it("is counted from the end of a run, which never overlaps another one", async () => {
