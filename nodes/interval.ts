@@ -13,6 +13,8 @@ export function createInterval(node: Node, minutes: unknown) {
   const interval = Number.isSafeInteger(Number(minutes)) ? Math.max(Number(minutes), 0) * MINUTE : 0;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
+  /** A message was received since the start. */
+  let wasBusy = false;
 
   function run(): void {
     // Before the message is received, which ends the wait: a hook of Node-RED can drop it.
@@ -42,11 +44,13 @@ export function createInterval(node: Node, minutes: unknown) {
       if (String(minutes ?? "").trim() === "") return;
       // A context store that cannot be read is an error of the first message, too.
       const ranAt = Number(await read().catch(() => 0)) || 0;
+      if (wasBusy) return;
       // A last run in the future means that the clock was set.
       wait(spread(Math.min(Math.max(ranAt + interval - Date.now(), 0), interval)));
     },
     /** `count` messages have not ended. */
     busy(count: number): void {
+      wasBusy = true;
       clearTimeout(timer);
       if (count === 0) again();
     },

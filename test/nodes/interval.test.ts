@@ -199,6 +199,19 @@ describe("The interval of the changes node", () => {
     assert.deepEqual([flow.of("caught").length, lists.asked.length], [1, 0]);
   });
 
+  it("begins with a message that is received before the last run is known", async () => {
+    const time = stopTime();
+    const node = Object.assign(new EventEmitter(), { receive() {} });
+    const last = deferred();
+    const { busy, resume } = createInterval(node as never, "1");
+    const resumed = resume(() => last.promise.then(() => undefined));
+    busy(1);
+    last.resolve();
+    await resumed;
+    assert.equal(time.timers(), 0);
+    time.goOn();
+  });
+
   it("can be longer than a timer", async () => {
     const time = stopTime();
     let runs = 0;
