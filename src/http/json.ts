@@ -45,7 +45,12 @@ function hasTooMany(text: string): boolean {
   return values > MAX_VALUES;
 }
 
-const countOf = (text: string, part: string): number => text.split(part).length - 1;
+/** How often a text contains a part, up to what `MAX_DEPTH` allows and once more. */
+function countOf(text: string, part: string): number {
+  let count = 0;
+  for (let at = text.indexOf(part); at >= 0 && count <= MAX_DEPTH; at = text.indexOf(part, at + 1)) count++;
+  return count;
+}
 
 const isTooDeep = (value: object, level = 1): boolean =>
   level > MAX_DEPTH ||
