@@ -88,6 +88,8 @@ interface Wait {
   task: Task;
   /** Only the end of its task, its lane or the scheduler ends it, and no limit of the service. */
   exempt: boolean;
+  /** It waits for the outcome of a request whose response is, or may be, lost. */
+  isLost?: boolean;
   refuse(error: SeoError): void;
 }
 
@@ -166,12 +168,21 @@ export class Scheduler {
    * Waits for something other than a slot, and lets others go on. Rejects as `cancel` says; if it is `exempt`, only when its
    * task, its lane or the scheduler is closed.
    */
-  async wait<Value>(task: Task, work: () => Promise<Value>, exempt = false): Promise<Value> {
-    if (this.isOver(task)) throw cancelled;
+  wait<Value>(task: Task, work: () => Promise<Value>, exempt = false): Promise<Value> {
+    return this.#wait({ task, exempt }, work);
+  }
+
+  /** Waits for the outcome of a request whose response is, or may be, lost. */
+  waitLost<Value>(task: Task, work: () => Promise<Value>): Promise<Value> {
+    return this.#wait({ task, exempt: true, isLost: true }, work);
+  }
+
+  async #wait<Value>(what: Omit<Wait, "refuse">, work: () => Promise<Value>): Promise<Value> {
+    if (this.isOver(what.task)) throw cancelled;
     return new Promise((resolve, refuse) => {
-      const wait = { task, exempt, refuse };
+      const wait = { ...what, refuse };
       this.#waits.add(wait);
-      this.#count(task.lane, 1);
+      this.#countWait(wait, 1);
       work()
         .finally(() => this.#endWait(wait))
         .then(resolve, refuse);
@@ -179,17 +190,15 @@ export class Scheduler {
   }
 
   #endWait(wait: Wait): void {
-    if (this.#waits.delete(wait)) this.#count(wait.task.lane, -1);
+    if (this.#waits.delete(wait)) this.#countWait(wait, -1);
   }
 
-  /** Waits for the outcome of a request whose response is, or may be, lost. */
-  async waitLost<Value>(task: Task, work: () => Promise<Value>): Promise<Value> {
-    task.lane.reconciling++;
-    task.isLost = true;
-    return this.wait(task, work, true).finally(() => {
-      task.lane.reconciling--;
-      task.isLost = false;
-    });
+  #countWait({ task, isLost }: Wait, change: 1 | -1): void {
+    if (isLost) {
+      task.lane.reconciling += change;
+      task.isLost = change === 1;
+    }
+    this.#count(task.lane, change);
   }
 
   /** Waits `ms`. */

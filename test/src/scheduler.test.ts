@@ -124,6 +124,22 @@ describe("The scheduler of a service", () => {
     assert.deepEqual([jobs(), refused.map(({ code }) => code)], [[1], Array(4).fill("SEO_CANCELLED")]);
   });
 
+  it("counts a request whose response is lost among what waits, at each change", async () => {
+    const lane = createLane();
+    const { scheduler } = watch({}, time.now);
+    const figures: number[][] = [];
+    lane.changed = () => figures.push([lane.waiting, lane.reconciling]);
+    await scheduler.waitLost(createTask(lane), async () => {});
+    const lost = scheduler.waitLost(createTask(lane), () => new Promise(() => {}));
+    scheduler.close();
+    await assert.rejects(lost, { code: "SEO_CANCELLED" });
+    const [waits, ended] = [
+      [1, 1],
+      [0, 0],
+    ];
+    assert.deepEqual(figures, [waits, ended, waits, ended]);
+  });
+
   it("reports a pause to the lanes in which something waits", async () => {
     const lane = createLane();
     const { scheduler, admit } = watch({}, time.now);
