@@ -136,13 +136,13 @@ export function readDraft(RED: NodeAPI, type: ConfigType, draft: Json): Json {
     const name = variableIn(text);
     return (name && RED.util.evaluateNodeProperty(name, "env", node ?? ({} as never), {})) || text;
   };
-  const { place } = configNodes[type];
-  const config: Json = Object.fromEntries(place.map((name) => [name, expand(draft[name])]));
+  const { place, settings } = configNodes[type];
+  const config: Json = Object.fromEntries(Object.keys(settings).map((name) => [name, expand(draft[name])]));
   const secret = draft[secretOf(type)];
   if (secret !== undefined && secret !== PLACEHOLDER) return read(RED, type, config, expand(secret));
   const own = node ? deployed.get(node) : undefined;
   const same = (name: string) => String(own?.config[name] ?? "").trim() === String(config[name]).trim();
   if (own?.type !== type || !place.every(same))
     throw configError("The credential was not deployed with these settings.", { stage: "stored" });
-  return read(RED, type, own.config, own.secret);
+  return read(RED, type, config, own.secret);
 }

@@ -647,7 +647,7 @@ export interface ConfigNode extends Pick<NodeType, "title" | "help"> {
   settings: Record<string, Field>;
   /** The one property that Node-RED keeps as a credential. */
   credential: Record<string, Field>;
-  /** The settings that say where the credential is sent. A connection test needs only these. */
+  /** The settings that say where the credential is sent. */
   place: string[];
 }
 

@@ -18,7 +18,7 @@ export const CATEGORY = "SEO reports";
 
 /** A node type and every field of its edit dialog, in order. */
 export type Form = Partial<Operation> &
-  Partial<Pick<ConfigNode, "details" | "place">> &
+  Partial<Pick<ConfigNode, "details">> &
   Pick<NodeType, "title" | "help"> & { rows: Record<string, Field & Row> };
 export interface Texts {
   [key: string]: string | Texts;

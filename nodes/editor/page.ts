@@ -154,9 +154,9 @@ export const bundle = (minify = true) =>
 
 /** The HTML page of the node set: edit dialogs and definitions. Its texts are in the catalogs. */
 export function page(types = build().types, icons: ReadonlySet<string> = new Set(), script: string = bundle()): string {
-  const forms = Object.entries(types).map(([type, { main, effects, place, rows }]) => {
+  const forms = Object.entries(types).map(([type, { main, effects, rows }]) => {
     const data = Object.entries(rows).map(([name, { label, help, ...row }]) => [name, row]);
-    return [type, { main, effects, place, rows: Object.fromEntries(data) }];
+    return [type, { main, effects, rows: Object.fromEntries(data) }];
   });
   const icon = (type: string) => (icons.has(`${type}.svg`) ? `${type}.svg` : "file.svg");
   return `${STYLE}

@@ -65,6 +65,10 @@ for (const engine of engines)
       "the deployed URL of no node": () => [{ id: "unknown" }, "stored"],
       "a variable that is not set": () => [{ url: "${NOT_SET_HERE}" }, "variable"],
       "no URL": () => [{ url: "" }, "config"],
+      "the deployed URL with a prefix whose variable is not set": () => [
+        { id: "stored", url: "__PWRD__", prefix: "${NOT_SET_HERE}" },
+        "variable",
+      ],
       "another scheme": () => [{ url: `http://:${PASSWORD}@127.0.0.1` }, "config"],
       "a URL without a host": () => [{ url: "redis://" }, "config"],
       "a URL without slashes": () => [{ url: "postgres:x" }, "config"],

@@ -49,8 +49,8 @@ export function register(RED: Any, $: Any, forms: Record<string, Form>, catalogu
     label(this: Any) {
       const title = text(`node.${this.type}.title`);
       if (this.name) return this.name;
-      const { place, main = "" } = forms[this.type] ?? {};
-      if (place) return hostOf(this[main] ?? "") || title;
+      const { main = "" } = forms[this.type] ?? {};
+      if (this._def.category === "config") return hostOf(this[main] ?? "") || title;
       const values = Object.keys(state.rows(this)).flatMap((name) => shown(this, name));
       const all = values.length > 0 ? `${title}: ${values.join(", ")}` : title;
       return all.length > title.length + LONGEST_LABEL ? `${all.slice(0, title.length + LONGEST_LABEL)}…` : all;

@@ -8,16 +8,18 @@ type Reason = (node: Any, name: string) => string;
 
 /** The requests of an edit dialog to the runtime: connection tests and suggestions. */
 export function createRequests({ RED, $, text, state }: Editor, reason: Reason) {
-  const { forms, rows, current, chosen } = state;
+  const { rows, current, chosen } = state;
   const post = (path: string, data: unknown) =>
     $.ajax({ url: path, method: "POST", contentType: "application/json", data: JSON.stringify(data) });
 
   /** The settings of a config node in its edit dialog or the workspace, deployed or not. */
   const draft = (config: Any) => {
-    const { place = [] } = forms[config.type] ?? {};
-    const [secret = ""] = Object.entries(rows(config)).flatMap(([name, row]) => (row.credential ? [name] : []));
-    const settings = Object.fromEntries(place.map((name) => [name, chosen(config, name)]));
-    return { id: config.id, ...settings, [secret]: current(config, secret) ?? config.credentials?.[secret] ?? STORED };
+    const secret = (name: string) => current(config, name) ?? config.credentials?.[name] ?? STORED;
+    const values = Object.entries(rows(config)).map(([name, row]) => [
+      name,
+      row.credential ? secret(name) : chosen(config, name),
+    ]);
+    return { id: config.id, ...Object.fromEntries(values) };
   };
 
   /** Tests the connection at each click. Returns a function that clears the result. */

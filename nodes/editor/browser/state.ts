@@ -18,8 +18,6 @@ export interface Row extends Omit<Param, "label" | "help"> {
 export interface Form {
   main?: string | undefined;
   effects?: string[] | undefined;
-  /** For a config node, the settings that its connection test needs beside the credential. */
-  place?: string[] | undefined;
   rows: Record<string, Row>;
 }
 

@@ -40,6 +40,10 @@ const COMMON = ["name", "service"];
 const RESERVED =
   /^(.|id|type|wires|inputs|outputs|info|status|dirty|changed|selected|users|valid|validationErrors|inputLabels|outputLabels|moved|send|error|warn|log|debug|trace|close|context|on|receive|metric|emit|credentials|_.*)$/;
 
+/** A new SEO service node, as its requests say. */
+const usual: Record<string, string> = { id: "s", name: "" };
+for (const [name, row] of Object.entries<Field>(service)) usual[name] = row.initial ?? row.default ?? "";
+
 describe("The editor page", () => {
   for (const [type, row] of Object.entries(table)) {
     describe(type, () => {
@@ -560,13 +564,7 @@ describe("The editor page", () => {
 
     it("sends the current fields, and shows the response as text", async () => {
       const { requests, result } = start();
-      assert.deepEqual(requests[0]?.body, {
-        id: "s",
-        baseUrl: "https://new.example",
-        apiKey: "__PWRD__",
-        tls: "",
-        proxy: "",
-      });
+      assert.deepEqual(requests[0]?.body, { ...usual, baseUrl: "https://new.example", apiKey: "__PWRD__" });
       assert.equal(requests[0]?.url, "seo-service/test");
       requests[0]?.answer(true, { ok: true, stage: "done", values: { count: MARKUP } });
       await pause(1);
@@ -604,7 +602,7 @@ describe("The editor page", () => {
       $(".seo-test").trigger("click");
       assert.deepEqual(
         [stand.requests[0]?.url, stand.requests[0]?.body],
-        ["seo-queue/test", { id: "q", tls: "tls", url: "__PWRD__" }],
+        ["seo-queue/test", { id: "q", name: "", prefix: "mine", tls: "tls", url: "__PWRD__" }],
       );
       stand.requests[0]?.answer(true, { ok: true, stage: "done", values: { version: "Redis 7.0.15" } });
       await pause(1);
@@ -645,15 +643,8 @@ describe("The editor page", () => {
       const { requests, write, options, input } = start();
       await Promise.all([write("e"), write("ex")]);
       assert.equal(requests.length, 1, "waits until typing pauses");
-      assert.deepEqual(requests[0]?.body, {
-        id: "s",
-        baseUrl: "https://a.example",
-        apiKey: "typed",
-        tls: "",
-        proxy: "",
-        operation: "seo-report-list",
-        text: "ex",
-      });
+      const question = { operation: "seo-report-list", text: "ex" };
+      assert.deepEqual(requests[0]?.body, { ...usual, baseUrl: "https://a.example", apiKey: "typed", ...question });
       const suggestions = [
         { value: "27", label: "example.com/pricing", date: "2025-11-12T10:00:00.000000Z" },
         { value: 28, label: "<img src=x onerror=alert(1)>", date: "never" },
