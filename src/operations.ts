@@ -201,7 +201,7 @@ const maxAge: Param = {
   initial: "",
   example: "7",
   shown: { existing: ["regenerate", "return"] },
-  help: "Age up to which the existing report is returned, in days. If it is older, it is regenerated (Regenerate it) or a new one is created (Return it). Blank: the age is ignored.",
+  help: "Age up to which the existing report is returned, in days. If it is older, it is regenerated (“Regenerate it”) or a new one is created (“Return it”). Blank: the age is ignored.",
 };
 
 const output = {
@@ -534,7 +534,7 @@ export const audit: NodeType = {
       label: "Folder",
       fold: true,
       shown: { queue: [""] },
-      help: "Location of the saved batches, relative to Node-RED's user directory. Only one Node-RED instance can use it at a time. Blank: seo-reports.",
+      help: "Location of the saved batches, relative to Node-RED's user directory. Only one Node-RED instance can use this folder at a time. Blank: seo-reports.",
     },
     queue: {
       kind: "node",

@@ -115,7 +115,7 @@ export const phrases = {
     pagesReset: "__count__ dropped",
     pagesDropped: "Pages dropped with the node: about __count__",
     pagesLeft:
-      "Pages still waiting in __where__: __count__. To continue them, restore Folder, Queue, and the queue's URL and Prefix, and deploy.",
+      "Pages still waiting in __where__: __count__. To continue them, set “Folder”, “Queue”, and the queue's “URL” and “Prefix” back, and deploy.",
     disk: "not saved, check disk and folder",
     damaged: "batch damaged, repair or reset",
     locked: "folder in use by another instance",
@@ -143,7 +143,7 @@ export const phrases = {
     resume: "Resume",
     retry: "Retry failed",
     reset: "Reset",
-    question: "Waiting pages that are dropped: __count__. Failed pages can no longer be retried.",
+    question: "Waiting pages that will be dropped: __count__. Failed pages can then no longer be retried.",
     rows: "Failed rows (__count__)",
     more: "Rows only in the CSV: __count__",
     copy: "Copy as CSV",
