@@ -54,10 +54,13 @@ class Files implements Store {
   /** Batches that are not open, by the paths of their journals: those that have finished, and those that cannot be read. */
   readonly #closed = new Map<string, { name: string; error?: Trouble }>();
   #number = 0;
-  #leave: () => Promise<void>;
+  /** Rejects once another process has taken the folder over. */
+  readonly #check: () => Promise<void>;
+  readonly #leave: () => Promise<void>;
 
-  constructor(folder: string, leave: () => Promise<void>) {
+  constructor(folder: string, check: () => Promise<void>, leave: () => Promise<void>) {
     this.#folder = folder;
+    this.#check = check;
     this.#leave = leave;
   }
 
@@ -102,7 +105,7 @@ class Files implements Store {
 
   async #open(path: string, isNew = false): Promise<Batch> {
     const state = new State();
-    const file = await openFile(path, isNew, (entry) => apply(state, entry)).catch((error) => {
+    const file = await openFile(path, isNew, (entry) => apply(state, entry), this.#check).catch((error) => {
       const name = state.name || basename(path, ".jsonl").replace(/^\d+-/, "");
       if (error instanceof Trouble && error.kind === "damaged") this.#closed.set(path, { name, error });
       throw error;
@@ -190,12 +193,16 @@ export async function openFiles(folder: string, node: string, lost: (error: Trou
   const own = folderOf(folder, node);
   const { promise: left, resolve: vacate } = deferred();
   await turnOf(own, left);
-  let unlock = async () => {};
-  const files = new Files(own, () => unlock().finally(vacate));
+  let lock = { release: async () => {}, check: async () => {} };
+  const files = new Files(
+    own,
+    () => lock.check(),
+    () => lock.release().finally(vacate),
+  );
   try {
     await makeFolder(own);
     const message = `The folder ${own} was removed, or taken over by another process.`;
-    unlock = await lockFolder(own, () => lost(new Trouble("locked", message)));
+    lock = await lockFolder(own, () => lost(new Trouble("locked", message)));
     await files.load();
     return files;
   } catch (cause) {

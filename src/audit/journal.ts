@@ -54,15 +54,17 @@ export async function readEnds(path: string): Promise<{ name: string; size: numb
 
 /**
  * Appends JSON lines behind the first `size` bytes of a file, once what follows them is removed. Entries that come while others are
- * written share the next sync. If one is rejected, nothing that follows is damaged.
+ * written share the next sync. If one is rejected, nothing that follows is damaged. `check` rejects if the file is another process's.
  */
-function createFile(path: string, file: FileHandle, size: number): File {
+function createFile(path: string, file: FileHandle, size: number, check: () => Promise<void>): File {
   let end = size;
   /** Bytes behind the end are to be removed first. */
   let torn = true;
 
   const groups = createGroups(async (group: { line: string; synced: boolean }[]) => {
     try {
+      // A process that was frozen would overwrite what its successor has written.
+      await check();
       if (torn) {
         await file.truncate(end);
         await file.datasync();
@@ -90,7 +92,12 @@ function createFile(path: string, file: FileHandle, size: number): File {
 }
 
 /** Opens a journal. `onEntry` gets its entries, and throws what is wrong with one. Rejects with a Trouble. */
-export async function openFile(path: string, isNew: boolean, onEntry: (entry: Entry) => void): Promise<File> {
+export async function openFile(
+  path: string,
+  isNew: boolean,
+  onEntry: (entry: Entry) => void,
+  check = async () => {},
+): Promise<File> {
   let file: FileHandle | undefined;
   try {
     file = await open(path, isNew ? "wx+" : "r+", 0o600);
@@ -102,7 +109,7 @@ export async function openFile(path: string, isNew: boolean, onEntry: (entry: En
         throw damaged(path, number, isJson ? (cause as Error).message : "the line is damaged");
       }
     });
-    return createFile(path, file, size);
+    return createFile(path, file, size, check);
   } catch (cause) {
     await file?.close();
     throw fromDisk(cause, path);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readdir, readFile, readlink, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { access, readdir, readFile, readlink, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -95,7 +95,8 @@ async function findOther(folder: string, own: string, self: Holder, stale: numbe
 
 /**
  * Locks a folder. Each lock is a file of its own, so that removing a dead one never removes a live one. Rejects with a Trouble
- * if another lock is held, also by this process; `lost` is called if another process takes the folder over. Returns what ends it.
+ * if another lock is held, also by this process; `lost` is called if another process takes the folder over. Returns what ends it,
+ * and a check that rejects once it is lost.
  */
 export async function lockFolder(folder: string, lost: () => void, { stale = STALE, beat = BEAT } = {}) {
   const self = await readSelf();
@@ -108,12 +109,14 @@ export async function lockFolder(folder: string, lost: () => void, { stale = STA
       held.delete(name);
       return rm(path, { force: true });
     };
-    const refresh = () =>
-      void utimes(path, new Date(), new Date()).catch(({ code }) => {
-        if (code !== "ENOENT" || !held.has(name)) return;
+    const watch = (seen: Promise<void>) =>
+      seen.catch((error) => {
+        if (error.code !== "ENOENT" || !held.has(name)) return;
         clearInterval(timer);
         lost();
+        throw error;
       });
+    const refresh = () => void watch(utimes(path, new Date(), new Date())).catch(() => {});
     held.add(name);
     const written = writeFile(path, JSON.stringify(self), { flag: "wx", mode: 0o600 }).then(() => {
       // Also while another lock is looked at, or its process would take this one for dead.
@@ -125,7 +128,7 @@ export async function lockFolder(folder: string, lost: () => void, { stale = STA
         await release();
         throw error;
       });
-    if (!other) return release;
+    if (!other) return { release, check: () => watch(access(path)) };
     await release();
     const holder = other.pid > 0 ? `process ${other.pid} on ${other.host}` : "another process";
     if (tries === TRIES) throw new Trouble("locked", `The folder ${folder} is in use by ${holder}.`);

@@ -46,7 +46,7 @@ describe("the lock of a folder", () => {
   /** Milliseconds until the folder can be locked. */
   async function takeOver(options = {}): Promise<number> {
     const began = performance.now();
-    const release = await lockFolder(folder, ignore, options);
+    const { release } = await lockFolder(folder, ignore, options);
     const waited = performance.now() - began;
     assert.equal(locks().length, 1);
     await release();
@@ -84,7 +84,7 @@ describe("the lock of a folder", () => {
     "its own that it could not remove": {},
   }))
     it(`takes over a lock of ${whose}, and none that it holds`, async () => {
-      const release = await lockFolder(folder, ignore);
+      const { release } = await lockFolder(folder, ignore);
       await assert.rejects(lockFolder(folder, ignore), { kind: "locked" });
       const path = change(holder);
       const lock = readFileSync(path);
@@ -145,17 +145,17 @@ describe("the lock of a folder", () => {
   });
 
   it("waits a moment for a process that ends", async () => {
-    const release = await lockFolder(folder, ignore);
+    const { release } = await lockFolder(folder, ignore);
     const second = lockFolder(folder, ignore);
     while (locks().length < 2) await sleep(1);
     await sleep(5);
     await release();
-    await (await second)();
+    await (await second).release();
   });
 
   it("can be read by its owner alone, and is not lost once it was released", async () => {
     let lost = 0;
-    const release = await lockFolder(folder, () => lost++, quick);
+    const { release } = await lockFolder(folder, () => lost++, quick);
     assert.equal(statSync(join(folder, locks()[0] ?? "")).mode & 0o777, 0o600);
     await release();
     await sleep(200);
@@ -164,11 +164,13 @@ describe("the lock of a folder", () => {
 
   it("notices that another process took the folder over", async () => {
     let lost = 0;
-    const release = await lockFolder(folder, () => lost++, quick);
+    const { release, check } = await lockFolder(folder, () => lost++, quick);
+    await check();
     rmSync(join(folder, locks()[0] ?? ""));
     while (lost === 0) await sleep(5);
     await sleep(200);
     assert.equal(lost, 1);
+    await assert.rejects(check(), { code: "ENOENT" });
     await release();
   });
 
