@@ -73,10 +73,8 @@ export async function makePlan(
     let sorted = true;
     let previous = Number.POSITIVE_INFINITY;
     let misses = false;
-    for await (const { records, response, total = Number.POSITIVE_INFINITY, truncated = false } of requests.pages(
-      LIST,
-      NEWEST,
-    )) {
+    const before = found.size;
+    for await (const { records, response, total, truncated = false } of requests.pages(LIST, NEWEST)) {
       if (state.dropped) return false;
       const now = clockOf(response.headers);
       for (const record of reportsIn(records)) {
@@ -87,7 +85,8 @@ export async function makePlan(
         see(record, now);
         seen.add(idOf(record));
       }
-      misses = truncated && seen.size < total;
+      // Without a total, another reading shows whether reports moved.
+      misses = total === undefined ? truncated || found.size > before : truncated && seen.size < total;
       if (!sorted) continue;
       await endRecent();
       if (found.size === pages) return false;

@@ -681,17 +681,19 @@ describe("an audit", () => {
       assert.deepEqual(carriedOut.toSorted(), ["create 1", ...expected, "create 4"].toSorted());
     });
 
-  it("reads the list of reports again if one moved meanwhile to where it was read before", async () => {
-    const service = createFake();
-    let readings = 0;
-    async function* pages() {
-      const truncated = ++readings === 1;
-      yield { records: truncated ? [] : [{ id: 1, url: "example.com/1" }], truncated, response: { headers: {} } };
-    }
-    const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
-    await add(["https://example.com/1"], { existing: "return" });
-    assert.deepEqual([(await finished()).fresh, readings], [1, 2]);
-  });
+  for (const [how, first] of Object.entries({ "": { total: 2, truncated: true }, ", without a total": {} }))
+    it(`reads the list of reports again if one moved meanwhile to where it was read before${how}`, async () => {
+      const service = createFake();
+      let readings = 0;
+      async function* pages() {
+        const moved = [{ id: 1, url: "example.com/1" }];
+        const records = [...(++readings === 1 ? [] : moved), { id: 2, url: "example.com/2" }];
+        yield { records, response: { headers: {} }, ...(readings === 1 && first) };
+      }
+      const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
+      await add(["https://example.com/1", "https://example.com/2"], { existing: "return" });
+      assert.deepEqual([(await finished()).fresh, readings], [2, 2]);
+    });
 
   it("creates no report if the list of reports is not complete, also after it was read again", async () => {
     const service = createFake();

@@ -221,7 +221,8 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
         listed++;
         await pause();
         await fake.beforeList();
-        yield { records: sorted.slice(first, first + size), response: { headers: { date: new Date().toUTCString() } } };
+        const response = { headers: { date: new Date().toUTCString() } };
+        yield { records: sorted.slice(first, first + size), total: sorted.length, response };
       }
     } finally {
       fake.afterList();
