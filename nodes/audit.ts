@@ -77,10 +77,11 @@ class AuditNode implements Watched {
     // Another machine may have begun a batch in the queue.
     if (config.queue || mayHaveJournals(this.#folder, node.id))
       this.#open().catch((cause) => this.#fail(toError(cause)));
-    else this.#status.forget(false);
+    else this.#status.batches = this.batches().filter(({ finished }) => finished);
   }
 
   errors = () => this.#status.errors();
+  batches = () => this.#status.batches;
 
   async #receive(msg: Message, done: (error?: Error) => void): Promise<void> {
     this.#incomplete++;
@@ -129,15 +130,16 @@ class AuditNode implements Watched {
     const options = {
       connect: (changed: () => void) => requestsOf(client, most, changed),
       share: most,
+      earlier: this.batches(),
       result: (result: Result) => this.#sendResult(result),
-      progress: (progress: Progress) => this.#sendProgress(progress),
+      progress: (progress: Progress, all: readonly Progress[]) => this.#sendProgress(progress, all),
       failed: (error: SeoError, batch?: string) => this.#fail(error, batch),
       recovered: (opened: boolean) => {
         if (!this.isClosed) this.#status.succeeded({ opened });
       },
     };
     const audit = queue ? await this.#openShared(queue, options) : await this.#openLocal(options);
-    const refresh = async () => this.#status.refresh(await audit.progress());
+    const refresh = async () => this.#status.update(await audit.progress());
     this.#timer = setInterval(() => void refresh().catch(() => {}), SECOND);
     return { client, audit };
   }
@@ -159,10 +161,10 @@ class AuditNode implements Watched {
       ...options,
       node: this.#node.id,
       service: String(this.#config.service),
-      standBy: (all, changed) => {
+      standBy: (all, due) => {
         if (this.isClosed) return;
-        this.#status.standBy(all);
-        for (const progress of changed) if (!progress.finished && this.#status.isDue(progress)) this.#send(progress);
+        this.#status.update(all, true);
+        for (const progress of due) if (!progress.finished) this.#send(progress);
       },
       warn: (sentence) => this.#node.warn(sentence),
     });
@@ -172,15 +174,14 @@ class AuditNode implements Watched {
   async control(how: Control, name: unknown, from: string): Promise<void> {
     const { client, audit } = await this.#open();
     const { batch } = client.validate(settings, { batch: name }, { batch: from });
-    const forgotten = how === "reset" ? this.#status.forget(true, batch) : 0;
-    const count = forgotten + (await audit[how](batch));
+    const count = await audit[how](batch);
     if (count === 0 && batch !== undefined) {
       const name = JSON.stringify(batch);
       const or = how === "retry" ? "no page of it has failed" : "it has finished";
       throw invalidParams({ batch: `There is nothing to ${how}: no batch is named ${name}, or ${or}.` });
     }
     this.#status.succeeded({ reset: how === "reset", batch });
-    this.#status.refresh(await audit.progress());
+    this.#status.update(await audit.progress());
   }
 
   /** The journals of this node. The connection of its audit reads those in a queue. */
@@ -223,9 +224,9 @@ class AuditNode implements Watched {
     }
   }
 
-  #sendProgress(progress: Progress): void {
+  #sendProgress(progress: Progress, all: readonly Progress[]): void {
     if (this.isClosed) return;
-    this.#status.update(progress);
+    this.#status.update(all, false);
     this.#send(progress);
   }
 

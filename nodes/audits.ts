@@ -12,6 +12,7 @@ export type Control = (typeof controls)[number];
 
 /** An audit node, as the sidebar sees it. */
 export interface Watched extends Pick<AuditStatus, "errors"> {
+  batches(): readonly Progress[];
   /** By a deploy, which may start it again. */
   readonly isClosed: boolean;
   control(how: Control, batch: string, from: string): Promise<void>;
@@ -20,8 +21,6 @@ export interface Watched extends Pick<AuditStatus, "errors"> {
 
 interface Entry {
   node: Watched;
-  /** By name. */
-  batches: Map<string, Progress>;
   /** Finished batches that can be retried, as far as they were read. */
   kept: Kept;
   isReading: boolean;
@@ -37,10 +36,10 @@ const TYPE = "/seo-report-audit";
 let entries = new Map<string, Entry>();
 
 /** Shows a node. Returns its batches before a deploy. */
-export function openCards(id: string, node: Watched): Map<string, Progress> {
-  const { batches = new Map(), kept = new Map() } = entries.get(id) ?? {};
-  entries.set(id, { node, batches, kept, isReading: false });
-  return batches;
+export function openCards(id: string, node: Watched): readonly Progress[] {
+  const { node: earlier, kept = new Map() } = entries.get(id) ?? {};
+  entries.set(id, { node, kept, isReading: false });
+  return earlier?.batches() ?? [];
 }
 
 /** Removes the cards of a closed node, but after a deploy not those of its successor. */
@@ -65,7 +64,7 @@ function cardsOf([node, entry]: [string, Entry]): object[] {
   // For the next request: none waits for a disk or a server.
   if (!entry.isReading && !entry.node.isClosed) void read(entry);
   const kept = [...entry.kept.values()].flatMap((progress) => progress ?? []);
-  const all = [...entry.node.errors(), ...kept, ...entry.batches.values()];
+  const all = [...entry.node.errors(), ...kept, ...entry.node.batches()];
   return [...new Map(all.map((one) => [one.batch, { ...one, node }])).values()];
 }
 

@@ -88,7 +88,7 @@ interface Wait {
   task: Task;
   /** Only the end of its task, its lane or the scheduler ends it, and no limit of the service. */
   exempt: boolean;
-  /** It waits for the outcome of a request whose response is, or may be, lost. */
+  /** The response is, or may be, lost. */
   isLost?: boolean;
   refuse(error: SeoError): void;
 }

@@ -105,24 +105,24 @@ export function createAudit(options: AuditOptions) {
     /** Drops waiting pages. The result of a page in flight is still sent. */
     reset: (name?: string) =>
       inTurn(async (store) => {
+        const forgotten = engine.forget(name);
         const count = await engine.change(name, ({ batch }) => batch.write({ type: "reset" }));
         await engine.ended();
-        return count + (await store.forget(name));
+        return count + (await store.forget(name)) || forgotten;
       }),
 
-    unfinished: () => engine.unfinished(),
+    /** How far the last 20 batches are that have finished, and then all others. */
+    latest: (): readonly Progress[] => engine.latest(),
 
-    async progress(): Promise<Progress[]> {
-      await access.ready();
-      return engine.unfinished();
-    },
+    /** The same, once the batches can be read. */
+    progress: (): Promise<readonly Progress[]> => access.ready().then(() => engine.latest()),
 
     /** Begins nothing more, and waits for the responses to what is in flight. */
     drain: () => engine.drain(),
 
     /** Ends everything at once; the progress says why. The next audit continues. Returns how many rows wait for it. */
     async close(why?: SeoError): Promise<number> {
-      const count = engine.unfinished().reduce((sum, { waiting }) => sum + waiting, 0);
+      const count = engine.open().reduce((sum, { waiting }) => sum + waiting, 0);
       if (why) access.error = why;
       if (why) engine.changed();
       await access.close(inOrder(() => {}));

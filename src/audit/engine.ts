@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Access } from "./access.js";
 import type { Batch, Store } from "./batch.js";
-import type { Options } from "./options.js";
+import type { Clock } from "./clock.js";
+import type { AuditOptions, Options } from "./options.js";
 import type { Progress } from "./progress.js";
 import type { Requests } from "./requests.js";
 import { Run } from "./run.js";
 
 /** For each request in flight, so many lost responses can be looked for. */
 const MOST_LOST = 10;
+/** Finished batches that are remembered. */
+const MOST_FINISHED = 20;
 /** Milliseconds: for so long, responses are waited for, and so often they are looked for. */
 const DRAIN = 10_000;
 const BETWEEN = 50;
@@ -17,17 +20,25 @@ export class Engine {
   readonly access: Access;
   readonly runs = new Set<Run>();
   #requests: Requests;
+  /** How far batches were: those that have finished and, until the store is open, the others. */
+  #known: readonly Progress[];
   readonly #working = new Set<Promise<void>>();
   /** Batches whose end is being reported, and which are then removed or kept. */
   readonly #endings = new Map<Run, Promise<void>>();
   #filling = false;
 
-  constructor(options: Options) {
+  constructor(options: AuditOptions & { clock: Clock }) {
     this.#requests = this.#connect(options);
-    this.access = new Access(options, this);
+    this.#known = options.earlier ?? [];
+    const progress = (one: Progress) => {
+      if (one.finished)
+        this.#known = [...this.#known.filter(({ batch }) => batch !== one.batch), one].slice(-MOST_FINISHED);
+      options.progress(one, this.latest());
+    };
+    this.access = new Access({ ...options, progress }, this);
   }
 
-  #connect({ connect }: Options): Requests {
+  #connect({ connect }: Pick<Options, "connect">): Requests {
     return connect(() => {
       for (const run of this.runs) if (run.steps.size > 0) run.reporter.changed();
       this.#fill();
@@ -36,6 +47,7 @@ export class Engine {
 
   begin({ broken, batches }: Store): void {
     const { failed, recovered } = this.access.options;
+    this.#known = this.#known.filter(({ finished }) => finished);
     recovered?.(true);
     for (const { name, error } of broken) failed(error, name);
     for (const batch of batches) this.add(batch);
@@ -51,6 +63,7 @@ export class Engine {
   async end(): Promise<void> {
     this.#requests.cancel();
     await Promise.all(this.#working);
+    this.#known = this.latest();
     for (const run of this.runs) run.close();
     this.runs.clear();
     this.#requests = this.#connect(this.access.options);
@@ -63,8 +76,22 @@ export class Engine {
   }
 
   /** How far each batch is whose end was not reported. */
-  unfinished(): Progress[] {
+  open(): Progress[] {
     return [...this.runs].filter(({ reporter }) => !reporter.closed).map(({ reporter }) => reporter.read());
+  }
+
+  /** How far the last 20 batches are that have finished, and then all others. */
+  latest(): Progress[] {
+    const open = this.open();
+    const isOpen = (name: string) => open.some(({ batch }) => batch === name);
+    return [...this.#known.filter(({ batch }) => !isOpen(batch)), ...open];
+  }
+
+  /** Forgets finished batches, one or all. Returns how many. */
+  forget(name?: string): number {
+    const { length } = this.#known;
+    this.#known = this.#known.filter(({ batch }) => (name ?? batch) !== batch);
+    return length - this.#known.length;
   }
 
   /** Works on a batch. */

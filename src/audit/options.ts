@@ -25,14 +25,20 @@ export interface AuditOptions {
   /** So many requests are in flight at most. */
   share: number;
   result(result: Result): void;
-  progress(progress: Progress): void;
+  /** How far a batch is, and with it all that `latest` returns. */
+  progress(progress: Progress, all: readonly Progress[]): void;
   /** An error that a person must see; it is reported once. */
   failed(error: SeoError, batch?: string): void;
   /** The journals can be written again. `opened`: they were read again, and some batches may be gone. */
   recovered?(opened: boolean): void;
   /** Gets each failure that has a batch wait. */
   stopped?(error: SeoError): void;
+  /** The latest figures of an earlier audit of the node. */
+  earlier?: readonly Progress[];
   clock?: Clock;
 }
 
-export type Options = AuditOptions & { readonly clock: Clock };
+export type Options = Omit<AuditOptions, "progress"> & {
+  readonly clock: Clock;
+  progress(progress: Progress): void;
+};

@@ -34,7 +34,7 @@ export interface Progress extends Record<Outcome, number> {
 const REMEMBERED = 200;
 const MINUTE = 60_000;
 /** Milliseconds between two messages about the progress. */
-const BETWEEN = 5000;
+export const BETWEEN = 5000;
 
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
@@ -121,10 +121,11 @@ export class Reporter {
     this.#report(now);
   }
 
-  /** Requests a minute. */
+  /** Requests a minute, until now or until a pause. */
   #pace(): number {
     const [first = Number.POSITIVE_INFINITY] = this.#times;
-    const elapsed = this.#clock.now() - first;
+    const end = this.#run.paused ? (this.#times.at(-1) ?? 0) : this.#clock.now();
+    const elapsed = end - first;
     return elapsed > 0 ? ((this.#times.length - 1) * MINUTE) / elapsed : 0;
   }
 

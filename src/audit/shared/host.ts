@@ -1,6 +1,7 @@
 import type { SeoError } from "../../errors.js";
 import { type Audit, type AuditOptions, createAudit } from "../audit.js";
-import type { Progress } from "../progress.js";
+import type { Clock } from "../clock.js";
+import { BETWEEN, type Progress } from "../progress.js";
 import { reasonOf } from "../trouble.js";
 import { prefixOf } from "./letter.js";
 import type { QueueStore } from "./store.js";
@@ -10,8 +11,8 @@ export interface SharedOptions extends Omit<AuditOptions, "open"> {
   /** The audit node and its SEO service node, by their IDs, which are the same on all machines. */
   node: string;
   service: string;
-  /** Another machine leads: what it says of the batches, and those of them that have changed. */
-  standBy(all: readonly Progress[], changed: readonly Progress[]): void;
+  /** Another machine leads: what it says of the batches, and those of them that are due: at once if a pause begins or ends, or every 5 s. */
+  standBy(all: readonly Progress[], due: readonly Progress[]): void;
   /** Gets a sentence if the server should be set otherwise. */
   warn?(sentence: string): void;
 }
@@ -31,19 +32,20 @@ interface Work {
 export class Host {
   /** While this machine leads. */
   #work: Work = {};
-  /** The latest progress of the batches. Finished ones are known until another one continues. */
-  #news: readonly Progress[] = [];
+  /** The news of the last lead; undefined if none was seen. */
+  #news: readonly Progress[] | undefined;
+  /** By batch: what was due last, and when. */
+  #due = new Map<string, { one: Progress; at: number }>();
   /** The code of the last error of each batch, and of the queue. */
   readonly #reported = new Map<string | undefined, string>();
 
   constructor(
-    readonly options: SharedOptions,
+    readonly options: SharedOptions & { clock: Clock },
     readonly offerLead: () => void,
   ) {}
 
-  news = (): readonly Progress[] => this.#news;
-  unfinished = (): Progress[] => this.#news.filter(({ finished }) => !finished);
-  progress = async (): Promise<Progress[]> => this.#work.audit?.progress() ?? [...this.#news];
+  latest = (): readonly Progress[] => this.#work.audit?.latest() ?? this.#news ?? this.options.earlier ?? [];
+  progress = async (): Promise<readonly Progress[]> => this.#work.audit?.progress() ?? this.latest();
   /** Begins nothing more, and waits for the responses to what is in flight. */
   drain = async (): Promise<void> => this.#work.audit?.drain();
 
@@ -61,11 +63,17 @@ export class Host {
 
   /** Another machine leads. */
   show(all: readonly Progress[]): void {
-    const shown = new Set(this.#news.map((one) => JSON.stringify(one)));
-    const changed = all.filter((one) => !shown.has(JSON.stringify(one)));
     for (const { batch, paused } of all) if (paused === false) this.#reported.delete(batch);
+    const now = this.options.clock.now();
+    const due = all.filter((one) => {
+      const last = this.#due.get(one.batch);
+      if (last && JSON.stringify(last.one) === JSON.stringify(one)) return false;
+      return !last || one.finished || one.paused !== last.one.paused || now - last.at >= BETWEEN;
+    });
+    const was = all.flatMap(({ batch }) => this.#due.get(batch) ?? []);
+    this.#due = new Map([...was, ...due.map((one) => ({ one, at: now }))].map((last) => [last.one.batch, last]));
     this.#news = all;
-    this.options.standBy(all, changed);
+    this.options.standBy(all, due);
   }
 
   /** Begins the work: this machine leads. `isOver`: the work has ended. */
@@ -73,9 +81,9 @@ export class Host {
     const { options } = this;
     const work: Work = {};
     this.#work = work;
-    this.#news = [];
     work.audit = createAudit({
       ...options,
+      earlier: this.latest(),
       failed: this.failed,
       recovered: (opened) => {
         this.#reported.delete(undefined);
@@ -86,11 +94,9 @@ export class Host {
         if (!result.error) this.#reported.delete(result.batch);
         options.result(result);
       },
-      progress: (progress) => {
+      progress: (progress, all) => {
         if (progress.finished) this.#reported.delete(progress.batch);
-        const known = progress.finished ? this.#news : this.unfinished();
-        this.#news = [...known.filter(({ batch }) => batch !== progress.batch), progress];
-        options.progress(progress);
+        options.progress(progress, all);
       },
       open: async () => {
         work.opening = open(() => this.#work !== work);
@@ -107,19 +113,20 @@ export class Host {
     const own = ids.filter((id) => id.startsWith(prefixOf(this.options.node)));
     for (const id of own) await store.handle(id, audit);
     await store.clean();
-    // The others show the latest figures. Those of a pause do not change, and there are none once the work has ended.
-    if (this.#work.audit !== audit || !this.unfinished().some(({ paused }) => paused === false)) return;
-    this.#news = [...this.#news.filter(({ finished }) => finished), ...audit.unfinished()];
   }
 
-  /** Ends the work: this machine does not lead any more; or nobody can, and the progress says why. */
-  async end(why?: SeoError): Promise<void> {
+  /** Ends the work: this machine does not lead any more; or nobody can, and the progress says why. Returns how many rows wait. */
+  async end(why?: SeoError): Promise<number> {
     const { audit, opening } = this.#work;
+    const news = audit?.latest() ?? this.#news ?? [];
+    const paused = why && { paused: why.message, reason: reasonOf(why) };
+    const left = news.map((one) => (one.finished ? one : { ...one, ...paused }));
     this.#work = {};
-    if (!audit && why)
-      this.show(this.#news.map((one) => (one.finished ? one : { ...one, paused: why.message, reason: reasonOf(why) })));
-    await audit?.close(why);
+    if (audit) this.#news = left;
+    else if (paused && this.#news) this.show(left);
+    const waiting = audit ? await audit.close(why) : news.reduce((sum, one) => sum + one.waiting, 0);
     // Jobs that an ended work takes over would stop the next one.
     await opening?.catch(() => {});
+    return waiting;
   }
 }

@@ -73,7 +73,9 @@ export class Member {
 
   /** An exception of the server, as a message gets it. */
   explain(cause: unknown): SeoError {
-    const names = Array.from(this.hosts, (host) => host.unfinished().map(({ batch }) => batch)).flat();
+    const names = Array.from(this.hosts, (host) => host.latest())
+      .flat()
+      .flatMap((one) => (one.finished ? [] : one.batch));
     return fromServer(cause, new URL(this.place.url), [...new Set(names)]);
   }
 

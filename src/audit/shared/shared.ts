@@ -74,12 +74,11 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
         resume: (name) => send({ do: "resume", name }),
         retry: (name) => send({ do: "retry", name }),
         reset: (name) => send({ do: "reset", name }),
-        unfinished: host.unfinished,
+        latest: host.latest,
         progress: host.progress,
         drain: host.drain,
         async close() {
-          const waiting = host.unfinished().reduce((sum, one) => sum + one.waiting, 0);
-          await host.end();
+          const waiting = await host.end();
           const left = member.leave(host);
           if (member.hosts.size === 0) members.delete(service);
           await left;

@@ -71,7 +71,7 @@ export function createTerm(machine: Machine, link: Link, release: () => Promise<
   }
 
   function news(): News {
-    const byNode = Object.fromEntries(Array.from(hosts, (host) => [host.options.node, host.news()]));
+    const byNode = Object.fromEntries(Array.from(hosts, (host) => [host.options.node, host.latest()]));
     return { holder, progress: JSON.stringify(byNode), offered: machine.isOffering() };
   }
 

@@ -293,9 +293,9 @@ export function createBench(folder: string, service: FakeService, options: Bench
     connect: (changed) => service.connect(changed, share),
     share,
     result: (result) => results.push(result),
-    progress(now) {
+    progress(now, all) {
       progress.push(now);
-      tell?.(now);
+      tell?.(now, all);
       for (const check of waiting) check();
     },
     failed: (error) => errors.push(error),
@@ -329,7 +329,9 @@ export const inQueue =
     shared.createAudit({
       node: "node",
       service: "service",
-      standBy: (_, changed) => changed.forEach(options.progress),
+      standBy(all, due) {
+        for (const one of due) options.progress(one, all);
+      },
       ...options,
       ...more,
     });

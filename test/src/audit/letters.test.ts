@@ -19,6 +19,7 @@ import {
   type BenchOptions,
   createBench,
   createFake,
+  createManualClock,
   type FakeService,
   inQueue,
   key,
@@ -491,6 +492,39 @@ describe("The messages that one machine handles for all", () => {
     const left = (await shown()).filter(({ finished }) => !finished);
     assert.deepEqual(left, []);
     found.resolve();
+  });
+
+  it("shows the last figures of a pause on the machines that stand by", async () => {
+    const clock = createManualClock();
+    const service = createFake({ latency: 100 });
+    const lead = open(service, { share: 4 });
+    await lead.add(urls(12));
+    const other = open(service, { clock });
+    await until(() => lead.results.length > 3);
+    await lead.audit.pause();
+    await until(() => other.progress.at(-1)?.paused);
+    await until(() => lead.results.length === service.carriedOut.length);
+    await until(() => {
+      clock.pass(1000);
+      return other.progress.at(-1)?.done === lead.results.length;
+    });
+  });
+
+  it("shows finished batches on all machines, also while another one takes the lead", async () => {
+    const service = createFake();
+    const lead = open(service);
+    await lead.add(urls(1));
+    await lead.finished();
+    const [next, other] = [open(service), open(service)];
+    const has = ({ audit }: Bench) => audit.latest().some(({ finished }) => finished);
+    await until(() => has(next) && has(other));
+    let misses = 0;
+    const looks = setInterval(() => (misses += Number(!has(other))), 1);
+    await lead.audit.close();
+    await until(() => next.add(urls(1, 2), { batch: "next" }).catch(() => 0));
+    await until(() => other.progress.some(({ batch, finished }) => batch === "next" && finished));
+    clearInterval(looks);
+    assert.deepEqual([misses, other.audit.latest().length], [0, 2]);
   });
 
   it("keeps the failures of a batch until a new list of its name is saved", async () => {

@@ -143,7 +143,7 @@ async function play(steps: Step[], share: number): Promise<void> {
     await bench.audit.resume();
     clock.pass(15 * 60_000);
     await sleep(3);
-    left = (await bench.audit.progress()).length;
+    left = (await bench.audit.progress()).filter(({ finished }) => !finished).length;
   }
   await bench.audit.close();
 
