@@ -149,7 +149,7 @@ describe("The tab of audits", () => {
     await shows("paused");
     await reset(true);
     await shows(/ · \d+ dropped/);
-    assert.match(String(questions[0]), /^Waiting pages that are dropped: \d+\./);
+    assert.match(String(questions[0]), /^Waiting pages that will be dropped: \d+\./);
     assert.equal(questions[1], questions[0]);
   });
 
@@ -170,7 +170,7 @@ describe("The tab of audits", () => {
     const asked = page.waitForEvent("dialog");
     const pressed = press("Reset");
     const dialog = await asked;
-    assert.match(dialog.message(), /^Waiting pages that are dropped: 700\. Failed pages can no longer be retried\.$/);
+    assert.match(dialog.message(), /^Waiting pages that will be dropped: 700\. Failed pages can then no longer be retried\.$/);
     await dialog.dismiss();
     await pressed;
     await respond({ ...open, paused: "Within 15 minutes, or at msg.resume.", reason: "disk" });
