@@ -131,7 +131,8 @@ function toError(
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   const isRefused = retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
   const [code, stage] = meanings[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
-  const returned = status === 422 ? "rejected the request (422)" : `returned ${status}`;
+  const refused = status === 401 ? "API key" : status === 422 && "request";
+  const returned = refused ? `rejected the ${refused} (${status})` : `returned ${status}`;
   const whose = status === 404 && subject ? ` for ${subject}` : "";
   const quoted = `The service ${returned}${whose}: ${message}`.slice(0, MAX_QUOTED);
   const sentence =
