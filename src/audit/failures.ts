@@ -39,10 +39,11 @@ function failureOf(index: number, input: unknown, { outcome, error }: Ended): Fa
   return { index, url, outcome, message: error?.message ?? "", candidates: named };
 }
 
-/** A spreadsheet would calculate a cell that begins like a formula. */
+/** A spreadsheet calculates a cell that begins like a formula. It begins new cells at tabs and lines, and some also at semicolons. */
 const cell = (value: unknown) =>
   `"${String(value)
-    .replace(/^[=+\-@\t\r]/, "'$&")
+    .replace(/\s+/g, " ")
+    .replace(/(^|;) ?(?=[=+\-@])/g, "$&'")
     .replace(/"/g, '""')}"`;
 
 /** As a spreadsheet reads it: rows are counted from 1. */
