@@ -64,11 +64,10 @@ export const toError = (cause: unknown): SeoError =>
  * here would end Node-RED.
  */
 export function complete(node: Node, msg: Message, done: Done, error?: SeoError): void {
-  const rest: Message = {
-    _msgid: msg._msgid,
-    seo: error ? { operation: node.type, error: error.toJSON() } : msg.seo,
-  };
+  let rest: Message = {};
   try {
+    // A property of a message can throw.
+    rest = { _msgid: msg._msgid, seo: error ? { operation: node.type, error: error.toJSON() } : msg.seo };
     // A frozen message does not get it; an assignment would throw.
     if (error) Reflect.set(msg, "seo", rest.seo);
     done(error && forNodeRed(error));

@@ -123,13 +123,19 @@ describe("Any message", () => {
     assert.deepEqual([seo.operation, payload, outcome.outputs.length], ["seo-report-list", undefined, 1]);
   });
 
-  for (const property of ["_msgid", "seo"])
+  const deep = { value: nested(20_000), writable: true };
+  const unusable: [what: string, property: string, how: PropertyDescriptor][] = [
+    ["_msgid is nested too deeply", "_msgid", deep],
+    ["seo is nested too deeply", "seo", deep],
+    ["seo throws", "seo", { get: () => assert.fail("get") }],
+  ];
+  for (const [what, property, how] of unusable)
     for (const payload of [undefined, "https://example.com"])
       for (const type of [...types, ...others])
-        it(`ends if its ${property} is nested too deeply: ${type}, payload ${payload}`, async () => {
+        it(`ends if its ${what}: ${type}, payload ${payload}`, async () => {
           flow.forget();
           const target = helper.getNode(type) as Node;
-          target.receive({ payload, [property]: nested(20_000) } as never);
+          target.receive(Object.defineProperty({ payload }, property, { enumerable: true, ...how }) as never);
           // Of some messages the node replaces msg.seo, and they can be cloned.
           const { message = "" } = await flow.until(() =>
             [...flow.of("caught"), ...flow.of("completed")]
