@@ -33,12 +33,13 @@ function createTarget(RED: NodeAPI, target = "payload") {
   const path = RED.util.normalisePropertyExpression(target) as string[];
   const top = String(path[0]);
   return {
-    /** Throws SEO_INPUT if the message has a value there that cannot get properties. */
+    /** Throws SEO_INPUT if the message has a value there that cannot get properties, or cannot be replaced. */
     check(msg: Message): void {
       let holder: unknown = msg;
       for (const [i, key] of path.entries()) {
         if (holder === undefined) return;
-        if (!Object.isExtensible(holder)) {
+        const { writable, set = writable } = Object.getOwnPropertyDescriptor(Object(holder), key) ?? { writable: true };
+        if (!Object.isExtensible(holder) || !set) {
           const place = ["msg", ...path.slice(0, i)].join(".");
           const reason = `${place} is not an object, or it is frozen.`;
           throw new SeoError("SEO_INPUT", `The result cannot be set in msg.${target}: ${reason}`);

@@ -59,6 +59,8 @@ describe("The target of a result", () => {
     ["row.report.found", { row: { report: 7 } }, "row.report"],
     ["row.report.found", { row: { report: null } }, "row.report"],
     ["payload", Object.freeze({}), ""],
+    ["payload", Object.defineProperty({}, "payload", { value: "old", enumerable: true }), ""],
+    ["row.found", { row: Object.defineProperty({}, "found", { get: () => "old", enumerable: true }) }, "row"],
     ["row.found", Object.freeze({ row: {} }), ""],
     ["row.found", { row: Object.freeze({}) }, "row"],
   ];
