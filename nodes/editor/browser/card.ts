@@ -39,7 +39,7 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
   const why = build("div");
   const buttons = actions.map((how) => button(text(`sidebar.${how}`), () => control(how)));
   const message = build("div").attr("role", "status");
-  const rows = createRows(tools, place, request, (words) => put(message, words));
+  const rows = createRows(tools, place, request);
   const head = build("div", "seo-line", name, build("span", "", place.batch));
   const foot = build("div", "seo-line", ...buttons);
   const element = build("section", "", head, bar, figures, why, legend, foot, message, rows.element);

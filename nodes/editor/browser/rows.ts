@@ -1,17 +1,13 @@
 import type { Any } from "./state.js";
 import { type Place, put, type Tools } from "./tools.js";
 
-/** The rows of a batch that have failed: a list that can be opened, and copied as CSV. `say` shows a text for a moment. */
-export function createRows(
-  { RED, text, build, button, figure }: Tools,
-  place: Place,
-  request: Tools["send"],
-  say: (words: string) => void,
-) {
+/** The rows of a batch that have failed: a list that can be opened, and copied as CSV. */
+export function createRows({ RED, text, build, button, figure }: Tools, place: Place, request: Tools["send"]) {
   const title = build("summary");
   const list = build("ul");
   const rest = build("div");
-  const element = build("details", "", title, button(text("sidebar.copy"), copy), list, rest);
+  const message = build("div").attr("role", "status");
+  const element = build("details", "", title, button(text("sidebar.copy"), copy), message, list, rest);
   /** How many have failed, and how many had when the list was read. */
   let count = 0;
   let shown = 0;
@@ -31,11 +27,13 @@ export function createRows(
   async function copy(): Promise<void> {
     const csv = await request("rows", { ...place, csv: 1 }, { dataType: "text" });
     if (csv === undefined) return;
-    say(text(`sidebar.${RED.clipboard.copyText(csv) ? "copied" : "uncopied"}`, { count: figure(count) }));
+    const end = RED.clipboard.copyText(csv) ? "copied" : "uncopied";
+    put(message, text(`sidebar.${end}`, { count: figure(count) }));
   }
 
   element.on("toggle", async () => {
     shown = 0;
+    put(message, "");
     await read();
     // Node-RED 5 shows few lines: what was opened can be below them.
     element[0].scrollIntoView({ block: "nearest" });
