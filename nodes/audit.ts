@@ -164,7 +164,8 @@ class AuditNode implements Watched {
       standBy: (all, due) => {
         if (this.isClosed) return;
         this.#status.update(all, true);
-        for (const progress of due) if (!progress.finished) this.#send(progress);
+        // Only the lead's says that a batch has finished, so that a flow acts once.
+        for (const progress of due) this.#send({ ...progress, finished: false });
       },
       warn: (sentence) => this.#node.warn(sentence),
     });

@@ -93,12 +93,15 @@ export const describeShared = (engine: Engine) =>
       const [lead = -1, ...others] = senders();
       assert.deepEqual(others, []);
       for (const index of [next(lead), next(lead, 2)]) {
-        const progress = machine(index).progress();
-        assert.ok(progress.length > 0, "A machine that stands by reports no progress.");
-        assert.ok(!progress.some(({ finished }) => finished));
         const during = (one: { text?: string }) => /^stands by · \d+ of 60\b/.test(one.text ?? "");
         assert.ok(machine(index).statuses().some(during), JSON.stringify(machine(index).statuses()));
         await group.until(() => machine(index).statuses().at(-1)?.text === "stands by · 60 of 60", SOON);
+        await group.until(() => machine(index).progress().at(-1)?.done === pages.length, SOON);
+        assert.ok(
+          !machine(index)
+            .progress()
+            .some(({ finished }) => finished),
+        );
       }
       assert.ok(
         !machine(lead)

@@ -72,8 +72,10 @@ export class Host {
     });
     const was = all.flatMap(({ batch }) => this.#due.get(batch) ?? []);
     this.#due = new Map([...was, ...due.map((one) => ({ one, at: now }))].map((last) => [last.one.batch, last]));
+    // Batches that had finished before are no news.
+    const news = this.#news ? due : due.filter(({ finished }) => !finished);
     this.#news = all;
-    this.options.standBy(all, due);
+    this.options.standBy(all, news);
   }
 
   /** Begins the work: this machine leads. `isOver`: the work has ended. */

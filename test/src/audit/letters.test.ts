@@ -706,7 +706,7 @@ describe("The lead of a queue, in memory and on each server", () => {
     const lead = await open(service);
     await lead.add(["no page"], { batch: "first" });
     const other = await open(service);
-    await other.finished("first");
+    await until(() => other.audit.latest().length > 0);
     const added = other.add(urls(30));
     await sleep(Math.random() * 100);
     lead.die();
@@ -747,7 +747,7 @@ describe("The lead of a queue, in memory and on each server", () => {
     const bad = await open(service, { connect: withoutKey(service) });
     await bad.add(["no page"], { batch: "first" });
     const good = await open(service);
-    await good.finished("first");
+    await until(() => good.audit.latest().length > 0);
     await bad.add(urls(20));
     assert.equal((await good.finished()).created, 20);
     checkPages(service, [good], 20);
