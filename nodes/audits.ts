@@ -65,7 +65,9 @@ function cardsOf([node, entry]: [string, Entry]): object[] {
   if (!entry.isReading && !entry.node.isClosed) void read(entry);
   const kept = [...entry.kept.values()].flatMap((progress) => progress ?? []);
   const all = [...entry.node.errors(), ...kept, ...entry.node.batches()];
-  return [...new Map(all.map((one) => [one.batch, { ...one, node }])).values()];
+  const cards = new Map(all.map((one) => [one.batch, { ...one, node }]));
+  const isFinished = (one: object) => Number("finished" in one && one.finished);
+  return [...cards.values()].sort((a, b) => isFinished(a) - isFinished(b));
 }
 
 async function sendRows({ node }: Entry, { batch, csv }: Json, response: Response): Promise<void> {
