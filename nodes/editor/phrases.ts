@@ -143,7 +143,7 @@ export const phrases = {
     resume: "Resume",
     retry: "Retry failed",
     reset: "Reset",
-    question: "Waiting pages that will be dropped: __count__. Failed pages can then no longer be retried.",
+    question: "Waiting pages that will be dropped: about __count__. Failed pages can then no longer be retried.",
     rows: "Failed rows (__count__)",
     more: "Rows only in the CSV: __count__",
     copy: "Copy as CSV",

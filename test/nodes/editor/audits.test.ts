@@ -170,7 +170,10 @@ describe("The tab of audits", () => {
     const asked = page.waitForEvent("dialog");
     const pressed = press("Reset");
     const dialog = await asked;
-    assert.match(dialog.message(), /^Waiting pages that will be dropped: 700\. Failed pages can then no longer be retried\.$/);
+    assert.match(
+      dialog.message(),
+      /^Waiting pages that will be dropped: 700\. Failed pages can then no longer be retried\.$/,
+    );
     await dialog.dismiss();
     await pressed;
     await respond({ ...open, paused: "Within 15 minutes, or at msg.resume.", reason: "disk" });
