@@ -7,7 +7,7 @@ export interface Field extends Dependent {
   label: string;
   help: string;
   required?: true;
-  /** For a parameter, the default of the service (shown, never sent). For an option or setting, the value in a new node. */
+  /** For a choice or a flag, the default of the service (shown, never sent). For an option or setting, the value in a new node. */
   default?: string;
   /** The fixed value in a new node; a node that lacks the property does not have it. */
   initial?: string;
@@ -578,7 +578,6 @@ export const service = {
     label: "Timeout",
     unit: "s",
     min: 1,
-    example: "30",
     help: "Maximum time for one attempt, in seconds. Blank: 30, or 120 for creating or updating a report.",
   },
   /** Requests in flight. */
