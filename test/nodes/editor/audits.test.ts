@@ -149,7 +149,7 @@ describe("The tab of audits", () => {
     await shows("paused");
     await reset(true);
     await shows(/ · \d+ dropped/);
-    assert.match(String(questions[0]), /^Waiting pages that will be dropped: \d+\./);
+    assert.match(String(questions[0]), /^Waiting pages that will be dropped: about \d+\./);
     assert.equal(questions[1], questions[0]);
   });
 
@@ -172,7 +172,7 @@ describe("The tab of audits", () => {
     const dialog = await asked;
     assert.match(
       dialog.message(),
-      /^Waiting pages that will be dropped: 700\. Failed pages can then no longer be retried\.$/,
+      /^Waiting pages that will be dropped: about 700\. Failed pages can then no longer be retried\.$/,
     );
     await dialog.dismiss();
     await pressed;
