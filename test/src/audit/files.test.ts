@@ -306,6 +306,18 @@ describe("the files of an audit", () => {
     }
   });
 
+  it("are written no more once another process has taken the folder over", async () => {
+    let lost = 0;
+    const { create, close } = await openFiles(folder, "node", () => lost++);
+    const batch = await create("default", listOf(urls(1)));
+    const [name = ""] = names();
+    const before = read(name);
+    for (const file of readdirSync(own)) if (file.startsWith("lock-")) rmSync(join(own, file));
+    await assert.rejects(batch.write({ type: "pause" }));
+    assert.deepEqual([lost, read(name)], [1, before]);
+    await close();
+  });
+
   it("are finished although another program keeps them from being removed", async () => {
     const { rm } = fsp;
     fsp.rm = async (path, options) => {
