@@ -94,6 +94,8 @@ const meanings: Record<number, [Code, Stage]> = {
   407: ["SEO_NETWORK", "proxy"],
   429: ["SEO_RATE_LIMITED", "service"],
 };
+/** The parts of a request that a status rejects. */
+const rejected: Record<number, string> = { 401: "the API key", 422: "the request" };
 /** Server errors that a retry cannot change: not implemented, not supported, set up wrongly, or a network that requires a login. */
 const lasting = new Set([501, 505, 506, 508, 510, 511]);
 /** True if another attempt may succeed: CDNs and proxies have 5xx of their own. */
@@ -131,8 +133,8 @@ function toError(
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   const isRefused = retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
   const [code, stage] = meanings[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
-  const refused = status === 401 ? "API key" : status === 422 && "request";
-  const returned = refused ? `rejected the ${refused} (${status})` : `returned ${status}`;
+  const what = rejected[status];
+  const returned = what ? `rejected ${what} (${status})` : `returned ${status}`;
   const whose = status === 404 && subject ? ` for ${subject}` : "";
   const quoted = `The service ${returned}${whose}: ${message}`.slice(0, MAX_QUOTED);
   const sentence =
