@@ -122,7 +122,7 @@ export function createAudit(options: AuditOptions) {
 
     /** Ends everything at once; the progress says why. The next audit continues. Returns how many rows wait for it. */
     async close(why?: SeoError): Promise<number> {
-      const count = engine.open().reduce((sum, { waiting }) => sum + waiting, 0);
+      const count = engine.unfinished().reduce((sum, { waiting }) => sum + waiting, 0);
       if (why) access.error = why;
       if (why) engine.changed();
       await access.close(inOrder(() => {}));

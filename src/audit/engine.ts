@@ -76,15 +76,15 @@ export class Engine {
   }
 
   /** How far each batch is whose end was not reported. */
-  open(): Progress[] {
+  unfinished(): Progress[] {
     return [...this.runs].filter(({ reporter }) => !reporter.closed).map(({ reporter }) => reporter.read());
   }
 
   /** How far the last 20 batches are that have finished, and then all others. */
   latest(): Progress[] {
-    const open = this.open();
-    const isOpen = (name: string) => open.some(({ batch }) => batch === name);
-    return [...this.#known.filter(({ batch }) => !isOpen(batch)), ...open];
+    const unfinished = this.unfinished();
+    const names = new Set(unfinished.map(({ batch }) => batch));
+    return [...this.#known.filter(({ batch }) => !names.has(batch)), ...unfinished];
   }
 
   /** Forgets finished batches, one or all. Returns how many. */

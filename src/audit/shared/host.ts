@@ -65,13 +65,16 @@ export class Host {
   show(all: readonly Progress[]): void {
     for (const { batch, paused } of all) if (paused === false) this.#reported.delete(batch);
     const now = this.options.clock.now();
-    const due = all.filter((one) => {
-      const last = this.#due.get(one.batch);
-      if (last && JSON.stringify(last.one) === JSON.stringify(one)) return false;
-      return !last || one.finished || one.paused !== last.one.paused || now - last.at >= BETWEEN;
-    });
-    const was = all.flatMap(({ batch }) => this.#due.get(batch) ?? []);
-    this.#due = new Map([...was, ...due.map((one) => ({ one, at: now }))].map((last) => [last.one.batch, last]));
+    const isDue = (one: Progress, last: { one: Progress; at: number }) =>
+      (one.finished || one.paused !== last.one.paused || now - last.at >= BETWEEN) &&
+      JSON.stringify(one) !== JSON.stringify(last.one);
+    const before = this.#due;
+    this.#due = new Map();
+    for (const one of all) {
+      const last = before.get(one.batch);
+      this.#due.set(one.batch, last && !isDue(one, last) ? last : { one, at: now });
+    }
+    const due = all.filter(({ batch }) => this.#due.get(batch) !== before.get(batch));
     // Batches that had finished before are no news.
     const news = this.#news ? due : due.filter(({ finished }) => !finished);
     this.#news = all;

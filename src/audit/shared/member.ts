@@ -73,10 +73,9 @@ export class Member {
 
   /** An exception of the server, as a message gets it. */
   explain(cause: unknown): SeoError {
-    const names = Array.from(this.hosts, (host) => host.latest())
-      .flat()
-      .flatMap((one) => (one.finished ? [] : one.batch));
-    return fromServer(cause, new URL(this.place.url), [...new Set(names)]);
+    const all = [...this.hosts].flatMap((host) => host.latest());
+    const names = new Set(all.filter(({ finished }) => !finished).map(({ batch }) => batch));
+    return fromServer(cause, new URL(this.place.url), [...names]);
   }
 
   /** Closes the queue for a minute if an exception shows that it cannot be used. Returns the exception as an engine wants it. */
