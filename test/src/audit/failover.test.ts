@@ -218,7 +218,11 @@ describe("An audit in a queue whose server changes", () => {
       await begin(MANY);
       const other = openOther({ clock });
       await until(() => other.progress.length > 0);
+      // One machine has reported that the server cannot be reached.
+      relay.cut();
+      await until(() => bench.errors.length > 0);
       await until(() => run(losses[engine]).then(Boolean, () => false));
+      relay.mend();
       await until(() => [bench, other].every(isLost));
       repeat(() => clock.pass(MINUTE), 100);
       await until(() => other.add(urls(3)).catch(() => 0));
