@@ -32,7 +32,7 @@ function schemaOf(name: string, field: Field) {
 /** The actual value for an error message: shortened, and without the text of a secret. */
 function show(kind: Kind, value: unknown): string {
   if (isBlank(kind, value)) return "blank";
-  if (Array.isArray(value)) return "an array (put a Split node in front)";
+  if (Array.isArray(value)) return "an array (in Node-RED, put a Split node in front)";
   if (kindOf(kind).secret || typeof value === "object" || typeof value === "function") return `of type ${typeof value}`;
   if (typeof value !== "string") return String(value);
   return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);

@@ -552,9 +552,9 @@ describe("The audit node", () => {
         [outside, "instance-audit"],
         [inside, "audit"],
       ] as const) {
+        const { length } = sandbox.requests;
         (helper.getNode(id) as Node).receive({ payload: urls(50) } as never);
-        await until(() => readdirSync(folder).includes(id));
-        await late(300);
+        await until(() => sandbox.requests.length > length + 3);
         const before = flow.warnings().length;
         await flow.deploy(there, kind);
         await until(() => flow.warnings().length > before);

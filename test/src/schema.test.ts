@@ -190,7 +190,7 @@ describe("A validation error", () => {
   const oneOf = "one of 0 (Public), 1 (Private), good";
   for (const [kind, value, allowed, actual] of [
     ["choice", "none", oneOf, '"none"'],
-    ["choice", ["good"], oneOf, "an array (put a Split node in front)"],
+    ["choice", ["good"], oneOf, "an array (in Node-RED, put a Split node in front)"],
     ["choice", {}, oneOf, "of type object"],
     ["choice", () => {}, oneOf, "of type function"],
     ["choice", long.slice(1), oneOf, `"${long.slice(1)}"`],
@@ -204,7 +204,7 @@ describe("A validation error", () => {
     ["url", 1795318145000, "text such as https://example.com/pricing", "1795318145000"],
     ["url", true, "text such as https://example.com/pricing", "true"],
     ["url", "x".repeat(8193), "text of at most 8192 characters", `"${"x".repeat(60)}…"`],
-    ["segment", [1], "text or a number", "an array (put a Split node in front)"],
+    ["segment", [1], "text or a number", "an array (in Node-RED, put a Split node in front)"],
     ["segment", "a/b", 'text or a number without slashes, and not "." or ".."', '"a/b"'],
   ] as const)
     it(`names the allowed values, the source and the actual value: ${kind} ${typeof value} ${JSON.stringify(String(value).slice(0, 8))}`, () => {
