@@ -41,10 +41,9 @@ export async function* readAllPages(
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);
   const query = { ...(largest && { per_page: largest }), ...input };
   const get = (extra: Record<string, string>) => client.request(type, query, { task, extra });
-  const size = Number(query.per_page ?? 0);
-  const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency, size };
+  const list = { id: row.list ?? "id", limit: Number(settings.limit ?? 0), ahead: client.concurrency };
   try {
-    for await (const page of readPages(get, list)) {
+    for await (const page of readPages(get, query, list)) {
       attempts += page.response.attempts;
       waited += page.response.waited;
       // Between pages nothing may be in flight that a cancellation would end.

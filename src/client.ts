@@ -57,7 +57,7 @@ export function createClient(options: ClientOptions) {
 
   /** Reads a list page by page, each only when it is needed. */
   function pages(type: string, input: Record<string, string>, options: RequestOptions = {}) {
-    return readPages((extra) => request(type, input, { ...options, extra }));
+    return readPages((extra) => request(type, input, { ...options, extra }), input);
   }
 
   function cancel(scope: Lane | Task): void {

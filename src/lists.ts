@@ -29,7 +29,7 @@ export interface ListPage<A = unknown> {
   response: A;
 }
 
-type WithBody = { body: unknown };
+type WithBody = { body: unknown; attempts?: number };
 
 const count = (value: unknown) =>
   value !== "" && value !== null && Number.isSafeInteger(Number(value)) ? Number(value) : undefined;
@@ -60,10 +60,10 @@ export function readShape(body: unknown): Shape | undefined {
   return { records, page: count(figures.current_page), pages, total: count(figures.total), more, cursor };
 }
 
-function shapeOf(response: WithBody): Shape {
-  const shape = readShape(response.body);
+function shapeOf({ body, attempts }: WithBody): Shape {
+  const shape = readShape(body);
   const reject = (why: string) =>
-    new SeoError("SEO_RESPONSE", `The response is not a list: ${why}.`, { body: response.body });
+    new SeoError("SEO_RESPONSE", `The response is not a list: ${why}.`, { body, attempts });
   if (!shape) throw reject("expected an array, or an object with an array in data");
   if (!shape.records.every(isObject)) throw reject("it contains something that is not an object");
   return shape;
@@ -88,8 +88,8 @@ interface ListProgress {
   /** The new records of the page, and how many of them can be returned. */
   added: number;
   kept: number;
-  /** The records of a full page. */
-  size: number;
+  /** The records of a full page, if that is known. */
+  size: number | undefined;
   /** The highest number of records that a response gave for the list. */
   total: number;
 }
@@ -118,20 +118,23 @@ const lastAhead = (shape: Shape, { nth, count, most }: ListProgress, ahead: numb
     : nth + Math.min(ahead, 1);
 
 /**
- * Reads a list to its end, or to `limit` records (0: no limit). `get` sends the user's query with `extra` added.
+ * Reads a list to its end, or to `limit` records (0: no limit). `get` sends `query` with `extra` added. Of the query, only the
+ * records of a full page count: without page numbers, a page of more is the whole list.
  * Once the number of pages is known, up to `ahead` of them are requested before they are needed; they come out in order.
- * With `ahead` 0, a page is requested only when it is needed. `size`: the records of a full page; a page of more is the whole list.
+ * With `ahead` 0, a page is requested only when it is needed.
  * A record whose ID came before is dropped: rows shift while a list is read. So is one without an ID that is the same as one before.
  */
 export async function* readPages<A extends WithBody>(
   get: (extra: Record<string, string>) => Promise<A>,
-  { id = "id", limit = 0, ahead = 0, size = 0 }: { id?: string; limit?: number; ahead?: number; size?: number } = {},
+  { per_page }: Record<string, string>,
+  { id = "id", limit = 0, ahead = 0 }: { id?: string; limit?: number; ahead?: number } = {},
 ): AsyncGenerator<ListPage<A>> {
   /** The records so far, by their ID or as they are. */
   const seen = new Set<string>();
   const keyOf = (record: unknown) => idIn(record, id) ?? JSON.stringify(record);
   const requested: Promise<A>[] = [];
   const most = limit || Number.POSITIVE_INFINITY;
+  const size = per_page === undefined ? undefined : Number(per_page);
   let count = 0;
   let total = 0;
   let last = 1;
@@ -153,8 +156,8 @@ export async function* readPages<A extends WithBody>(
   for (let nth = 1; ; nth++) {
     const shape = shapeOf(response);
     const added = shape.records.filter((record) => {
-      const { size } = seen;
-      return seen.add(keyOf(record)).size > size;
+      const before = seen.size;
+      return seen.add(keyOf(record)).size > before;
     });
     const records = added.slice(0, most - count);
     count += records.length;

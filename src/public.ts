@@ -83,7 +83,7 @@ export function createClient(options: ClientOptions): Client {
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
       const values = client.validate(row, { ...input, per_page: input?.per_page ?? "100" }, {});
       const get = (extra: Record<string, string>) => keepAlive(() => client.request(operation, values, { extra }));
-      for await (const { isLast: _, ...page } of readPages(get, { id: row.list })) yield page;
+      for await (const { isLast: _, ...page } of readPages(get, values, { id: row.list })) yield page;
     },
 
     close: () => client.close(),

@@ -41,10 +41,10 @@ async function find(request: Client["request"], list: string, key: string, searc
   const match: Match = { record: undefined, now: Date.now() };
   // Half of a character cannot be sent.
   const text = search.slice(0, LONGEST_SEARCH).replace(/[\ud800-\udbff]$/, "");
-  const read = (order: Record<string, string>) =>
-    readPages((extra) => request(list, { ...PAGE, ...order, search: text }, { extra }), {
-      size: Number(PAGE.per_page),
-    });
+  function read(order: Record<string, string>) {
+    const query = { ...PAGE, ...order, search: text };
+    return readPages((extra) => request(list, query, { extra }), query);
+  }
   /** Whether the service stores URLs without a scheme. Otherwise, those of one page are not next to each other. */
   let isBare = true;
   function collect(records: Json[]): string[] {

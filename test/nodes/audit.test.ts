@@ -11,6 +11,7 @@ import { audit as row } from "../../src/operations.js";
 import { batchesIn } from "../src/audit/fake.js";
 import { type Account, type AccountOptions, type Asked, type Fate, startAccount } from "../support/account.js";
 import { type Flow, type Message, node, service, startFlow } from "../support/flow.js";
+import { shapes } from "../support/lists.js";
 import { closeAfterEach, openFolder } from "../support/opened.js";
 import { type FlowNode, helper, nodeRedModule } from "../support/red.js";
 import { until } from "../support/time.js";
@@ -310,6 +311,17 @@ describe("The audit node", () => {
     assert.deepEqual([end.total, end.created, results().length], [30, 30, 30]);
     assert.equal(flow.of("caught").length, 1);
   });
+
+  for (const [name, shape] of Object.entries({ ...shapes, "the page is ignored": undefined }))
+    it(`finds the reports of an account in the list of every paginator: ${name}`, async () => {
+      const account = await open(startAccount({ shape: shape ?? (({ all, size }) => all.slice(0, size)) }));
+      await start(nodes({ existing: "regenerate" }, account.url));
+      for (let nth = 0; nth < 200; nth++) account.create(`example.com/${nth}`);
+      await succeed({ payload: ["1", "199", "new"].map((path) => `example.com/${path}`) });
+      if (!shape) await until(() => last()?.paused);
+      const { regenerated, created } = shape ? await finished() : (last() as Progress);
+      assert.deepEqual([regenerated, created, account.reports.length], shape ? [2, 1, 201] : [0, 0, 200]);
+    });
 
   for (const how of ["", ", also after a deploy"])
     it(`requests other pages of the same list while it looks for those of the list that was reset${how}`, async () => {

@@ -29,7 +29,7 @@ async function readGiven(pages: Record<string, unknown>, limit = 0) {
     if (what in pages) return answered(pages[what]);
     throw new Error(`${what} is not available`);
   };
-  for await (const page of readPages(ask, { id: "id", limit, ahead: 4 })) read.push(page);
+  for await (const page of readPages(ask, {}, { id: "id", limit, ahead: 4 })) read.push(page);
   return {
     asked,
     ids: read.flatMap(({ records }) => records).map((row) => (row as { id: number }).id),
@@ -37,10 +37,10 @@ async function readGiven(pages: Record<string, unknown>, limit = 0) {
   };
 }
 /** Reads a list whose pages `get` returns. */
-async function readGot(get: (extra: Record<string, string>) => Promise<CallResponse>, size = 0) {
+async function readGot(get: (extra: Record<string, string>) => Promise<CallResponse>, size = "100") {
   const records: unknown[] = [];
   let truncated = false;
-  for await (const page of readPages(get, { ahead: 2, size })) {
+  for await (const page of readPages(get, { per_page: size }, { ahead: 2 })) {
     records.push(...page.records);
     ({ truncated } = page);
   }
@@ -215,7 +215,7 @@ describe("Reading all pages", () => {
         return answered(body);
       };
       let taken = 0;
-      for await (const { page } of readPages(ask, { id: "id", limit: 0, ahead: 3 })) {
+      for await (const { page } of readPages(ask, {}, { id: "id", limit: 0, ahead: 3 })) {
         assert.equal(page, ++taken);
         assert.equal(asked.length, Math.min(20, taken + 3), `when ${taken} were taken`);
       }
@@ -289,7 +289,7 @@ describe("A list of several pages", () => {
       if (page === "2") throw new Error("lost");
       return answered({ data: rows(Number(page ?? 1)), meta: { current_page: page, last_page: 3 } });
     };
-    const reading = readPages(ask, { id: "id", limit: 0, ahead: 3 });
+    const reading = readPages(ask, {}, { id: "id", limit: 0, ahead: 3 });
     assert.deepEqual((await reading.next()).value?.records, rows(1));
     await late(20);
     await assert.rejects(reading.next(), /lost/);
@@ -318,9 +318,9 @@ describe("A list that shifts while it is read", () => {
   it("is truncated if the service returns the same full page for every number", async () => {
     for (const more of [{}, { links: { next: "/?page=2" } }, { meta: { current_page: 1, last_page: 3 } }]) {
       const get = async () => answered({ data: ids(1, 10), ...more });
-      assert.deepEqual(await readGot(get, 10), { records: ids(1, 10), truncated: true }, JSON.stringify(more));
+      assert.deepEqual(await readGot(get, "10"), { records: ids(1, 10), truncated: true }, JSON.stringify(more));
     }
-    const whole = await readGot(async () => answered(ids(1, 12)), 10);
+    const whole = await readGot(async () => answered(ids(1, 12)), "10");
     assert.deepEqual(whole, { records: ids(1, 12), truncated: false });
   });
 
@@ -391,6 +391,6 @@ describe("A response that is not a usable list", () => {
     it(`is rejected: ${JSON.stringify(body)}`, () =>
       rejected(body, {
         message: "The response is not a list: expected an array, or an object with an array in data.",
-        details: { body },
+        details: { body, attempts: 1 },
       }));
 });

@@ -179,7 +179,7 @@ export async function simulate(world: World, rule: Rule = createReconciler) {
         reconciler.observe(response);
         return response;
       };
-      yield* readPages(get);
+      yield* readPages(get, input);
     },
   };
   const reconciler = rule(requests, clock);
