@@ -1,7 +1,10 @@
 import { type Details, SeoError } from "../errors.js";
 
-/** Why the journals cannot be read or written: the disk, damage, another process that has the folder, or the queue's server. */
-type TroubleKind = "disk" | "damaged" | "locked" | "server";
+/**
+ * Why the journals cannot be read or written: the disk, damage, another process that has the folder, the queue's server, or that
+ * it has lost them.
+ */
+type TroubleKind = "disk" | "damaged" | "locked" | "server" | "emptied";
 
 /** Why the audit itself does not send a request: that has not failed. */
 export class Refusal extends SeoError {
@@ -17,7 +20,7 @@ export class Trouble extends Refusal {
     message: string,
     details?: Details,
   ) {
-    super(kind === "server" ? "SEO_NETWORK" : "SEO_INPUT", message, details);
+    super(kind === "server" || kind === "emptied" ? "SEO_NETWORK" : "SEO_INPUT", message, details);
   }
 }
 

@@ -35,14 +35,15 @@ export function createRows({ RED, text, build, button, figure }: Tools, place: P
     shown = 0;
     put(message, "");
     await read();
-    // Node-RED 5 shows few lines: what was opened can be below them.
-    element[0].scrollIntoView({ block: "nearest" });
+    // Node-RED 5 shows few lines: the first row can be below them.
+    list[0].firstElementChild?.scrollIntoView({ block: "nearest" });
   });
 
   return {
     element,
     /** `now`: how many rows have failed. An open list is read again if that has changed. */
     show(now: number): void {
+      if (now !== count) put(message, "");
       count = now;
       put(title, text("sidebar.rows", { count: figure(count) }));
       element.prop("hidden", count === 0);

@@ -60,7 +60,7 @@ function lossOf(batches: string[]): Trouble {
   const more = batches.length > MOST_NAMED ? [`${batches.length - MOST_NAMED} more`] : [];
   const names = batches.length > 0 ? ` (${[...named, ...more].join(", ")})` : "";
   const sentence = `The queue's server has lost data: send the unfinished lists${names} again in a minute, with a Maximum age.`;
-  return new Trouble("server", sentence);
+  return new Trouble("emptied", sentence);
 }
 
 /** A driver's exception, as an error that names the server, but neither user nor password. */

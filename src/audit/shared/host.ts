@@ -36,7 +36,7 @@ export class Host {
   #news: readonly Progress[] | undefined;
   /** By batch: what was due last, and when. */
   #due = new Map<string, { one: Progress; at: number }>();
-  /** The code of the last error of each batch, and of the queue. */
+  /** The reason of the last error of each batch, and of the queue. */
   readonly #reported = new Map<string | undefined, string>();
 
   constructor(
@@ -51,8 +51,8 @@ export class Host {
 
   /** Reports an error once. */
   failed = (error: SeoError, batch?: string): void => {
-    if (this.#reported.get(batch) === error.code) return;
-    this.#reported.set(batch, error.code);
+    if (this.#reported.get(batch) === reasonOf(error)) return;
+    this.#reported.set(batch, reasonOf(error));
     this.options.failed(error, batch);
   };
 
@@ -124,7 +124,7 @@ export class Host {
   async end(why?: SeoError): Promise<number> {
     const { audit, opening } = this.#work;
     const news = audit?.latest() ?? this.#news ?? [];
-    const paused = why && { paused: why.message, reason: reasonOf(why) };
+    const paused = why && { paused: why.message, reason: reasonOf(why), secondsLeft: undefined };
     const left = news.map((one) => (one.finished ? one : { ...one, ...paused }));
     this.#work = {};
     if (audit) this.#news = left;

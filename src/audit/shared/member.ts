@@ -82,8 +82,6 @@ export class Member {
   fail = (cause: unknown): SeoError => {
     const error = this.explain(cause);
     if (!this.#lost && (isLoss(cause) || isHopeless(error))) {
-      // The outage before it was reported with the same code, which would be reported once.
-      if (isLoss(cause)) for (const host of this.hosts) host.recovered();
       this.#lost = error;
       this.wake();
     }
