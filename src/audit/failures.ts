@@ -6,20 +6,24 @@ import { openFile, readEnds } from "./journal.js";
 import { type Progress, progressOf } from "./progress.js";
 import { urlOf } from "./rows.js";
 import { apply, hasFailed, inputOf, rowsOf, State } from "./state.js";
+import { Trouble } from "./trouble.js";
+
+/** Why a journal cannot be read, as a progress says it. */
+type Fault = Pick<Progress, "batch" | "reason" | "paused">;
 
 /** A journal that somebody may be working on. */
 interface StoredJournal {
   /** Changes with the journal. */
   key: string;
-  /** Undefined if there is none any more, or it is damaged: then something else says so. */
-  read(): Promise<State | undefined>;
+  /** Undefined if there is none any more. */
+  read(): Promise<State | Fault | undefined>;
 }
 
 /** Finds the journals of a node: those that are kept for msg.retry, or those of the batch of a name, beginning with the newest. */
 export type FindJournals = (name?: string) => AsyncIterable<StoredJournal>;
 
-/** How kept batches ended, by the keys of their journals; undefined if that cannot be read. */
-export type Kept = ReadonlyMap<string, Progress | undefined>;
+/** How kept batches ended, by the keys of their journals; undefined if one is gone. */
+export type Kept = ReadonlyMap<string, Progress | Fault | undefined>;
 
 /** A row that has failed, or is uncertain. */
 interface Failure {
@@ -46,19 +50,18 @@ const cell = (value: unknown) =>
     .replace(/(^|;) ?(?=[=+\-@])/g, "$&'")
     .replace(/"/g, '""')}"`;
 
-/** As a spreadsheet reads it: rows are counted from 1. */
 export function toCsv(failures: readonly Failure[]): string {
-  const rows = failures.map((one) => [one.index + 1, one.url, one.outcome, one.message, one.candidates.join(", ")]);
-  const all = [["row", "url", "outcome", "error", "candidates"], ...rows];
+  const rows = failures.map((one) => [one.index, one.url, one.outcome, one.message, one.candidates.join(", ")]);
+  const all = [["index", "url", "outcome", "error", "candidates"], ...rows];
   return all.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
 
 /** How the batches of kept journals ended. Those that are in `before` are not read again. */
 export async function readKept(journals: FindJournals, before: Kept): Promise<Kept> {
-  const kept = new Map<string, Progress | undefined>();
+  const kept = new Map<string, Progress | Fault | undefined>();
   for await (const { key, read } of journals()) {
     const state = before.has(key) ? undefined : await read();
-    kept.set(key, state ? progressOf(state) : before.get(key));
+    kept.set(key, state instanceof State ? progressOf(state) : (state ?? before.get(key)));
   }
   return kept;
 }
@@ -67,7 +70,7 @@ export async function readKept(journals: FindJournals, before: Kept): Promise<Ke
 export async function readFailures(journals: FindJournals, name: string): Promise<Failure[]> {
   for await (const { read } of journals(name)) {
     const state = await read();
-    if (!state) continue;
+    if (!(state instanceof State)) continue;
     const ended = [...state.ended].filter(([, one]) => hasFailed(one));
     return ended
       .flatMap(([page, one]) => rowsOf(state, page).map((row) => failureOf(row, inputOf(state, row), one)))
@@ -76,13 +79,14 @@ export async function readFailures(journals: FindJournals, name: string): Promis
   return [];
 }
 
-async function readFile(path: string): Promise<State | undefined> {
+async function readFile(path: string): Promise<State | Fault | undefined> {
   const state = new State();
   try {
     await (await openFile(path, false, (entry) => apply(state, entry))).close();
     return state.lists.length > 0 ? state : undefined;
-  } catch {
-    return undefined;
+  } catch (cause) {
+    const isDamaged = cause instanceof Trouble && cause.kind === "damaged";
+    return isDamaged ? { batch: state.name, reason: cause.kind, paused: cause.message } : undefined;
   }
 }
 

@@ -139,7 +139,7 @@ describe("The routes of the sidebar", () => {
     assert.match(String(before[0]?.message), /^The URL must be the address of a web page/);
     const { text } = await get("rows", { node: "audit", batch: "default", csv: "1" });
     assert.equal(text.split("\r\n").length, 1203);
-    assert.match(text, /^"row","url","outcome","error","candidates"\r\n"3","'=bad 0","failed","The URL must /);
+    assert.match(text, /^"index","url","outcome","error","candidates"\r\n"2","'=bad 0","failed","The URL must /);
     assert.doesNotMatch(text + JSON.stringify(before), /secret/);
     assert.deepEqual(await control("reset"), [200, undefined]);
     assert.deepEqual([await cards(), await rows()], [[], []]);
@@ -166,20 +166,25 @@ describe("The routes of the sidebar", () => {
     assert.match(String(paused), /file/);
   });
 
-  it("show a batch whose journal is damaged, and reset it", async () => {
-    await run({ latency: 100 });
-    await send(urls(50));
-    await flow.stop();
-    const own = join(folder, "audit");
-    const [name = ""] = readdirSync(own).filter((one) => one.endsWith(".jsonl"));
-    const lines = readFileSync(join(own, name), "utf8").split("\n");
-    writeFileSync(join(own, name), [lines[0], "no JSON", ...lines.slice(1)].join("\n"));
-    await start();
-    assert.equal((await until(card))?.reason, "damaged");
-    assert.deepEqual(await rows(), []);
-    assert.deepEqual(await control("reset"), [200, undefined]);
-    assert.deepEqual(await cards(), []);
-  });
+  for (const [which, list] of [
+    ["", urls(50)],
+    [" and that has finished", ["no url"]],
+  ] as const)
+    it(`show a batch whose journal is damaged${which}, and reset it`, async () => {
+      await run({ latency: 100 });
+      await send(list);
+      if (which) await until(async () => (await card())?.finished);
+      await flow.stop();
+      const own = join(folder, "audit");
+      const [name = ""] = readdirSync(own).filter((one) => one.endsWith(".jsonl"));
+      const lines = readFileSync(join(own, name), "utf8").split("\n");
+      writeFileSync(join(own, name), [lines[0], "no JSON", ...lines.slice(1)].join("\n"));
+      await start();
+      assert.equal((await until(card))?.reason, "damaged");
+      assert.deepEqual(await rows(), []);
+      assert.deepEqual(await control("reset"), [200, undefined]);
+      assert.deepEqual(await cards(), []);
+    });
 
   it("keep the cards through a deploy, and drop those of a node that is deleted", async () => {
     await run({ latency: 100 });
@@ -208,7 +213,7 @@ describe("The CSV of failed rows", () => {
     const row = { index: 0, url: '=1+"x"', outcome: "uncertain", message: "@SUM(A1)\n+1\t=2;=3", candidates: ["-2"] };
     assert.equal(
       toCsv([row]),
-      `"row","url","outcome","error","candidates"\r\n"1","'=1+""x""","uncertain","'@SUM(A1) +1 =2;'=3","'-2"\r\n`,
+      `"index","url","outcome","error","candidates"\r\n"0","'=1+""x""","uncertain","'@SUM(A1) +1 =2;'=3","'-2"\r\n`,
     );
   });
 });

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { clock as realClock } from "../../../src/audit/clock.js";
 import { type FindJournals, readKept } from "../../../src/audit/failures.js";
+import type { Progress } from "../../../src/audit/progress.js";
 import type { Requests } from "../../../src/audit/requests.js";
 import { type JobEntry, prefixOf } from "../../../src/audit/shared/letter.js";
 import { entriesIn, type Line } from "../../../src/audit/shared/log.js";
@@ -619,7 +620,7 @@ describe("The messages that one machine handles for all", () => {
       }
     };
     let known = await readKept(journals, new Map());
-    assert.equal([...known.values()][0]?.failed, 3);
+    assert.equal(([...known.values()][0] as Progress)?.failed, 3);
     const by = { by: "dead", n: 1, entries: [{ type: "removed" }] };
     kept(memory)[0]?.logs.push(...[{ took: "dead" }, by].map((line) => JSON.stringify(line)));
     for (const _ of [1, 2, 3]) {
