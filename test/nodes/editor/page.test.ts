@@ -480,9 +480,10 @@ describe("The editor page", () => {
       const { add, open, type } = editor();
       const $ = open(add("seo-project-list"));
       const shown = () => $("#node-input-limit").closest(".form-row").css("display") !== "none";
-      for (const output of Object.keys(operations["seo-project-list"]?.options.output?.values ?? {})) {
-        type("#node-input-output", output);
-        assert.equal(shown(), !["body", "data"].includes(output), output);
+      const { output, limit } = operations["seo-project-list"]?.options ?? {};
+      for (const name of Object.keys(output?.values ?? {})) {
+        type("#node-input-output", name);
+        assert.equal(shown(), limit?.shown?.output?.includes(name), name);
       }
     });
 
