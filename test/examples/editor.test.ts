@@ -84,8 +84,7 @@ describe("Each example in the editor, at the first click", function () {
   }
 
   before(async function () {
-    const chromium = needChromium();
-    if (!chromium) return this.skip();
+    const chromium = needChromium() ?? this.skip();
     redis = await startServer("Redis");
     bench = await startWorkbench(chromium, { all: true, env: { ...env, SEO_QUEUE_URL: redis?.url ?? "" } });
     red = drive(bench);

@@ -53,8 +53,7 @@ describe("example 09 with the real Dashboard 2.0", function () {
   const pages: Page[] = [];
 
   before(async function () {
-    const chromium = needChromium();
-    if (!chromium) return this.skip();
+    const chromium = needChromium() ?? this.skip();
     writeFileSync(join(userDir, "package.json"), JSON.stringify({ name: "seo-widgets", private: true }));
     const quietly = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline"];
     await promisify(execFile)("npm", ["install", "--prefix", userDir, ...quietly, DASHBOARD]);

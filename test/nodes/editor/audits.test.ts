@@ -25,8 +25,7 @@ describe("The tab of audits", () => {
   let bench: Workbench;
 
   before(async function () {
-    const chromium = needChromium();
-    if (!chromium) return this.skip();
+    const chromium = needChromium() ?? this.skip();
     const flows = [
       { id: "tab", type: "tab", label: "" },
       { id: "service", type: "seo-service", name: "", baseUrl: "${SEO_BASE_URL}", concurrency: "4" },

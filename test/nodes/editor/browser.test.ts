@@ -47,8 +47,7 @@ describe("The editor in Chromium", function () {
   const idOf = (type: string) => ids[type] ?? assert.fail(type);
 
   before(async function () {
-    const chromium = needChromium();
-    if (!chromium) return this.skip();
+    const chromium = needChromium() ?? this.skip();
     bench = await startWorkbench(chromium);
     editor = bench.editor;
   });

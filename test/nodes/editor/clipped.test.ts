@@ -41,8 +41,7 @@ function choicesOf(type: string, texts: Texts): Record<string, string[]> {
 
 describe("The texts of the edit dialogs", () => {
   it("are neither clipped nor covered at the default width, in any language", async function () {
-    const chromium = needChromium();
-    if (!chromium) return this.skip();
+    const chromium = needChromium() ?? this.skip();
     const place = { z: "tab", x: 200, y: 100, service: "seo-service", wires: [] };
     const flows = [
       { id: "tab", type: "tab", label: "" },
