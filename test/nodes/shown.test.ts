@@ -9,7 +9,7 @@ import { Status } from "../../nodes/status.js";
 import type { Client } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
 import { createLane } from "../../src/scheduler.js";
-import { stopTime } from "../support/time.js";
+import { stopTimeInEach } from "../support/time.js";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -35,17 +35,14 @@ describe("A span of time", () => {
 });
 
 describe("The status that a node shows", () => {
-  let time: ReturnType<typeof stopTime>;
+  const time = stopTimeInEach();
   let blocked: number;
   let shown: NodeStatus[];
 
   beforeEach(() => {
-    time = stopTime();
     blocked = 0;
     shown = [];
   });
-
-  afterEach(() => time.goOn());
 
   /** A node's status, its lane, and what it shows once its interval is over. */
   function open(translate = (key: string, values: object) => `${key.split(".").at(-1)} ${JSON.stringify(values)}`) {

@@ -1,17 +1,9 @@
 import assert from "node:assert/strict";
 import { createBudget } from "../../src/budget.js";
-import { stopTime } from "../support/time.js";
+import { stopTimeInEach } from "../support/time.js";
 
 describe("The budget of a service", () => {
-  let time: ReturnType<typeof stopTime>;
-
-  beforeEach(() => {
-    time = stopTime();
-  });
-
-  afterEach(() => {
-    time.goOn();
-  });
+  const time = stopTimeInEach();
 
   /** Takes all free slots and returns their number. */
   function acquireAll({ wait, acquire }: ReturnType<typeof createBudget>): number {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { SeoError } from "../../src/errors.js";
 import { createLane, createTask, type Lane, Scheduler, type Task } from "../../src/scheduler.js";
-import { stopTime } from "../support/time.js";
+import { stopTimeInEach } from "../support/time.js";
 
 const MINUTE = 60_000;
 const TURN = new SeoError("SEO_CANCELLED", "");
@@ -70,15 +70,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
 }
 
 describe("The scheduler of a service", () => {
-  let time: ReturnType<typeof stopTime>;
-
-  beforeEach(() => {
-    time = stopTime();
-  });
-
-  afterEach(() => {
-    time.goOn();
-  });
+  const time = stopTimeInEach();
 
   it("with a size of 0 starts a message that does not have to wait", async () => {
     const lane = createLane();
@@ -226,7 +218,6 @@ describe("The scheduler of a service", () => {
     const few = Math.min(...Array.from({ length: 20 }, () => perMessage(1000)));
     const many = Math.min(...Array.from({ length: 3 }, () => perMessage(100_000)));
     assert.ok(many < 5 * few + 1, `${many} µs and ${few} µs`);
-    time = stopTime();
   });
 
   /** The events that a scheduler with three lanes can receive. */

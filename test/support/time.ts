@@ -57,6 +57,14 @@ export function stopTime() {
   };
 }
 
+/** Stops the time in each test of a suite. */
+export function stopTimeInEach() {
+  const time = {} as ReturnType<typeof stopTime>;
+  beforeEach(() => void Object.assign(time, stopTime()));
+  afterEach(() => time.goOn());
+  return time;
+}
+
 /**
  * Makes a minute last 60 ms for timers of more than 45 s, until the returned function is called. `waits` then holds their milliseconds.
  */
