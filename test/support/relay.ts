@@ -1,5 +1,5 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import { openLocally } from "./local.js";
 
 export interface Relay {
   port: number;
@@ -17,32 +17,29 @@ export interface Relay {
 
 /** Passes connections on to a port of this computer, as a network between them that can be cut. `read` gets what clients send. */
 export async function startRelay(port: number, read: (chunk: Buffer) => void = () => {}): Promise<Relay> {
-  const clients = new Set<Socket>();
   const upstreams = new Set<Socket>();
   let broken = false;
   let to = port;
   const server = createServer((client) => {
     if (broken) return client.destroy();
     const upstream = connect(to, "127.0.0.1");
-    clients.add(client);
     upstreams.add(upstream);
-    client.on("close", () => clients.delete(client) && upstream.destroy()).on("error", () => {});
+    client.on("close", () => upstream.destroy());
     upstream.on("close", () => upstreams.delete(upstream) && client.destroy()).on("error", () => {});
     client.on("data", read).pipe(upstream).pipe(client);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const cut = () => {
-    broken = true;
-    for (const client of clients) client.destroy();
-  };
+  });
+  const { port: own, open, close } = await openLocally(server);
   return {
-    port: (server.address() as AddressInfo).port,
-    cut,
+    port: own,
+    cut() {
+      broken = true;
+      for (const client of open) client.destroy();
+    },
     mend() {
       broken = false;
     },
     hang() {
-      for (const client of clients) client.unpipe().pause();
+      for (const client of open) client.unpipe().pause();
     },
     mute() {
       for (const upstream of upstreams) upstream.unpipe().resume();
@@ -50,9 +47,6 @@ export async function startRelay(port: number, read: (chunk: Buffer) => void = (
     direct(other) {
       to = other;
     },
-    stop() {
-      server.close();
-      cut();
-    },
+    stop: () => void close(),
   };
 }

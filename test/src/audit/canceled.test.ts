@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { requestsOf } from "../../../src/audit/requests.js";
 import { type Client, createClient } from "../../../src/client.js";
 import { createLane } from "../../../src/scheduler.js";
 import { answer, listen, tlsFile } from "../../support/faulty.js";
+import { openLocally } from "../../support/local.js";
 import { closeAfterEach, openFolder } from "../../support/opened.js";
 import { createBench, createFake, urls } from "./fake.js";
 
@@ -64,13 +64,10 @@ describe("An audit whose request is canceled before it has an effect", () => {
     const service = await open(listen((socket) => socket.write(json({ data: [] })), { certificate: "cert" }));
     // The request to create a report has a connection of its own.
     const relay = createServer((socket) => {
-      socket.on("error", () => {});
       if (service.requests.length > 0) held = true;
       else socket.pipe(connect(service.port, "127.0.0.1")).pipe(socket);
-    }).listen(0, "127.0.0.1");
-    await open(relay);
-    await once(relay, "listening");
-    const url = `https://127.0.0.1:${(relay.address() as AddressInfo).port}`;
-    assert.deepEqual(await closeAndContinue(url, () => held), requestedOnce);
+    });
+    const { port } = await open(openLocally(relay));
+    assert.deepEqual(await closeAndContinue(`https://127.0.0.1:${port}`, () => held), requestedOnce);
   });
 });

@@ -15,6 +15,7 @@ import { checkClock } from "../../../src/audit/shared/postgres.js";
 import { createShared, type SharedOptions, testQueue } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { listen, tlsFile } from "../../support/faulty.js";
+import { openLocally } from "../../support/local.js";
 import { closeAfterEach, openFolder } from "../../support/opened.js";
 import { type Engine, engines, LEASE, PASSWORD, type Server, startServer } from "../../support/servers.js";
 import { createBench, createFake, type Fake, inQueue, urls } from "./fake.js";
@@ -198,19 +199,15 @@ describe("The queue that several machines share", () => {
 
   it("needs Redis 6.2", async () => {
     const old = createServer((socket) => {
-      socket
-        .on("error", () => {})
-        .on("data", (data) => {
-          const info = "redis_version:5.0.7\r\nloading:0\r\n";
-          for (const name of String(data).match(/\binfo\b|\b(hello|client|auth|select)\b/gi) ?? [])
-            socket.write(name.toLowerCase() === "info" ? `$${info.length}\r\n${info}\r\n` : "+OK\r\n");
-        });
-    }).listen(0, "127.0.0.1");
-    await new Promise((resolve) => old.once("listening", resolve));
-    const { port } = old.address() as { port: number };
+      socket.on("data", (data) => {
+        const info = "redis_version:5.0.7\r\nloading:0\r\n";
+        for (const name of String(data).match(/\binfo\b|\b(hello|client|auth|select)\b/gi) ?? [])
+          socket.write(name.toLowerCase() === "info" ? `$${info.length}\r\n${info}\r\n` : "+OK\r\n");
+      });
+    });
+    const { port } = await use(openLocally(old));
     const sentence = "SEO_CONFIG: The queue needs Redis 6.2 or later; the server is Redis 5.0.7.";
     assert.equal(await said({ url: `redis://127.0.0.1:${port}` }), sentence);
-    old.close();
   });
 
   it("names the command that installs what is missing", async () => {
