@@ -23,6 +23,9 @@ const failure = (promise: Promise<unknown>) =>
     () => assert.fail("The request did not fail."),
     (error: SeoError) => error.toJSON(),
   );
+/** How a request has failed: its code, its attempts, and whether it may have taken effect. */
+const end = (promise: Promise<unknown>) =>
+  failure(promise).then(({ code, attempts, uncertain }) => [code, attempts, uncertain]);
 
 describe("The client", () => {
   let server: FaultyServer;
@@ -116,10 +119,8 @@ describe("The client", () => {
         if (server.requests.length === 1 && lane.running === 0) client.cancel(lane);
       };
       const sent = client.call("seo-report-update", { reportId: "7" }, { task: createTask(lane) });
-      const { code, attempts, uncertain } = await failure(sent);
-      assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 1, true]);
-      const { code: later, attempts: none } = await failure(show(lane));
-      assert.deepEqual([later, none], ["SEO_CANCELLED", 0]);
+      assert.deepEqual(await end(sent), ["SEO_CANCELLED", 1, true]);
+      assert.deepEqual(await end(show(lane)), ["SEO_CANCELLED", 0, false]);
       assert.equal(server.requests.length, 1);
     });
 
@@ -130,8 +131,7 @@ describe("The client", () => {
       const sent = show(lane);
       while (lane.waiting === 0) await late(1);
       client.cancel(lane);
-      const { code, attempts, uncertain } = await failure(sent);
-      assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 1, false]);
+      assert.deepEqual(await end(sent), ["SEO_CANCELLED", 1, false]);
     });
   });
 
@@ -162,8 +162,7 @@ describe("The client", () => {
           assert.deepEqual(rest, { body, statusCode: 404, headers: {}, attempts: 2, alreadyDeleted: true });
           assert.ok(duration >= waited);
         } else {
-          const { code, attempts, uncertain } = await failure(sent);
-          assert.deepEqual([code, attempts, uncertain], ["SEO_NOT_FOUND", 2, first === undefined]);
+          assert.deepEqual(await end(sent), ["SEO_NOT_FOUND", 2, first === undefined]);
         }
       }
     });
@@ -196,8 +195,7 @@ describe("The client", () => {
       };
       await open({ concurrency: "2" });
       const [message, other] = [admit(), admit()];
-      const call = (reportId: string, task = message) =>
-        failure(client.call("seo-report-show", { reportId }, { task })).then(({ code, attempts }) => [code, attempts]);
+      const call = (reportId: string) => end(client.call("seo-report-show", { reportId }, { task: message }));
       const failing = call("8");
       const kept = client.call("seo-report-show", { reportId: "9" }, { task: other });
       await requests(2);
@@ -209,11 +207,11 @@ describe("The client", () => {
       behave = (socket) => socket.write(ok);
       client.end(message);
       assert.deepEqual(await Promise.all([failing, inFlight, queued]), [
-        ["SEO_CANCELLED", 1],
-        ["SEO_CANCELLED", 1],
-        ["SEO_CANCELLED", 0],
+        ["SEO_CANCELLED", 1, false],
+        ["SEO_CANCELLED", 1, false],
+        ["SEO_CANCELLED", 0, false],
       ]);
-      assert.deepEqual(await call("5"), ["SEO_CANCELLED", 0]);
+      assert.deepEqual(await call("5"), ["SEO_CANCELLED", 0, false]);
       assert.deepEqual([message.pending, other.pending, server.requests.length], [0, 1, 3]);
       client.end(other);
       await assert.rejects(kept, { code: "SEO_CANCELLED" });
@@ -234,19 +232,13 @@ describe("The client", () => {
       behave = () => {};
       await open({ concurrency: "2" });
       const [gone, stays] = [createLane(), createLane()];
-      const sent = [show(gone), show(stays), show(gone), show(stays)];
+      const [first, , queued, last] = [show(gone), show(stays), show(gone), show(stays)] as const;
       await requests(2);
       behave = (socket) => socket.write(ok);
       client.cancel(gone);
-      const ended = await Promise.all([sent[0], sent[2]].map((one) => failure(one as Promise<unknown>)));
-      assert.deepEqual(
-        ended.map(({ code, attempts, uncertain }) => [code, attempts, uncertain]),
-        [
-          ["SEO_CANCELLED", 1, false],
-          ["SEO_CANCELLED", 0, false],
-        ],
-      );
-      assert.deepEqual((await sent[3])?.body, fine);
+      assert.deepEqual(await end(first), ["SEO_CANCELLED", 1, false]);
+      assert.deepEqual(await end(queued), ["SEO_CANCELLED", 0, false]);
+      assert.deepEqual((await last).body, fine);
       assert.equal(stays.running, 1);
     });
 
@@ -289,10 +281,8 @@ describe("The client", () => {
       await open();
       const lane = createLane();
       const beforeAttempt = async () => client.cancel(lane);
-      const { code, attempts, uncertain } = await failure(
-        client.call(...SHOW, { task: createTask(lane), durable: { beforeAttempt } }),
-      );
-      assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 0, false]);
+      const sent = client.call(...SHOW, { task: createTask(lane), durable: { beforeAttempt } });
+      assert.deepEqual(await end(sent), ["SEO_CANCELLED", 0, false]);
       assert.equal(server.requests.length, 0);
     });
 
@@ -307,8 +297,7 @@ describe("The client", () => {
       const sent = client.call("seo-report-store", { url: "https://example.com" }, { task: createTask(lane) });
       await late(50);
       client.cancel(lane);
-      const { code, attempts, uncertain } = await failure(sent);
-      assert.deepEqual([code, attempts, uncertain], ["SEO_CANCELLED", 1, false]);
+      assert.deepEqual(await end(sent), ["SEO_CANCELLED", 1, false]);
       assert.deepEqual((await show()).body, fine);
       assert.equal(secure.requests.length, 1);
     });
