@@ -123,16 +123,6 @@ describe("The client", () => {
       assert.deepEqual(await end(show(lane)), ["SEO_CANCELLED", 0, false]);
       assert.equal(server.requests.length, 1);
     });
-
-    it("cancels a request that is waiting, and reports the attempts", async () => {
-      behave = (socket) => socket.write(failed(503, { "Retry-After": String(LONG) }));
-      await open();
-      const lane = createLane();
-      const sent = show(lane);
-      while (lane.waiting === 0) await late(1);
-      client.cancel(lane);
-      assert.deepEqual(await end(sent), ["SEO_CANCELLED", 1, false]);
-    });
   });
 
   const html = answer(404, "<h1>404 Not Found</h1>");
