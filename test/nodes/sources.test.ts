@@ -158,19 +158,6 @@ describe("A parameter", () => {
     assert.match(error.message, /; the environment variable SEO_TEST_SOURCE is "of the environment"\.$/);
   });
 
-  it("is evaluated for each message, although a JSONata expression is parsed once", async () => {
-    const i = rows.findIndex(([source]) => source === "jsonata");
-    const searches = await Promise.all(
-      ["a", "b", "c"].map(async (one) => {
-        const { caught } = await flow.send(`node-${i}`, { payload: { list: [one] } });
-        return caught;
-      }),
-    );
-    assert.deepEqual(searches, [undefined, undefined, undefined]);
-    const last = server.requests.slice(-3).map(({ path }) => new URL(path, server.url).searchParams.get("search"));
-    assert.deepEqual(last.sort(), ["a!", "b!", "c!"]);
-  });
-
   it("takes long to read for one message, and later messages of the node wait for it", async () => {
     await flow.send("slow", { payload: 3 });
     await Promise.all([3000, "bad", 2, 1].map((payload) => flow.send("slow", { payload })));
