@@ -295,15 +295,6 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), expected);
     });
 
-    it("if a record has no ID", async () => {
-      list([...later, { url: "example.com" }]);
-      const { code, message } = await fail();
-      assert.equal(code, "SEO_RESPONSE");
-      assert.match(message, /a record without id/);
-      list(later);
-      assert.deepEqual(await look(), expected);
-    });
-
     for (const name of ["length-aware", "simple"])
       it(`if the limit truncates the list, ${name}`, async () => {
         lists.options.shape = shapes[name] as Shape;
