@@ -231,19 +231,6 @@ describe("The client", () => {
       assert.deepEqual((await last).body, fine);
       assert.equal(stays.running, 1);
     });
-
-    it("rejects a message if the queue is full", async () => {
-      behave = () => {};
-      await open({ concurrency: "1", queue: "1" });
-      void show();
-      await requests(1);
-      assert.equal(admit().refused, "");
-      const refused = new Promise<SeoError>((refuse) =>
-        client.admit({ task: createTask(createLane()), start() {}, refuse }),
-      );
-      const { code, message } = await refused;
-      assert.deepEqual([code, message], ["SEO_QUEUE_FULL", "The queue is full: 1 messages are waiting (limit 1)."]);
-    });
   });
 
   describe("sends", () => {

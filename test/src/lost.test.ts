@@ -333,18 +333,19 @@ describe("A lost response", () => {
     const settings = { concurrency: "2", queue: "2", reconcile: "3" };
     const { client, store } = await open({ fate: () => "carried out, then cut" }, settings);
     const lane = createLane();
-    const codes: string[] = [];
+    const ends: string[] = [];
     const admit = () =>
       client.admit({
         task: createTask(createLane()),
-        start: () => codes.push("started"),
-        refuse: ({ code }) => codes.push(code),
+        start: () => ends.push("started"),
+        refuse: ({ code, message }) => ends.push(code, message),
       });
     admit();
     const lost = [1, 2].map((page) => store(`${PAGE}/${page}`, { task: createTask(lane) }));
     while (lane.reconciling < 2) await late(5);
     admit();
-    assert.deepEqual(codes, ["started", "SEO_QUEUE_FULL"]);
+    const sentence = "The queue is full: 2 messages are waiting (limit 2).";
+    assert.deepEqual(ends, ["started", "SEO_QUEUE_FULL", sentence]);
     await Promise.all(lost);
   });
 
