@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { noService } from "../../nodes/handler.js";
-import { deadUrl, type FaultyServer, listen } from "../support/faulty.js";
+import { type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "../support/flow.js";
 import { closeAfterEach } from "../support/opened.js";
 import { startProxy } from "../support/proxy.js";
@@ -61,9 +61,6 @@ describe("An unusable SEO service node", () => {
         tlsConfig("missing-file", { ca: "/nowhere/ca.pem" }),
         { id: "blank", type: "http proxy", name: "", url: "" },
         { id: "blank-with-user", type: "http proxy", name: "", url: "" },
-        { id: "down", type: "http proxy", name: "", url: deadUrl },
-        service("behind-down", server.url, { proxy: "down", retries: "0" }),
-        node("down-show", "seo-report-show", { service: "behind-down", ...fixedReport }),
         ...Object.values(rows).flatMap(({ settings }, i) => [
           service(`service-${i}`, server.url, settings),
           node(`show-${i}`, "seo-report-show", { service: `service-${i}`, ...fixedReport }),
@@ -71,9 +68,7 @@ describe("An unusable SEO service node", () => {
         node("alone", "seo-report-show", { service: "", ...fixedReport }),
       ],
       {
-        ...Object.fromEntries(
-          [...ids, "behind-down"].map((id, i) => [id, { apiKey: Object.values(rows)[i]?.key ?? KEY }]),
-        ),
+        ...Object.fromEntries(ids.map((id, i) => [id, { apiKey: Object.values(rows)[i]?.key ?? KEY }])),
         "blank-with-user": { username: "me", password: "canary-key" },
       },
     );
@@ -103,12 +98,6 @@ describe("An unusable SEO service node", () => {
   it("fails every message with the reason: none selected", async () => {
     const { error } = failure(await flow.send("alone"));
     assert.deepEqual([error.code, error.message], ["SEO_CONFIG", noService.message]);
-  });
-
-  it("reports that its proxy is down", async () => {
-    const { error, seo } = failure(await flow.send("down-show"));
-    assert.deepEqual([seo.error.code, seo.error.uncertain], ["SEO_NETWORK", false]);
-    assert.match(error.message, /could not connect through the proxy/);
   });
 });
 

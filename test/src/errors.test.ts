@@ -19,6 +19,7 @@ describe("A failed request", () => {
     ["Error", "ETIMEDOUT", "SEO_NETWORK", LOST, "connect"],
     ["Error", "UND_ERR_RES_EXCEEDED_MAX_SIZE", "SEO_RESPONSE", "the response is larger than 16 MiB", "answer"],
     ["RangeError", "ERR_BUFFER_TOO_LARGE", "SEO_RESPONSE", "the decompressed response is larger than 16 MiB", "answer"],
+    ["Error", "UND_ERR_PRX_CONN", "SEO_NETWORK", "could not connect through the proxy", "proxy"],
     ["Error", "UND_ERR_SOMETHING_NEW", "SEO_NETWORK", LOST, "connect"],
     ["HTTPParserError", "HPE_INVALID_CONSTANT", "SEO_RESPONSE", NOT_HTTP, "answer"],
     ["HTTPParserError", undefined, "SEO_RESPONSE", NOT_HTTP, "answer"],
