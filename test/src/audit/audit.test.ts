@@ -88,7 +88,7 @@ describe("an audit", () => {
       return holds();
     });
 
-  /** An audit with a list of so many pages, one at a time, that has paused. */
+  /** An audit with a list of so many pages, one at a time unless `options` say otherwise, that has reported an error. */
   async function openPaused(service: FakeService, pages: number, options: BenchOptions = {}) {
     const bench = open(service, { share: 1, ...options });
     await bench.add(urls(pages));
@@ -255,9 +255,7 @@ describe("an audit", () => {
         fate: (page) => (numberOf(page) === 1 ? "answered" : refused),
         step: (what) => (what.endsWith("/1") ? slow.promise : undefined),
       });
-      const { add, audit, errors } = open(service, { share: 4 });
-      await add(urls(40));
-      await until(() => errors.length === 1);
+      const { audit, errors } = await openPaused(service, 40, { share: 4 });
       slow.resolve();
       await until(() => service.carriedOut.length === 1);
       await sleep(100);
@@ -274,9 +272,7 @@ describe("an audit", () => {
         const service = createFake({
           fate: (page) => (requests.push(numberOf(page)) && numberOf(page) <= IN_A_ROW ? error : "answered"),
         });
-        const { add, errors, finished, clock } = open(service, { share: 1 });
-        await add(urls(8));
-        await until(() => errors.length === 1);
+        const { errors, finished, clock } = await openPaused(service, 8);
         clock.pass(QUARTER);
         const { created, failed } = await finished();
         const again = times === 2 ? [1, 2, 3, 4, 5] : [];
@@ -346,9 +342,7 @@ describe("an audit", () => {
           return requests <= IN_A_ROW || (requests > 10 && refuses) ? refused : "answered";
         },
       });
-      const { add, audit, errors, progress, finished, clock } = open(service, { share: 1 });
-      await add(urls(20));
-      await until(() => errors.length === 1);
+      const { add, audit, errors, progress, finished, clock } = await openPaused(service, 20);
       await add(urls(20));
       await until(() => errors.length === 2);
       await sleep(20);
@@ -401,15 +395,12 @@ describe("an audit", () => {
     it("sends its probe as soon as the disk can be used again", async () => {
       const service = createRefusing(refused);
       let [full, tries] = [false, 0];
-      const { add, errors, finished, clock } = open(service, {
-        share: 1,
+      const { add, errors, finished, clock } = await openPaused(service, 8, {
         open: filesWith(folder, async ({ type }, save) => {
           if (type === "sent" && full && ++tries) throw noSpace;
           await save();
         }),
       });
-      await add(urls(8));
-      await until(() => errors.length === 1);
       full = true;
       clock.pass(QUARTER);
       await until(() => errors.length === 2);
@@ -493,9 +484,7 @@ describe("an audit", () => {
 
     it("stays paused with one error if the list of reports can be read, but no report can be created", async () => {
       const service = createRefusing(refused);
-      const { add, audit, errors } = open(service, { share: 2 });
-      await add(urls(IN_A_ROW));
-      await until(() => errors.length === 1);
+      const { add, audit, errors } = await openPaused(service, IN_A_ROW, { share: 2 });
       await sleep(20);
       const before = service.requests;
       await add(urls(2, 21), { existing: "regenerate" });
@@ -508,14 +497,11 @@ describe("an audit", () => {
 
     it("pauses with an error that it does not expect, and retries", async () => {
       let broken = true;
-      const { add, errors, finished, clock } = open(createFake(), {
-        share: 1,
+      const { errors, finished, clock } = await openPaused(createFake(), 2, {
         open: filesWith(folder, ({ type }, save) =>
           broken && type === "sent" ? Promise.reject(new Error("Broken.")) : save(),
         ),
       });
-      await add(urls(2));
-      await until(() => errors.length === 1);
       assert.equal(errors[0]?.message, "The batch cannot continue: Error: Broken.");
       broken = false;
       clock.pass(QUARTER);
