@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
 import type { Node } from "node-red";
 import { operations } from "../../src/operations.js";
 import { answer, type FaultyServer, listen } from "../support/faulty.js";
 import { type Failure, type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
+import { openFolder } from "../support/opened.js";
 import { helper } from "../support/red.js";
 
 const types = Object.keys(operations);
@@ -49,7 +47,7 @@ const payload = fc.oneof(value, fc.dictionary(fc.constantFrom("id", "page", ...n
 describe("Any message", () => {
   let server: FaultyServer;
   let flow: Flow;
-  const folder = mkdtempSync(join(tmpdir(), "seo-messages-"));
+  const { path: folder, close } = openFolder();
 
   before(async () => {
     server = await listen((socket) => socket.write(answer(200, '{"data":[],"status":200}')));
@@ -65,7 +63,7 @@ describe("Any message", () => {
   after(async () => {
     await flow.stop();
     await server.close();
-    rmSync(folder, { recursive: true });
+    close();
   });
 
   async function handle(type: string, msg: Message): Promise<void> {
