@@ -1,7 +1,7 @@
 /** The package as a library: what `@seo-reports/node-red/client` exports. Everything else is internal. */
 import { createClient as connect } from "./client.js";
 import type { ProxyOptions, TlsOptions } from "./config.js";
-import { SeoError } from "./errors.js";
+import { invalidParams, SeoError } from "./errors.js";
 import { type ListPage, readPages } from "./lists.js";
 import { type operations, rowOf, service } from "./operations.js";
 import type { CallResponse as Response } from "./responses.js";
@@ -67,6 +67,16 @@ async function keepAlive<Value>(work: () => Promise<Value>): Promise<Value> {
   return work().finally(() => clearInterval(alive));
 }
 
+/** The input of an operation. Throws SEO_INPUT if a name is none of its parameters: a misspelled privacy would publish a report. */
+function inputOf(operation: string, input: object = {}): Record<string, unknown> {
+  const { params } = rowOf(operation);
+  const unknown = Object.keys(input ?? {}).filter((name) => !Object.hasOwn(params, name));
+  const allowed = Object.keys(params).join(", ");
+  const sentence = (name: string) => `${operation} has no parameter ${JSON.stringify(name)}, only: ${allowed}.`;
+  if (unknown.length > 0) throw invalidParams(Object.fromEntries(unknown.map((name) => [name, sentence(name)])));
+  return { ...input };
+}
+
 /** Opens an account of the service. Nothing is sent. Throws SEO_CONFIG if an option is invalid. */
 export function createClient(options: ClientOptions): Client {
   const client = connect({ ...options, reconcile: options?.reconcile ?? service.reconcile.initial });
@@ -74,14 +84,15 @@ export function createClient(options: ClientOptions): Client {
     call: (operation, input?: object) =>
       keepAlive(async () => {
         const row = rowOf(operation);
-        const values = client.validate(row, { ...input });
+        const values = client.validate(row, inputOf(operation, input));
         return row.params.existing ? submit(client, operation, values) : client.request(operation, values);
       }),
 
     async *pages(operation, input?: Input<List>) {
       const row = rowOf(operation);
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
-      const values = client.validate(row, { ...input, per_page: input?.per_page ?? "100" }, {});
+      const given = inputOf(operation, input);
+      const values = client.validate(row, { ...given, per_page: given.per_page ?? "100" }, {});
       const get = (extra: Record<string, string>) => keepAlive(() => client.request(operation, values, { extra }));
       for await (const { isLast: _, ...page } of readPages(get, values, { id: row.list })) yield page;
     },

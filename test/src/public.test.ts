@@ -81,6 +81,13 @@ describe("The library", () => {
     await assert.rejects(client.call("seo-report-store"), code("SEO_INPUT"));
     // @ts-expect-error The URL is required.
     await assert.rejects(client.call("seo-report-store", { privacy: 1 }), code("SEO_INPUT"));
+    // @ts-expect-error A misspelled parameter.
+    await assert.rejects(client.call("seo-report-store", { url: PAGE, privcy: 2 }), {
+      code: "SEO_INPUT",
+      message: /^seo-report-store has no parameter "privcy", only: url, /,
+    });
+    // @ts-expect-error A parameter of another operation.
+    await assert.rejects(client.pages("seo-report-list", { limit: 3 }).next(), code("SEO_INPUT"));
     await assert.rejects(client.call("seo-report-drop" as "seo-report-list"), code("SEO_INPUT"));
     const drop = client.pages("seo-report-delete" as "seo-report-list", { reportId: 1 } as object);
     await assert.rejects(async () => {
