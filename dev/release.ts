@@ -28,7 +28,10 @@ export const untranslated = (folder: string): string[] =>
 if (process.argv[1] === import.meta.filename) {
   const read = (file: string) => readFileSync(join(root, file), "utf8");
   const left = untranslated(join(root, "nodes/locales"));
-  if (left.length > 0) throw new Error(["Translate these texts:", ...left].join("\n"));
+  if (left.length > 0) {
+    console.error(["Translate these texts:", ...left].join("\n"));
+    process.exit(1);
+  }
   const { version } = JSON.parse(read("package.json")) as { version: string };
   console.log(releaseNotes(process.argv[2] ?? "", read("CHANGELOG.md"), version));
 }
