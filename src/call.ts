@@ -150,7 +150,7 @@ export class Call {
       // Whatever waits has had no effect.
       if (pause === Number.POSITIVE_INFINITY) scheduler.cancel(result.with({ uncertain: false }));
       else if (pause !== undefined) scheduler.pause(pause);
-    } else if (row.deletes) reconciler.forget(String(input.reportId));
+    } else if (row.deletes) reconciler.forget(input.reportId);
     else reconciler.observe(result);
     this.#ticket?.afterAttempt(result);
   }
@@ -190,7 +190,7 @@ export class Call {
 
   #toDeleted(): CallResponse {
     const { row, input } = this.#request;
-    this.#parts.reconciler.forget(String(input.reportId));
+    this.#parts.reconciler.forget(input.reportId);
     const body = { ...row.deletes?.(input), deleted: true, status: 200 };
     return { ...this.#toResponse({ statusCode: 404, headers: {}, body }), alreadyDeleted: true };
   }

@@ -88,7 +88,7 @@ export function createClient(options: ClientOptions): Client {
         return row.params.existing ? submit(client, operation, values) : client.request(operation, values);
       }),
 
-    async *pages(operation, input?: Input<List>) {
+    async *pages(operation, input?: object) {
       const row = rowOf(operation);
       if (!row.list) throw new SeoError("SEO_INPUT", `${operation} does not return a list.`);
       const given = inputOf(operation, input);

@@ -108,9 +108,9 @@ export function createAccount(requester: Requester, now: () => number) {
     claimAll(ids: readonly string[], doubtedUntil: number): void {
       for (const id of ids) claimed.set(id, claimed.get(id) ?? doubtedUntil);
     },
-    /** Called when this client deleted a report: no list has it any more. */
-    forget(id: string): void {
-      if (highest) highest.ids = highest.ids.filter((other) => other !== id);
+    /** Called when this client deleted a report, or a project, whose reports are not known: lists need not have them any more. */
+    forget(id?: string): void {
+      if (highest) highest.ids = id === undefined ? [] : highest.ids.filter((other) => other !== id);
     },
     /** Until when a claim is in doubt; undefined if nobody got the report. */
     claimOf: (record: Json) => claimed.get(idOf(record)),

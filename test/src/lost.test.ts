@@ -193,15 +193,19 @@ describe("A lost response", () => {
     assert.deepEqual([id, reconciled?.looks], ["report-2", 1]);
   });
 
-  test("is found although this client deletes a newer report meanwhile", async () => {
-    const { client, store } = await open({ fate: ofPage("carried out, then cut") });
-    await store("other.example/first");
-    const lost = store();
-    const { id } = await store("other.example/second");
-    await client.call("seo-report-delete", { reportId: String(id) });
-    const { id: found, reconciled } = await lost;
-    assert.deepEqual([found, reconciled?.looks], [2, 1]);
-  });
+  for (const [what, type, input] of [
+    ["a newer report", "seo-report-delete", { reportId: "3" }],
+    ["the project of a newer report", "seo-project-delete", { project: "other.example" }],
+  ] as const)
+    test(`is found although this client deletes ${what} meanwhile`, async () => {
+      const { client, store } = await open({ fate: ofPage("carried out, then cut") });
+      await store("first.example/first");
+      const lost = store();
+      await store("other.example/second");
+      await client.call(type, input);
+      const { id: found, reconciled } = await lost;
+      assert.deepEqual([found, reconciled?.looks], [2, 1]);
+    });
 
   test("is proven to have had no effect although the response to a delete was lost meanwhile", async () => {
     let lost = true;

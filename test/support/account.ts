@@ -140,12 +140,14 @@ export async function startAccount(options: AccountOptions = {}) {
       const { shape } = account.options;
       return send(response, 200, pageOf({ all: reports.toReversed(), ...(shape && { shape }) }, query, "http://host"));
     }
-    if (!report) return send(response, 404, { message: "Not found." });
-    if (method === "DELETE") {
-      reports.splice(reports.indexOf(report), 1);
+    // A project has the reports of a host.
+    const ofProject = reports.filter(({ url }) => url.startsWith(`${id}/`));
+    if (method === "DELETE" && (report || ofProject.length > 0)) {
+      for (const one of report ? [report] : ofProject) reports.splice(reports.indexOf(one), 1);
       if (account.options.deleted?.()) return void response.socket?.destroy();
       return send(response, 200, {});
     }
+    if (!report) return send(response, 404, { message: "Not found." });
     const change = () => {
       if (form.get("update") === "1") report.generated_at = date();
       if (form.has("privacy")) report.privacy = Number(form.get("privacy"));
