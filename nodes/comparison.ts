@@ -1,5 +1,5 @@
 import type { Node, NodeAPI } from "node-red";
-import { type ById, type Change, conditions, reports, type Subject } from "../src/changes.js";
+import { type ById, type Change, comparedId, conditions, reports, type Subject } from "../src/changes.js";
 import { checks } from "../src/checks.js";
 import type { SeoError } from "../src/errors.js";
 import { isObject } from "../src/json.js";
@@ -96,12 +96,26 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
     conditions[only]?.(one, Number(below));
   let seo: { attempts?: number } = {};
   let whole = true;
-  for await (const page of readAllPages(task, LIST, operations[LIST])) {
-    ({ seo } = page);
-    // A list that was cut, or that changed while it was read, can lack reports that still exist.
-    whole = !page.truncated;
-    for (const record of page.records) found.push(...comparison.compare(record).filter(wanted));
+  const listed = new Set<string>();
+  /** Reads the list. Returns whether reports that were missed show only in another reading. */
+  async function read(): Promise<boolean> {
+    const { attempts: before = 0 } = seo;
+    let canMiss = false;
+    for await (const page of readAllPages(task, LIST, operations[LIST])) {
+      const own: typeof seo = page.seo;
+      seo = { ...own, attempts: before + Number(own.attempts) };
+      // A list that was cut, or that changed while it was read, can lack reports that still exist.
+      whole &&= !page.truncated;
+      canMiss = page.page > 1 && page.total === undefined;
+      for (const record of page.records) {
+        const id = comparedId(record);
+        if (!listed.has(id)) found.push(...comparison.compare(record).filter(wanted));
+        listed.add(id);
+      }
+    }
+    return canMiss && comparison.deleted().length > 0;
   }
+  if (await read()) await read();
   // From here to the last message nothing waits: a redeploy, which would lose changes, cannot come between.
   if (whole) for (const change of comparison.deleted()) if (wanted(change)) found.push(change);
   const { payload: _, ...rest } = msg;
