@@ -85,7 +85,7 @@ const single =
     target.set(msg, payload(response.body));
     msg.seo = describe(task, type, response, shape);
     task.send(msg);
-    if (shape) return recordCount(RED, shape.records.length, shape.total);
+    if (row.list) return recordCount(RED, shape?.records.length ?? 0, shape?.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
     const done = outcome === "created" ? row.done : outcome;
     return () => `seo-reports.status.${idle ? "unchanged" : done}`;

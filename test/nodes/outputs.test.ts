@@ -117,8 +117,9 @@ describe("The outputs of a list node", () => {
       [1, "plain array", 'record {"count":1}'],
       [3, "plain array", 'records {"count":3}'],
       [25, "length-aware", 'of {"count":10,"total":25}'],
+      [3, "no list", 'records {"count":0}'],
     ] as const) {
-      serve({ all: reports(count), shape: shapes[shape] as Shape });
+      serve({ all: reports(count), shape: shapes[shape] ?? (({ all }) => ({ data: { ...all } })) });
       await ask("data");
       await suite.flow.until(() => suite.flow.statuses("data").at(-1)?.text === `seo-reports.status.${text}`);
     }
