@@ -10,7 +10,7 @@ const MESSAGE = /msg\.(pause|resume|retry|reset)\b/g;
 
 /** How far a batch is. */
 function figuresOf({ text, figure }: Tools, progress: Any): string[] {
-  const { total, done, finished, perMinute, secondsLeft, secondsToWait, reconciling, dropped } = progress;
+  const { total, done, finished, perMinute, secondsLeft, secondsToWait, reconciling, dropped, reset } = progress;
   return [
     text("status.auditing", { done: figure(done), total: figure(total) }),
     secondsLeft > 0 && perMinute > 0 && text("sidebar.pace", { count: figure(perMinute) }),
@@ -18,7 +18,7 @@ function figuresOf({ text, figure }: Tools, progress: Any): string[] {
     secondsToWait > 0 && text("status.wait", { seconds: secondsToWait }),
     reconciling > 0 && text("status.reconciling", { count: figure(reconciling) }),
     finished && text("sidebar.ended"),
-    dropped > 0 && text("status.pagesReset", { count: figure(dropped) }),
+    (dropped > 0 || reset) && text("status.pagesReset", { count: figure(dropped) }),
   ].filter(Boolean) as string[];
 }
 
