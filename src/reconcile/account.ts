@@ -34,6 +34,8 @@ export function createAccount(requester: Requester, now: () => number) {
   let knownAt: number | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
   let finding: Promise<void> | undefined;
+  /** The newest report when this client last deleted a project, which may have had it. */
+  let unlisted: Watermark | undefined;
   /** Until when each may still be another request's: a look can match a report by its page only. */
   const claimed = createMemory<string, number>(MOST_CLAIMED);
   /** The request of each claimed report: a restored request can have had its response in this process, if the audit could not save it. */
@@ -110,7 +112,8 @@ export function createAccount(requester: Requester, now: () => number) {
     },
     /** Called when this client deleted a report, or a project, whose reports are not known: lists need not have them any more. */
     forget(id?: string): void {
-      if (highest) highest.ids = id === undefined ? [] : highest.ids.filter((other) => other !== id);
+      if (id === undefined) unlisted = highest;
+      else if (highest) highest.ids = highest.ids.filter((other) => other !== id);
     },
     /** Until when a claim is in doubt; undefined if nobody got the report. */
     claimOf: (record: Json) => claimed.get(idOf(record)),
@@ -123,7 +126,7 @@ export function createAccount(requester: Requester, now: () => number) {
 
     /** Reads the list down to a watermark. */
     readAfter: (list: string, watermark: Watermark) =>
-      readAfter(requester, list, watermark, { newest: highest, startedAt: now() }),
+      readAfter(requester, list, watermark, { newest: highest === unlisted ? undefined : highest, startedAt: now() }),
   };
 }
 

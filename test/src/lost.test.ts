@@ -207,6 +207,15 @@ describe("A lost response", () => {
       assert.deepEqual([found, reconciled?.looks], [2, 1]);
     });
 
+  test("is not taken for the newest report of before, although this client has deleted a project", async () => {
+    const { account, client, store } = await open({ fate: ofPage("cut, not carried out") });
+    await store("other.example/first");
+    account.create(PAGE);
+    await client.call("seo-report-list", {});
+    await client.call("seo-project-delete", { project: "other.example" });
+    assert.equal((await store()).id, 3);
+  });
+
   test("is proven to have had no effect although the response to a delete was lost meanwhile", async () => {
     let lost = true;
     const { account, client, store } = await open({
