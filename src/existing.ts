@@ -1,5 +1,4 @@
 import { parseDate } from "./dates.js";
-import { SeoError } from "./errors.js";
 import type { Json } from "./json.js";
 import type { CallResponse } from "./responses.js";
 
@@ -27,15 +26,11 @@ export const isNewer = (record: Json, other: Json): boolean =>
 
 /**
  * Decides the outcome of a page. `record` is the page's report, if there is one. `maxAge` is in days; `now` is in milliseconds,
- * by the service's clock. Throws SEO_RESPONSE if another report would be created only because a date cannot be read.
+ * by the service's clock. A report whose date cannot be read is regenerated: another one could be a duplicate.
  */
 export function decide(existing: Existing, maxAge: number | undefined, record: Json | undefined, now: number): Success {
   if (existing === "create" || !record) return "created";
   const recent = maxAge === undefined ? existing === "return" : now - dateOf(record) <= maxAge * DAY;
   if (recent) return "fresh";
-  if (existing === "regenerate") return "regenerated";
-  if (Number.isFinite(dateOf(record))) return "created";
-  const { id, generated_at, created_at } = record;
-  const date = JSON.stringify(generated_at ?? created_at);
-  throw new SeoError("SEO_RESPONSE", `The age of the page's report (ID ${id}) is unknown: its date is ${date}.`);
+  return existing === "regenerate" || !Number.isFinite(dateOf(record)) ? "regenerated" : "created";
 }

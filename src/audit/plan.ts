@@ -51,6 +51,7 @@ export async function makePlan(
     if (known && !isNewer(record, known)) return;
     const outcome = decide(list.existing, list.maxAge, record, now);
     const { id, generated_at, created_at } = record;
+    plans.delete(page);
     const generatedAt = typeof generated_at === "string" ? generated_at : undefined;
     if (outcome === "fresh") recent.set(page, record);
     if (outcome === "regenerated")
@@ -79,8 +80,9 @@ export async function makePlan(
       const now = clockOf(response.headers);
       for (const record of reportsIn(records)) {
         if (typeof record.generated_at === "string") {
-          sorted &&= dateOf(record) <= previous;
-          previous = dateOf(record);
+          const date = dateOf(record);
+          sorted &&= Number.isFinite(date) && date <= previous;
+          previous = date;
         }
         see(record, now);
         seen.add(idOf(record));

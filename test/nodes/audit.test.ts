@@ -323,6 +323,17 @@ describe("The audit node", () => {
       assert.deepEqual([regenerated, created, account.reports.length], shape ? [2, 1, 201] : [0, 0, 200]);
     });
 
+  it("creates no second report if the dates of the reports cannot be read", async () => {
+    const account = await open(startAccount());
+    await start(nodes({ existing: "return", maxAge: "7" }, account.url));
+    const date = "27.11.2026 20:11";
+    for (let nth = 0; nth < 250; nth++)
+      Object.assign(account.create(`example.com/${nth}`), { created_at: date, generated_at: date });
+    await succeed({ payload: ["example.com/1", "example.com/new"] });
+    const { regenerated, created } = await finished();
+    assert.deepEqual([regenerated, created, account.reports.length], [1, 1, 251]);
+  });
+
   for (const how of ["", ", also after a deploy"])
     it(`requests other pages of the same list while it looks for those of the list that was reset${how}`, async () => {
       const isLost = ({ form, nth }: Asked) => nth === 1 && /\/[123]$/.test(String(form.get("url")));
