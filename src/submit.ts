@@ -113,7 +113,8 @@ export async function submit(
     spent.attempts += response.attempts;
     spent.duration += response.duration;
     spent.waited += response.waited;
-    return response;
+    // Counted here, an error that the response leads to must not count it once more.
+    return { ...response, attempts: 0 };
   };
   if (existing === "create" || !lookup?.list || !lookup.change)
     return { ...(await client.request(type, input, options)), outcome: "created" };
