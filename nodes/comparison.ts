@@ -94,16 +94,18 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
   const wanted = (one: Change) =>
     (baseline ? settings.first === "created" : ["all", CHECKS, one.change].includes(changes)) &&
     conditions[only]?.(one, Number(below));
-  let seo: { attempts?: number } = {};
+  let seo: { attempts?: number; waited?: number } = {};
   let whole = true;
   const listed = new Set<string>();
   /** Reads the list. Returns whether reports that were missed show only in another reading. */
   async function read(): Promise<boolean> {
-    const { attempts: before = 0 } = seo;
+    const first = seo;
+    const { attempts: before = 0 } = first;
     let canMiss = false;
     for await (const page of readAllPages(task, LIST, operations[LIST])) {
       const own: typeof seo = page.seo;
-      seo = { ...own, attempts: before + Number(own.attempts) };
+      // A second reading begins late, but has not waited.
+      seo = { ...own, attempts: before + Number(own.attempts), waited: first.waited ?? Number(own.waited) };
       // A list that was cut, or that changed while it was read, can lack reports that still exist.
       whole &&= !page.truncated;
       canMiss = page.page > 1 && page.total === undefined;
@@ -113,7 +115,7 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
         listed.add(id);
       }
     }
-    return canMiss && comparison.deleted().length > 0;
+    return whole && canMiss && Object.keys(known?.reports ?? {}).some((id) => !listed.has(id));
   }
   if (await read()) await read();
   // From here to the last message nothing waits: a redeploy, which would lose changes, cannot come between.
