@@ -118,8 +118,8 @@ const lastAhead = (shape: Shape, { nth, count, most }: ListProgress, ahead: numb
     : nth + Math.min(ahead, 1);
 
 /**
- * Reads a list to its end, or to `limit` records (0: no limit). `get` sends `query` with `extra` added. Of the query, only the
- * records of a full page count: without page numbers, a page of more is the whole list.
+ * Reads a list to its end, or to `limit` records (0: no limit). `get` sends `query` with `extra` added; its
+ * `per_page` tells a full page. Without page numbers, a page of more is the whole list.
  * Once the number of pages is known, up to `ahead` of them are requested before they are needed; they come out in order.
  * With `ahead` 0, a page is requested only when it is needed.
  * A record whose ID came before is dropped: rows shift while a list is read. So is one without an ID that is the same as one before.

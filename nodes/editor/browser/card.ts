@@ -61,7 +61,7 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
     const dropped = last.waiting - last.reconciling;
     const warnings = [
       dropped > 0 && text("sidebar.question", { count: figure(dropped) }),
-      failedIn(last) > 0 && text("sidebar.forgotten"),
+      failedIn(last) > last.invalid && text("sidebar.forgotten"),
     ].filter(Boolean);
     if (isBusy || (how === "reset" && warnings.length > 0 && !window.confirm(warnings.join(" ")))) return;
     isBusy = true;
@@ -104,7 +104,7 @@ export function createCard(tools: Tools, place: Place, reveal: () => void, look:
     if (focused?.prop("hidden")) (buttons.find((one) => !one.prop("hidden")) ?? name).trigger("focus");
     if (message.text() === text("dialog.unanswered")) put(message, "");
     rows.show(count);
-    for (const one of [bar, legend]) one.prop("hidden", !total);
+    for (const one of [bar, legend, figures]) one.prop("hidden", !total);
     if (total) showFigures(progress);
     const isNews = last.total && ["paused", "finished", "reset"].some((key) => last[key] !== progress[key]);
     last = progress;
