@@ -1,6 +1,6 @@
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import type { Progress } from "../src/audit/progress.js";
-import { reasonOf, Trouble } from "../src/audit/trouble.js";
+import { type Fault, faultOf, Trouble } from "../src/audit/trouble.js";
 import type { SeoError } from "../src/errors.js";
 import { reasonKey, span } from "./figures.js";
 import { blue, conditionOf, createSetter, green, red, yellow } from "./status.js";
@@ -62,8 +62,8 @@ export class AuditStatus {
   }
 
   /** The errors of batches and of the whole node, as a progress says why it is paused. */
-  errors(): Pick<Progress, "batch" | "reason" | "paused">[] {
-    return [...this.#errors].map(([batch, error]) => ({ batch, reason: reasonOf(error), paused: error.message }));
+  errors(): Fault[] {
+    return [...this.#errors].map(([batch, error]) => faultOf(batch, error));
   }
 
   close(): void {

@@ -6,10 +6,7 @@ import { openFile, readEnds } from "./journal.js";
 import { type Progress, progressOf } from "./progress.js";
 import { urlOf } from "./rows.js";
 import { apply, hasFailed, inputOf, rowsOf, State } from "./state.js";
-import { Trouble } from "./trouble.js";
-
-/** Why a journal cannot be read, as a progress says it. */
-type Fault = Pick<Progress, "batch" | "reason" | "paused">;
+import { type Fault, faultOf, Trouble } from "./trouble.js";
 
 /** A journal that somebody may be working on. */
 interface StoredJournal {
@@ -86,7 +83,7 @@ async function readFile(path: string): Promise<State | Fault | undefined> {
     return state.lists.length > 0 ? state : undefined;
   } catch (cause) {
     const isDamaged = cause instanceof Trouble && cause.kind === "damaged";
-    return isDamaged ? { batch: state.name, reason: cause.kind, paused: cause.message } : undefined;
+    return isDamaged ? faultOf(state.name, cause) : undefined;
   }
 }
 

@@ -27,6 +27,10 @@ export class Trouble extends Refusal {
 /** Why a batch waits, as a code: that of the error, or the kind of trouble. */
 export const reasonOf = (error: SeoError): string => (error instanceof Trouble ? error.kind : error.code);
 
+/** Why a batch cannot be shown, in the words of its progress. */
+export const faultOf = (batch: string, error: SeoError) => ({ batch, reason: reasonOf(error), paused: error.message });
+export type Fault = ReturnType<typeof faultOf>;
+
 /** The work of this process was given to another machine, or finished there. */
 export const deposed = new Refusal("SEO_CANCELLED", "Another machine has taken it over.");
 /** Meanwhile, a message has changed the batch. */
