@@ -68,13 +68,14 @@ async function keepAlive<Value>(work: () => Promise<Value>): Promise<Value> {
 }
 
 /** The input of an operation. Throws SEO_INPUT if a name is none of its parameters: a misspelled privacy would publish a report. */
-function inputOf(operation: string, input: object = {}): Record<string, unknown> {
+function inputOf(operation: string, input?: object): Record<string, unknown> {
   const { params } = rowOf(operation);
-  const unknown = Object.keys(input ?? {}).filter((name) => !Object.hasOwn(params, name));
+  const given: Record<string, unknown> = { ...input };
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(params, name));
   const allowed = Object.keys(params).join(", ");
   const sentence = (name: string) => `${operation} has no parameter ${JSON.stringify(name)}, only: ${allowed}.`;
   if (unknown.length > 0) throw invalidParams(Object.fromEntries(unknown.map((name) => [name, sentence(name)])));
-  return { ...input };
+  return given;
 }
 
 /** Opens an account of the service. Nothing is sent. Throws SEO_CONFIG if an option is invalid. */
