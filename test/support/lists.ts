@@ -108,6 +108,9 @@ export const shapes: Record<string, Shape> = {
   "the whole list in data": ({ all }) => ({ data: all, status: 200 }),
 };
 
+/** The first page for every number. */
+export const firstPage: Shape = ({ all, size }) => all.slice(0, size);
+
 interface Asked {
   path: string;
   query: URLSearchParams;
