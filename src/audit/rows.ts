@@ -16,15 +16,18 @@ export interface Row {
 const LONGEST_INVALID = 2000;
 const LONGEST_VALUE = 200;
 const STORE = operations["seo-report-store"] as Operation;
-/** Some programs put it before the first column's name. */
-const BYTE_ORDER_MARK = "\uFEFF";
 
-/** Without a password, and without the byte order mark. */
+const isNamed = (column: string, name: string) => column.trim().toLowerCase() === name;
+
+/** Without a password, and without the byte order mark that some programs put before the first name. ` URL` means `url`. */
 const toInput = (row: Json): Json =>
   Object.fromEntries(
     Object.entries(row)
-      .map(([name, value]) => [name.startsWith(BYTE_ORDER_MARK) ? name.slice(1) : name, value] as const)
-      .filter(([name]) => name.trim().toLowerCase() !== "password"),
+      .filter(([name]) => !isNamed(name, "password"))
+      .map(([name, value]) => [
+        row.url === undefined && isNamed(name, "url") ? "url" : name.replace(/^\uFEFF/, ""),
+        value,
+      ]),
   );
 
 /** The URL in the input of a valid row. */
@@ -101,7 +104,7 @@ function given(value: unknown, from: string): Iterable<unknown> {
   if (typeof value === "string") return linesOf(value);
   if (Array.isArray(value)) return value;
   if (isObject(value) && Array.isArray(value.data)) return value.data;
-  if (isObject(value) && (value.url !== undefined || value[`${BYTE_ORDER_MARK}url`] !== undefined)) return [value];
+  if (isObject(value) && !ArrayBuffer.isView(value) && toInput(value).url !== undefined) return [value];
   const allowed = "a URL, text with one URL per line, an array of URLs or of objects with url, or an object with url";
   throw invalidParams({ pages: `pages must be ${allowed}; ${from} is ${shapeOf(value)}.` });
 }

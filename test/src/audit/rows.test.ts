@@ -42,10 +42,15 @@ describe("the rows of an audit", () => {
     );
   });
 
-  it("do not have the byte order mark before the first column's name, also of a single row", () => {
-    const given = { "\uFEFFurl": "a.example", owner: "Kim" };
-    for (const value of [[given], given])
-      assert.deepEqual([...readRows(value)], [{ input: { url: "a.example", owner: "Kim" } }]);
+  it("name the URL as programs write it, and no byte order mark, also of a single row", () => {
+    for (const name of ["url", "\uFEFFurl", "URL", " Url "])
+      for (const given of [
+        { [name]: "a.example", "\uFEFFowner": "Kim" },
+        { url: "a.example", owner: "Kim" },
+      ])
+        for (const value of [[given], given])
+          assert.deepEqual([...readRows(value)], [{ input: { url: "a.example", owner: "Kim" } }]);
+    assert.deepEqual([...readRows([{ URL: "b", url: "a.example" }])], [{ input: { URL: "b", url: "a.example" } }]);
   });
 
   it("are the same, however a list is given", () => {
