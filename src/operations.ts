@@ -527,7 +527,7 @@ export const audit: NodeType = {
       label: "Requests in flight",
       min: 1,
       example: "3",
-      help: "Maximum for all batches of this node together. Blank: one less than Concurrency in the SEO service node, but at least 1.",
+      help: "Maximum for all batches of this node together, up to Concurrency in the SEO service node. Blank: one less, but at least 1.",
     },
     folder: {
       kind: "text",
