@@ -6,7 +6,7 @@ import type { Options } from "./options.js";
 /** After so many failures in a row, a batch is paused; a probe is sent so many milliseconds later. */
 const IN_A_ROW = 5;
 const PROBE = 15 * 60_000;
-/** Failures that no page causes, if they had certainly no effect. */
+/** Failures that no page causes, if they certainly had no effect. */
 const ACCOUNT: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_RATE_LIMITED", "SEO_NETWORK"] satisfies Code[];
 
 export const isAccounts = ({ code }: { code: string }): boolean => ACCOUNT.includes(code);
@@ -17,6 +17,7 @@ export const isAccounts = ({ code }: { code: string }): boolean => ACCOUNT.inclu
  * 1. A failure of the account has its page wait again, once. Any other failure is the page's result.
  * 2. Five failures in a row stop the batch, except those of pages that failed before, and of requests that began before a success.
  * 3. Then one request at a time is the probe: after 15 minutes, at msg.resume, or at the same list. A success ends the pause.
+ *    A probe that fails as the pause began has its page wait again.
  * 4. If only pages are left that have failed before, it goes on.
  *
  * Nothing of this outlives the process.
@@ -84,8 +85,8 @@ export class Breaker {
     // A request of an earlier process says nothing of the account now.
     const isPast = attempts === 0 && outcome === "uncertain";
     if (isFirst && number > this.#worked && !isPast) this.#failures.push(number);
-    if (this.error) this.#wait(this.error);
-    else if (this.#failures.length >= IN_A_ROW)
+    if (this.error && number === this.#probe) this.#wait(this.error);
+    if (!this.error && this.#failures.length >= IN_A_ROW)
       this.#pause(this.#explain(error, `: ${IN_A_ROW} pages in a row failed`));
     return again && outcome === "failed";
   }
