@@ -99,13 +99,9 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
   const listed = new Set<string>();
   /** Reads the list. Returns whether reports that were missed show only in another reading. */
   async function read(): Promise<boolean> {
-    const first = seo;
-    const { attempts: before = 0 } = first;
     let canMiss = false;
-    for await (const page of readAllPages(task, LIST, operations[LIST])) {
-      const own: typeof seo = page.seo;
-      // A second reading begins late, but has not waited.
-      seo = { ...own, attempts: before + Number(own.attempts), waited: first.waited ?? Number(own.waited) };
+    for await (const page of readAllPages(task, LIST, operations[LIST], seo)) {
+      seo = page.seo;
       // A list that was cut, or that changed while it was read, can lack reports that still exist.
       whole &&= !page.truncated;
       canMiss = page.page > 1 && page.total === undefined;

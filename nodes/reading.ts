@@ -10,13 +10,16 @@ type Position = Partial<Pick<Shape, "page" | "pages" | "total"> & Pick<ListPage,
 /** The attempts of a message, and milliseconds since it was received, and those of them without a request in flight. */
 type Effort = Pick<CallResponse, "attempts" | "duration" | "waited">;
 
+/** `msg.seo`. */
+type Metadata = Partial<Effort> & Record<string, unknown>;
+
 /** The `msg.seo` of a response, with its place in a list if that is known. */
 export function metadata(operation: string, response: CallResponse, effort: Effort, position: Position = {}) {
   const { attempts, duration, waited } = effort;
   const { statusCode, headers, outcome, reconciled, alreadyDeleted } = response;
   const { page, pages, total, truncated } = position;
   // Without spreads, because an object that consists of others is slow to create and slow to read.
-  const seo: Record<string, unknown> = { operation, statusCode, headers, attempts, duration, waited };
+  const seo: Metadata = { operation, statusCode, headers, attempts, duration, waited };
   if (outcome !== undefined) seo.outcome = outcome;
   if (reconciled !== undefined) seo.reconciled = reconciled;
   if (alreadyDeleted !== undefined) seo.alreadyDeleted = alreadyDeleted;
@@ -27,15 +30,17 @@ export function metadata(operation: string, response: CallResponse, effort: Effo
   return seo;
 }
 
-/** Reads every page of a list, each with the `msg.seo` of all pages so far, and shows the progress in the status. */
+/**
+ * Reads every page of a list, each with the `msg.seo` of all pages so far, those of an earlier reading included, and shows the progress
+ * in the status.
+ */
 export async function* readAllPages(
   task: MessageTask,
   type: string,
   row: Operation,
-): AsyncGenerator<ListPage<CallResponse> & { count: number; seo: object }> {
+  { attempts = 0, waited = task.elapsed() }: Partial<Effort> = {},
+): AsyncGenerator<ListPage<CallResponse> & { count: number; seo: Metadata }> {
   const { client, settings, input } = task;
-  let attempts = 0;
-  let waited = task.elapsed();
   let count = 0;
   let pages = 0;
   const largest = Object.keys(row.params.per_page?.values ?? {}).at(-1);

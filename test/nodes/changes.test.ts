@@ -318,6 +318,18 @@ describe("The changes node", () => {
         assert.deepEqual(await look(), ["deleted 250"]);
       });
 
+    it("if the second reading fails, whose error counts the attempts of both", async () => {
+      lists.options.shape = shapes.simple as Shape;
+      list(reports(250));
+      let requests = 0;
+      lists.options.reply = () => {
+        if (++requests === 2) list(reports(249));
+        return requests > 3 ? { status: 500, body: { message: "Broken." } } : undefined;
+      };
+      const { seo } = failure(await flow.send("changes"));
+      assert.deepEqual([seo.error.attempts, requests > 3], [requests, true]);
+    });
+
     it("if a redeploy happens at any moment", async () => {
       for (let ms = 0; ms < 40; ms += 2) {
         list(later.map((row) => ({ ...row, score: 1000 + ms })));
