@@ -180,7 +180,7 @@ export interface Store {
   readonly broken: readonly { name: string; error: SeoError }[];
   /** A new batch, which is saved once it has a list. One of the same name that has finished is removed. */
   create(name: string, list: List): Promise<Batch>;
-  /** Opens finished batches again, one or all. Throws at the first that cannot be opened. */
+  /** Opens finished batches again, one or all. Throws at one that cannot be opened. */
   reopen(name?: string): AsyncIterable<Batch>;
   /** Removes finished batches, and those that cannot be read. Returns how many. */
   forget(name?: string): Promise<number>;

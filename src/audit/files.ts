@@ -160,7 +160,8 @@ class Files implements Store {
 
   async *reopen(name?: string): AsyncGenerator<Batch> {
     for (const [path, one] of [...this.#closed]) {
-      if (one.error || (name !== undefined && one.name !== name)) continue;
+      if (name === undefined ? one.error : one.name !== name) continue;
+      if (one.error) throw one.error;
       const batch = await this.#open(path);
       this.#closed.delete(path);
       yield batch;

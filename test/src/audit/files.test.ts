@@ -254,10 +254,11 @@ describe("the files of an audit", () => {
   it("say which version they need", async () => {
     const path = put("4-default.jsonl", linesOf([{ type: "batch", format: FORMAT + 1, name: "default" }]));
     const { audit, errors } = createBench(folder, createFake());
-    await audit.retry("default");
     const sentence =
       "another version of this package wrote it. Nothing was changed. Use that version, or use msg.reset.";
-    assert.equal(errors[0]?.message, `${path}, line 1: ${sentence}`);
+    const message = `${path}, line 1: ${sentence}`;
+    await assert.rejects(audit.retry("default"), { message });
+    assert.equal(errors[0]?.message, message);
     await audit.close();
   });
 
