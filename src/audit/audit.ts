@@ -8,7 +8,7 @@
  * 3. access.ts opens the store of the batches. If that cannot be done, or nothing can be saved (trouble.ts), it holds everything up.
  * 4. The engine (engine.ts) works on the batches, the oldest first.
  * 5. run.ts does what is next in a batch. breaker.ts decides whether it waits for its account, progress.ts reports how far it is.
- * 6. plan.ts reads the account's reports once per list, and decides which pages to create, to regenerate, or to leave as they are.
+ * 6. plan.ts reads the account's reports for the lists that wait, and decides which pages to create, to regenerate, or to leave as they are.
  * 7. page.ts requests a page through the client (requests.ts), with an entry before and after. Then its result is sent to the flow.
  */
 import { cancelled, type SeoError } from "../errors.js";
@@ -20,7 +20,7 @@ import type { AuditOptions } from "./options.js";
 import type { Progress } from "./progress.js";
 import type { Row } from "./rows.js";
 import type { Run } from "./run.js";
-import { hasFailed, total } from "./state.js";
+import { failedPages, total } from "./state.js";
 import { Trouble } from "./trouble.js";
 
 export type { AuditOptions };
@@ -90,7 +90,7 @@ export function createAudit(options: AuditOptions) {
     retry: (name?: string) =>
       inTurn(async (store) => {
         const retry = async (batch: Batch) => {
-          if ([...batch.state.ended.values()].some(hasFailed)) await batch.write({ type: "retry" });
+          if (failedPages(batch.state).length > 0) await batch.write({ type: "retry" });
         };
         let count = await engine.change(name, ({ batch }) => retry(batch));
         await engine.ended();

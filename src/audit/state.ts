@@ -63,6 +63,9 @@ export function listOf({ lists, relisted }: State, page: number): number {
   return from;
 }
 export const hasFailed = ({ outcome }: Ended): boolean => outcome === "failed" || outcome === "uncertain";
+/** The pages that msg.retry is about. */
+export const failedPages = ({ ended, invalid }: State): number[] =>
+  [...ended].flatMap(([page, one]) => (hasFailed(one) && !invalid.has(page) ? page : []));
 
 function check(state: State, page: number): void {
   if (state.inputs[page] === undefined || phaseOf(state, page) === "repeat") throw new Error("there is no such page");
@@ -179,7 +182,7 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     state.paused = false;
   },
   retry(state) {
-    for (const [page, ended] of state.ended) if (hasFailed(ended) && !state.invalid.has(page)) wait(state, page);
+    for (const page of failedPages(state)) wait(state, page);
     // Since then, the account's reports have changed.
     if (state.finished) for (const list of state.lists) list.planned = list.existing === "create";
     state.finished = false;
