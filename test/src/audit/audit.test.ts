@@ -263,6 +263,28 @@ describe("an audit", () => {
       assert.deepEqual([Boolean(paused), created, errors.length], [true, 1, 1]);
     });
 
+    it("sends one probe at a time if a request fails that began before the pause", async () => {
+      const slow = deferred();
+      const probe = deferred();
+      const sent: number[] = [];
+      const service = createFake({
+        fate: () => refused,
+        step(what) {
+          sent.push(numberOf(what));
+          return { 1: slow.promise, [IN_A_ROW + 2]: probe.promise }[numberOf(what)];
+        },
+      });
+      const { audit } = await openPaused(service, 40, { share: 2 });
+      await audit.resume();
+      await until(() => sent.includes(IN_A_ROW + 2));
+      slow.resolve();
+      await sleep(50);
+      await audit.resume();
+      await sleep(50);
+      assert.equal(sent.length, IN_A_ROW + 2);
+      probe.resolve();
+    });
+
     for (const [error, times] of [
       [rejected, 1],
       [refused, 2],
@@ -382,6 +404,15 @@ describe("an audit", () => {
       await audit.retry();
       assert.equal((await finished()).failed, 8);
       assert.deepEqual([errors, requests.length], [[], 16]);
+    });
+
+    it("repeats its end if there is only a row to retry that is no page", async () => {
+      const { add, audit, finished, progress } = open(createFake());
+      await add([""]);
+      assert.equal((await finished()).repeated, undefined);
+      progress.length = 0;
+      await audit.retry();
+      assert.equal((await finished()).repeated, true);
     });
 
     it("requests all pages again at its probe if only pages are left that have failed before", async () => {
@@ -576,6 +607,7 @@ describe("an audit", () => {
     writeFileSync(journal("2-two"), "x\n");
     await assert.rejects(audit.retry(), { kind: "damaged" });
     await audit.retry();
+    await assert.rejects(audit.retry("two"), { kind: "damaged" });
     await until(() => results.length === 5);
     await until(() => batchesIn(join(folder, "node")).length === 1);
     assert.equal(await audit.reset(), 1);
