@@ -39,8 +39,9 @@ export async function readEnds(path: string): Promise<{ name: string; size: numb
   try {
     const { size } = await file.stat();
     const end = await file.read(Buffer.alloc(FINISHED.length), 0, FINISHED.length, Math.max(0, size - FINISHED.length));
-    const { buffer } = await file.read(Buffer.alloc(CHUNK), 0, CHUNK, 0);
-    const first = Object(JSON.parse(buffer.toString("utf8", 0, buffer.indexOf(NEWLINE))));
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, 0);
+    const begin = buffer.subarray(0, bytesRead);
+    const first = Object(JSON.parse(begin.toString("utf8", 0, begin.indexOf(NEWLINE))));
     const finished = end.buffer.toString() === FINISHED;
     return first.type === "batch" ? { name: String(first.name), size, finished } : undefined;
   } catch (cause) {
