@@ -6,6 +6,7 @@ import type { createTransport } from "./http/transport.js";
 import { rowOf } from "./operations.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
 import type { Intent } from "./reconcile/watermark.js";
+import { reportsIn } from "./records.js";
 import type { CallResponse, Response } from "./responses.js";
 import { pauseAfter, retryIn } from "./retry.js";
 import { createTask, type Lane, type Scheduler, type Task } from "./scheduler.js";
@@ -55,6 +56,14 @@ const interrupted = new SeoError("SEO_NETWORK", "The response to an earlier requ
   transient: true,
 });
 
+/** A response without a report, such as a gateway's page, does not say what the service has done: its own counts as lost. */
+function withReport(result: Response | SeoError): Response | SeoError {
+  if (result instanceof SeoError || reportsIn(result.body).length > 0) return result;
+  const { statusCode } = result;
+  const sentence = `The service returned ${statusCode}, but the response contains no report with an id.`;
+  return new SeoError("SEO_RESPONSE", sentence, { statusCode, uncertain: true, transient: true });
+}
+
 /** One call of the service: a request with its retries and, if its response is lost, the search for its outcome. */
 export class Call {
   readonly #parts: ClientParts;
@@ -103,7 +112,7 @@ export class Call {
       if (newest) await scheduler.wait(this.#task, () => newest, this.#uncertain);
       for (let isSent = this.#uncertain; ; isSent = false) {
         const attempt = isSent ? interrupted : await this.#attempt();
-        const result = this.#ticket ? await this.#findOut(attempt, this.#ticket) : attempt;
+        const result = this.#ticket ? await this.#findOut(withReport(attempt), this.#ticket) : attempt;
         if (!(result instanceof SeoError)) return this.#toResponse(result);
         if (this.#isGone(result)) return this.#toDeleted();
         this.#uncertain ||= this.#request.row.method !== "GET" && result.details.uncertain === true;

@@ -43,9 +43,7 @@ export async function requestPage(
         beforeAttempt: (intent) => beforeAttempt({ action, report, generatedAt, intent }),
       },
     );
-    const [record] = reportsIn(body);
-    if (!record)
-      throw new SeoError("SEO_RESPONSE", "The response contains no report with an id.", { attempts, uncertain: true });
+    const [record = {}] = reportsIn(body);
     const outcome = creates ? "created" : "regenerated";
     return { ended: { outcome, report: idOf(record), attempts, reconciled }, record };
   } catch (cause) {

@@ -280,10 +280,13 @@ describe("The client", () => {
     });
   });
 
-  for (const record of [{ id: { toString: 1 } }, { id: "a", created_at: { toString: 1 } }])
+  for (const [record, reconcile] of [
+    [{ id: { toString: 1 } }, ""],
+    [{ id: "a", created_at: { toString: 1 } }, "300"],
+  ] as const)
     it(`returns a report that cannot be looked up as it is: ${JSON.stringify(record)}`, async () => {
       behave = (socket) => socket.end(answer(200, JSON.stringify({ data: record })));
-      await open({ reconcile: "300" });
+      await open({ reconcile });
       const { body } = await client.call("seo-report-store", { url: "example.com" });
       assert.deepEqual(body, { data: record });
     });

@@ -22,7 +22,10 @@ export interface Asked {
   nth: number;
 }
 
-/** The fate of a store, or of an update with `update=1`. `cut`: a server in front responds with a 504. */
+/**
+ * The fate of a store, or of an update with `update=1`. `cut`: a server in front responds with a 504; `hidden`: with a 200 and a
+ * page of its own.
+ */
 export type Fate =
   | "answered"
   | "cut, then carried out"
@@ -30,6 +33,8 @@ export type Fate =
   | "cut, not carried out"
   | "rejected"
   | "carried out, then rejected"
+  | "carried out, then hidden"
+  | "hidden, not carried out"
   | "reset"
   | "too many requests"
   | "unauthorized"
@@ -95,6 +100,7 @@ export async function startAccount(options: AccountOptions = {}) {
       report = effect();
     };
     const cut = () => send(response, 504, "<h1>504 Gateway Time-out</h1>");
+    const hide = () => send(response, 200, { data: null, message: "Down for maintenance." });
     const reject = () => send(response, 500, { message: "The page could not be fetched." });
     const steps: Record<Fate, (() => unknown)[]> = {
       answered: [carryOut, () => send(response, 200, { data: report })],
@@ -103,6 +109,8 @@ export async function startAccount(options: AccountOptions = {}) {
       "cut, not carried out": [cut],
       rejected: [reject],
       "carried out, then rejected": [carryOut, reject],
+      "carried out, then hidden": [carryOut, hide],
+      "hidden, not carried out": [hide],
       reset: [carryOut, () => response.socket?.resetAndDestroy()],
       never: [],
       unauthorized: [() => send(response, 401, { message: "Unauthenticated." })],

@@ -314,19 +314,6 @@ describe("an audit", () => {
       assert.deepEqual([created, uncertain, requests.length], [15, 5, 20]);
     });
 
-    for (const body of [null, 5, [], { data: null }, { error: "The quota is used up." }])
-      it(`pauses, with uncertain pages, if the responses contain no report: ${JSON.stringify(body)}`, async () => {
-        const service = createFake();
-        const client = service.connect();
-        const request: Requests["request"] = async (...sent) => ({ ...(await client.request(...sent)), body });
-        const { add, audit, errors } = open(service, { connect: () => vary(client, { request }) });
-        await add(urls(20));
-        await until(() => errors.length === 1);
-        assert.equal(errors[0]?.code, "SEO_RESPONSE");
-        await until(async () => (await audit.progress())[0]?.uncertain === service.carriedOut.length);
-        assert.ok(service.carriedOut.length < 20);
-      });
-
     it("does not pause because requests of an earlier process stay uncertain", async () => {
       const unknown = new SeoError("SEO_NETWORK", "The response was not received.", { attempts: 0, uncertain: true });
       const service = createFake({ fate: () => unknown });
