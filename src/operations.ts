@@ -233,7 +233,7 @@ const target: Field = {
 };
 const single = { output, target };
 /** Only reports have checks. */
-const issues = { issues: "Issues: one message per failed check" };
+const issues = { issues: "Issues: one message each" };
 /** The values of the option `output`. */
 export type OutputName = keyof typeof output.values | keyof typeof collected | keyof typeof issues;
 const report = { output: { ...output, values: { ...output.values, ...issues } }, target };

@@ -95,7 +95,7 @@ describe("The texts of the edit dialogs", () => {
                   if (label) label.textContent = text;
                   if (!(input instanceof HTMLSelectElement)) return label ? [] : [`no list ${name}`];
                   const alone = input.cloneNode() as HTMLSelectElement;
-                  alone.style.width = "auto";
+                  Object.assign(alone.style, { width: "max-content", flex: "none" });
                   alone.append(new Option(text));
                   input.after(alone);
                   const { width } = alone.getBoundingClientRect();
