@@ -1,10 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { isObject } from "../json.js";
 import type { Ended } from "./entries.js";
 import { folderOf } from "./folder.js";
 import { openFile, readEnds } from "./journal.js";
 import { type Progress, progressOf } from "./progress.js";
-import { urlOf } from "./rows.js";
 import { apply, hasFailed, inputOf, rowsOf, State } from "./state.js";
 import { type Fault, faultOf, Trouble } from "./trouble.js";
 
@@ -35,7 +35,8 @@ interface Failure {
 
 function failureOf(index: number, input: unknown, { outcome, error }: Ended): Failure {
   const { candidates = [] } = { ...error } as { candidates?: { id: unknown; url: unknown }[] };
-  const url = typeof input === "object" && (Object(input).url ?? "") === "" ? JSON.stringify(input) : urlOf(input);
+  const text = isObject(input) ? input.url : input;
+  const url = typeof text === "string" && text !== "" ? text : JSON.stringify(input);
   const named = candidates.map(({ id, url }) => `${url} (#${id})`);
   return { index, url, outcome, message: error?.message ?? "", candidates: named };
 }

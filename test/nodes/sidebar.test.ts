@@ -148,10 +148,12 @@ describe("The routes of the sidebar", () => {
   it("read the failed rows of a batch that is not finished, and of no other batch or node", async () => {
     await run({ latency: 100 });
     await send(["bad one", ...urls(50)], "one");
-    await send(["bad two", ...urls(50)], "two");
+    const nested = { url: { url: "two" } };
+    await send([nested, ...urls(50)], "two");
     const named = async (batch: string, id = "audit") => (await rows({ batch, node: id })).map(({ url }) => url);
     await until(async () => (await card("one"))?.failed && (await card("two"))?.failed);
-    assert.deepEqual([await named("one"), await named("two"), await named("three")], [["bad one"], ["bad two"], []]);
+    const all = [await named("one"), await named("two"), await named("three")];
+    assert.deepEqual(all, [["bad one"], [JSON.stringify(nested)], []]);
     assert.equal((await get("rows", { node: "service", batch: "one" })).status, 400);
     assert.equal((await get("rows", { node: "../audit", batch: "one" })).status, 400);
   });
