@@ -16,6 +16,8 @@ export class AuditStatus {
   readonly #errors = new Map<string, SeoError>();
   /** Another machine leads. */
   #standsBy = false;
+  /** The queue is being opened, which takes up to half a minute if its server does not respond. */
+  #connects = false;
 
   /** `batches`: those of the node before a deploy. */
   constructor(
@@ -27,19 +29,21 @@ export class AuditStatus {
     this.#put = createSetter(node);
   }
 
-  /** The queue is being opened, which takes up to half a minute if its server does not respond. */
+  /** The queue is being opened: until it is known who leads, or an error. */
   connecting(): void {
-    this.#put(yellow("node-red:common.status.connecting"));
+    this.#connects = true;
+    this.#show();
   }
 
-  /** `all`: how far the batches are. `standsBy`: another machine leads, which says so; by default, as before. */
-  update(all: readonly Progress[], standsBy = this.#standsBy): void {
+  /** `all`: how far the batches are. `standsBy`: another machine leads, which says so; if that is undefined, as before. */
+  update(all: readonly Progress[], standsBy?: boolean): void {
+    this.#connects &&= standsBy === undefined;
     const isNews = ({ batch, finished }: Progress) => !(finished && this.#named(batch)?.finished);
     const running = all.filter((one) => one.paused === false && isNews(one));
     for (const { batch } of running) for (const name of ["", batch]) this.#errors.delete(name);
-    this.#standsBy = standsBy;
+    this.#standsBy = standsBy ?? this.#standsBy;
     this.batches = all;
-    if (standsBy)
+    if (this.#standsBy)
       for (const name of this.#errors.keys()) if (name !== "" && !this.#named(name)) this.#errors.delete(name);
     this.#show();
   }
@@ -54,7 +58,7 @@ export class AuditStatus {
    * leads.
    */
   succeeded({ reset, batch, opened }: { reset?: boolean; batch?: string | undefined; opened?: boolean } = {}): void {
-    if (opened) this.#standsBy = false;
+    if (opened) this.#standsBy = this.#connects = false;
     this.#errors.delete("");
     if (reset && batch === undefined) this.#errors.clear();
     else if (reset && batch !== undefined) this.#errors.delete(batch);
@@ -89,6 +93,7 @@ export class AuditStatus {
     const all = unfinished.length > 0 ? unfinished : this.batches.slice(-1);
     const [error] = this.#errors;
     if (error) return this.#stopped(...error, all);
+    if (this.#connects) return yellow("node-red:common.status.connecting");
     const [first] = all;
     if (!first) return {};
     if (first.finished) return (first.failed + first.uncertain > 0 ? red : green)(this.#figures(all));

@@ -63,6 +63,8 @@ describe("The status of an audit", () => {
     (status: AuditStatus) =>
       status.succeeded(...what);
   const close = (status: AuditStatus) => status.close();
+  const connect = (status: AuditStatus) => status.connecting();
+  const connecting = yellow("node-red:common.status.connecting");
 
   const stories: Record<string, Step[]> = {
     "says how far all batches are, and how long they take": [
@@ -74,6 +76,15 @@ describe("The status of an audit", () => {
       [update(idle, b, { total: 10_000 }, byMessage), yellow("paused · 12,043 of 60,000")],
       [update(half, almost), blue("49,990 of 60,000 · 10 s left")],
       [update(half, almost, { failed: 6, uncertain: 1 }), blue("49,990 of 60,000 · 10 s left · 7 failed")],
+    ],
+    "says that it connects until it is known who leads, or an error": [
+      [connect, connecting],
+      [(status) => status.update([half]), connecting],
+      [fail("SEO_NETWORK"), error("SEO_NETWORK")],
+      [succeed({ opened: false }), connecting],
+      [succeed({ opened: true }), blue("12,043 of 50,000 · 14 h left")],
+      [connect, connecting],
+      [standBy(half), blue("stands by · 12,043 of 50,000 · 14 h left")],
     ],
     "estimates no time if that depends on lost responses only": [
       [update(half, rest, { secondsLeft: 4 }), blue("49,997 of 50,000 · 4 s left")],
