@@ -20,6 +20,12 @@ export interface SharedOptions extends Omit<AuditOptions, "open"> {
 /** Failures that another machine may not have: those of the key, and of the network. */
 const OWN: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_FORBIDDEN", "SEO_NETWORK", "SEO_TIMEOUT"];
 
+/** Figures of batches, with the reason why nothing can go on. */
+const stoppedBy = (why: SeoError, all: readonly Progress[]): Progress[] =>
+  all.map((one) =>
+    one.finished ? one : { ...one, paused: why.message, reason: reasonOf(why), secondsLeft: undefined, perMinute: 0 },
+  );
+
 /** The work of a node while its machine leads. */
 interface Work {
   audit?: Audit;
@@ -49,8 +55,9 @@ export class Host {
   /** Begins nothing more, and waits for the responses to what is in flight. */
   drain = async (): Promise<void> => this.#work.audit?.drain();
 
-  /** Reports an error once. */
+  /** Reports an error once. Of the queue's, the figures of another machine say it, too: they are as old. */
   failed = (error: SeoError, batch?: string): void => {
+    if (batch === undefined && !this.#work.audit && this.#news) this.show(stoppedBy(error, this.#news));
     if (this.#reported.get(batch) === reasonOf(error)) return;
     this.#reported.set(batch, reasonOf(error));
     this.options.failed(error, batch);
@@ -124,11 +131,8 @@ export class Host {
   async end(why?: SeoError): Promise<number> {
     const { audit, opening } = this.#work;
     const news = audit?.latest() ?? this.#news ?? [];
-    const paused = why && { paused: why.message, reason: reasonOf(why), secondsLeft: undefined };
-    const left = news.map((one) => (one.finished ? one : { ...one, ...paused }));
     this.#work = {};
-    if (audit) this.#news = left;
-    else if (paused && this.#news) this.show(left);
+    if (audit) this.#news = why ? stoppedBy(why, news) : news;
     const waiting = audit ? await audit.close(why) : news.reduce((sum, one) => sum + one.waiting, 0);
     // Jobs that an ended work takes over would stop the next one.
     await opening?.catch(() => {});

@@ -511,6 +511,24 @@ describe("The messages that one machine handles for all", () => {
     });
   });
 
+  it("shows on the machines that stand by that the server cannot be reached", async () => {
+    const service = createFake({ latency: 20 });
+    let isAway = false;
+    const way = () => (isAway ? "lost" : "answered");
+    const lead = open(service, { share: 1 }, way);
+    await lead.add(urls(50));
+    const other = open(service, {}, way);
+    const last = () => other.progress.at(-1);
+    await until(() => last()?.paused === false);
+    isAway = true;
+    await until(() => last()?.reason === "server");
+    await sleep(100);
+    assert.deepEqual([last()?.reason, other.audit.latest().map(({ reason }) => reason)], ["server", ["server"]]);
+    isAway = false;
+    await until(() => last()?.paused === false);
+    await until(() => lead.results.length + other.results.length === 50);
+  });
+
   it("shows finished batches on all machines, also while another one takes the lead", async () => {
     const service = createFake();
     const lead = open(service);
