@@ -59,7 +59,7 @@ function lossOf(batches: string[]): Trouble {
   const named = batches.slice(0, MOST_NAMED).map((name) => JSON.stringify(name));
   const more = batches.length > MOST_NAMED ? [`${batches.length - MOST_NAMED} more`] : [];
   const names = batches.length > 0 ? ` (${[...named, ...more].join(", ")})` : "";
-  const sentence = `The queue's server has lost data: send the unfinished lists${names} again in a minute, with a Maximum age.`;
+  const sentence = `The queue's server has lost data: send the unfinished lists${names} again in a minute, with “Regenerate it” and a Maximum age.`;
   return new Trouble("emptied", sentence);
 }
 

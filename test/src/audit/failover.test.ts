@@ -71,7 +71,7 @@ const rejections: Record<string, [engine: Engine, change: Change, back: Change, 
 /** Removes all data of a server. */
 const losses: Record<Engine, string> = { Redis: "FLUSHALL", PostgreSQL: "DROP SCHEMA seo_reports CASCADE" };
 const loss =
-  'The queue\'s server has lost data: send the unfinished lists ("default") again in a minute, with a Maximum age.';
+  'The queue\'s server has lost data: send the unfinished lists ("default") again in a minute, with “Regenerate it” and a Maximum age.';
 /** PostgreSQL can also end a command of a machine because it and the loss wait for each other. */
 const isLost = ({ errors, progress }: Bench) =>
   errors.some(({ message }) => message === loss) && progress.at(-1)?.paused === loss;

@@ -323,7 +323,7 @@ for (const engine of [undefined, ...engines])
         await redis.flushall();
         await redis.quit();
         const lists = '"batch 1", "batch 2", "batch 3", "batch 4", "batch 5", 2 more';
-        const message = `The queue's server has lost data: send the unfinished lists (${lists}) again in a minute, with a Maximum age.`;
+        const message = `The queue's server has lost data: send the unfinished lists (${lists}) again in a minute, with “Regenerate it” and a Maximum age.`;
         while (first.errors.length === 0) await sleep(5);
         await assert.rejects(first.add(urls(1)), { code: "SEO_NETWORK", message });
         const sentences = first.errors.map((error) => error.message);
