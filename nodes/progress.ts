@@ -1,6 +1,6 @@
 import type { Node, NodeAPI, NodeStatus } from "node-red";
 import type { Progress } from "../src/audit/progress.js";
-import { type Fault, faultOf, Trouble } from "../src/audit/trouble.js";
+import { type Blocked, blockedBy, Trouble } from "../src/audit/trouble.js";
 import type { SeoError } from "../src/errors.js";
 import { reasonKey, span } from "./figures.js";
 import { blue, conditionOf, createSetter, green, red, yellow } from "./status.js";
@@ -66,8 +66,8 @@ export class AuditStatus {
   }
 
   /** The errors of batches and of the whole node, as a progress says why it is paused. */
-  errors(): Fault[] {
-    return [...this.#errors].map(([batch, error]) => faultOf(batch, error));
+  errors(): Blocked[] {
+    return [...this.#errors].map(([batch, error]) => blockedBy(batch, error));
   }
 
   close(): void {

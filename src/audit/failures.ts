@@ -6,21 +6,21 @@ import { folderOf } from "./folder.js";
 import { openFile, readEnds } from "./journal.js";
 import { type Progress, progressOf } from "./progress.js";
 import { apply, hasFailed, inputOf, rowsOf, State } from "./state.js";
-import { type Fault, faultOf, Trouble } from "./trouble.js";
+import { type Blocked, blockedBy, Trouble } from "./trouble.js";
 
 /** A journal that somebody may be working on. */
 interface StoredJournal {
   /** Changes with the journal. */
   key: string;
   /** Undefined if there is none any more. */
-  read(): Promise<State | Fault | undefined>;
+  read(): Promise<State | Blocked | undefined>;
 }
 
 /** Finds the journals of a node: those that are kept for msg.retry, or those of the batch of a name, beginning with the newest. */
 export type FindJournals = (name?: string) => AsyncIterable<StoredJournal>;
 
 /** How kept batches ended, by the keys of their journals; undefined if one is gone. */
-export type Kept = ReadonlyMap<string, Progress | Fault | undefined>;
+export type Kept = ReadonlyMap<string, Progress | Blocked | undefined>;
 
 /** A row that has failed, or is uncertain. */
 interface Failure {
@@ -56,7 +56,7 @@ export function toCsv(failures: readonly Failure[]): string {
 
 /** How the batches of kept journals ended. Those that are in `before` are not read again. */
 export async function readKept(journals: FindJournals, before: Kept): Promise<Kept> {
-  const kept = new Map<string, Progress | Fault | undefined>();
+  const kept = new Map<string, Progress | Blocked | undefined>();
   for await (const { key, read } of journals()) {
     const state = before.has(key) ? undefined : await read();
     kept.set(key, state instanceof State ? progressOf(state) : (state ?? before.get(key)));
@@ -77,14 +77,14 @@ export async function readFailures(journals: FindJournals, name: string): Promis
   return [];
 }
 
-async function readFile(path: string): Promise<State | Fault | undefined> {
+async function readFile(path: string): Promise<State | Blocked | undefined> {
   const state = new State();
   try {
     await (await openFile(path, false, (entry) => apply(state, entry))).close();
     return state.lists.length > 0 ? state : undefined;
   } catch (cause) {
     const isDamaged = cause instanceof Trouble && cause.kind === "damaged";
-    return isDamaged ? faultOf(state.name, cause) : undefined;
+    return isDamaged ? blockedBy(state.name, cause) : undefined;
   }
 }
 

@@ -10,7 +10,7 @@ import type { Requests } from "./requests.js";
 import { listOf, pageOf } from "./state.js";
 
 const LIST = "seo-report-list";
-const NEWEST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
+const LATEST_FIRST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
 const AT_ONCE = 100;
 /** So often the list is read at most. */
 const MOST_READINGS = 3;
@@ -75,7 +75,7 @@ export async function makePlan(
     let previous = Number.POSITIVE_INFINITY;
     let misses = false;
     const before = found.size;
-    for await (const { records, response, total, truncated = false } of requests.pages(LIST, NEWEST)) {
+    for await (const { records, response, total, truncated = false } of requests.pages(LIST, LATEST_FIRST)) {
       if (state.dropped) return false;
       const now = clockOf(response.headers);
       for (const record of reportsIn(records)) {

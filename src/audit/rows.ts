@@ -15,7 +15,7 @@ export interface Row {
 /** Characters of an invalid row that are kept, and of each of its values if it is longer. */
 const LONGEST_INVALID = 2000;
 const LONGEST_VALUE = 200;
-const STORE = operations["seo-report-store"] as Operation;
+const storeRow = operations["seo-report-store"] as Operation;
 
 const isNamed = (column: string, name: string) => column.trim().toLowerCase() === name;
 
@@ -52,7 +52,7 @@ function problemOf(row: unknown): string | undefined {
   }
   if (typeof url !== "string" && url !== null) return `The URL must be text; it is ${show(url)}.`;
   try {
-    validateInput(STORE, { url }, { url: "the row's url" });
+    validateInput(storeRow, { url }, { url: "the row's url" });
   } catch (error) {
     return (error as SeoError).message;
   }

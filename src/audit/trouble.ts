@@ -28,8 +28,12 @@ export class Trouble extends Refusal {
 export const reasonOf = (error: SeoError): string => (error instanceof Trouble ? error.kind : error.code);
 
 /** Why a batch cannot be shown, in the words of its progress. */
-export const faultOf = (batch: string, error: SeoError) => ({ batch, reason: reasonOf(error), paused: error.message });
-export type Fault = ReturnType<typeof faultOf>;
+export const blockedBy = (batch: string, error: SeoError) => ({
+  batch,
+  reason: reasonOf(error),
+  paused: error.message,
+});
+export type Blocked = ReturnType<typeof blockedBy>;
 
 /** The work of this process was given to another machine, or finished there. */
 export const deposed = new Refusal("SEO_CANCELLED", "Another machine has taken it over.");

@@ -108,7 +108,7 @@ const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHE
  * Turns an error response into an error. The service's words are redacted before anything is made of them; status,
  * wait and certainty are the client's own, and no secret can change them. `subject` is the record that the path names.
  */
-function toError(
+function rejectionOf(
   { statusCode: status, headers }: RawResponse,
   text: string,
   redact: Redact,
@@ -170,7 +170,7 @@ export function readResponse(
     try {
       text = decode(received);
     } catch {} // The status counts even if the body cannot be decoded.
-    throw toError(received, text, redactor(), subject);
+    throw rejectionOf(received, text, redactor(), subject);
   }
   const text = decode(received);
   if (row.deletes && text.trim() === "") return { body: null, text };

@@ -2,7 +2,7 @@ import { outcomes } from "../../../src/audit/entries.js";
 import { reasonKey, SECOND, span } from "../../figures.js";
 import { createRows } from "./rows.js";
 import type { Any } from "./state.js";
-import { type Place, put, type Tools } from "./tools.js";
+import { type CardPlace, put, type Tools } from "./tools.js";
 
 const WRITE = "seo-report-audit.write";
 const actions = ["pause", "resume", "retry", "reset"];
@@ -27,7 +27,7 @@ const failedIn = ({ total, failed, uncertain, reset, finished }: Any): number =>
   total && !(reset && finished) ? failed + uncertain : 0;
 
 /** The card of a batch, or of an error of a node: how far it is, buttons, and the rows that have failed. */
-export function createCard(tools: Tools, place: Place, reveal: () => void, look: () => Promise<void>) {
+export function createCard(tools: Tools, place: CardPlace, reveal: () => void, look: () => Promise<void>) {
   const { RED, text, build, button, figure, send } = tools;
   const marks = () => outcomes.map((outcome) => build("span", `seo-${outcome}`));
   const segments = marks();

@@ -1,8 +1,8 @@
 import type { Any } from "./state.js";
-import { type Place, put, type Tools } from "./tools.js";
+import { type CardPlace, put, type Tools } from "./tools.js";
 
 /** The rows of a batch that have failed: a list that can be opened, and copied as CSV. */
-export function createRows({ RED, text, build, button, figure }: Tools, place: Place, request: Tools["send"]) {
+export function createRows({ RED, text, build, button, figure }: Tools, place: CardPlace, request: Tools["send"]) {
   const title = build("summary");
   const list = build("ul");
   const rest = build("div");

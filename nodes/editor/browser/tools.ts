@@ -22,7 +22,7 @@ export function createTools(RED: Any, $: Any, catalogue: string) {
 export type Tools = ReturnType<typeof createTools>;
 
 /** The audit node's ID, and the name of its batch. */
-export interface Place {
+export interface CardPlace {
   node: string;
   batch: string;
 }

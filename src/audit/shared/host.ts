@@ -2,7 +2,7 @@ import type { SeoError } from "../../errors.js";
 import { type Audit, type AuditOptions, createAudit } from "../audit.js";
 import type { Clock } from "../clock.js";
 import { BETWEEN, type Progress } from "../progress.js";
-import { reasonOf } from "../trouble.js";
+import { blockedBy, reasonOf } from "../trouble.js";
 import { prefixOf } from "./letter.js";
 import type { QueueStore } from "./store.js";
 
@@ -23,7 +23,7 @@ const OWN: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_FORBIDDEN", "SEO_NETWOR
 /** Figures of batches, with the reason why nothing can go on. */
 const stoppedBy = (why: SeoError, all: readonly Progress[]): Progress[] =>
   all.map((one) =>
-    one.finished ? one : { ...one, paused: why.message, reason: reasonOf(why), secondsLeft: undefined, perMinute: 0 },
+    one.finished ? one : { ...one, ...blockedBy(one.batch, why), secondsLeft: undefined, perMinute: 0 },
   );
 
 /** The work of a node while its machine leads. */
