@@ -91,15 +91,19 @@ export class Access {
     const isServer = error instanceof Trouble && error.kind === "server";
     this.#cancel();
     this.#cancel = this.options.clock.later(isServer ? SOON : MINUTE, () => {
-      if (this.store) void this.probe();
-      else this.#opening = this.#open();
+      void this.probe();
     });
   }
 
-  /** Goes on if something can be saved. */
+  /** Goes on if the store can be opened, or something can be saved. */
   async probe(): Promise<void> {
     const { store, error } = this;
-    if (!store || !error) return;
+    if (!error) return;
+    if (!store) {
+      // Not two at a time.
+      this.#opening = this.#opening.then(() => (this.store || this.closed ? undefined : this.#open()));
+      return this.#opening;
+    }
     const isFree = await store.probe().then(
       () => true,
       () => false,

@@ -78,12 +78,11 @@ export function createAudit(options: AuditOptions) {
       changeAll(name, async ({ batch }) => batch.state.paused || batch.write({ type: "pause" })),
 
     async resume(name?: string) {
-      const count = await changeAll(name, async ({ batch, breaker }) => {
+      await access.probe();
+      return changeAll(name, async ({ batch, breaker }) => {
         if (batch.state.paused) await batch.write({ type: "resume" });
         breaker.setDue();
       });
-      await access.probe();
-      return count;
     },
 
     /** Has failed and uncertain pages requested again. */

@@ -1097,10 +1097,19 @@ describe("an audit", () => {
   it("retries if its store cannot be opened, and reports each cause once", async () => {
     const away = new Trouble("server", "It cannot be reached.");
     const rejected = new SeoError("SEO_CONFIG", "The password is wrong.");
-    const causes = [away, away, new Trouble("disk", "The disk is full."), rejected, rejected, new Error("No."), away];
+    const causes = [
+      away,
+      away,
+      new Trouble("disk", "The disk is full."),
+      rejected,
+      rejected,
+      new Error("No."),
+      away,
+      away,
+    ];
     let opened = 0;
     const { audit, errors, clock } = open(createFake(), { open: () => Promise.reject(causes[opened++]) });
-    for (let index = 0; index < causes.length - 1; index++) {
+    for (let index = 0; index < causes.length - 2; index++) {
       await until(() => opened === index + 1);
       await sleep(1);
       // A server was waited for already.
@@ -1108,8 +1117,10 @@ describe("an audit", () => {
       assert.equal(opened, index + 1);
       clock.pass(1);
     }
-    await until(() => opened === causes.length);
+    await until(() => opened === causes.length - 1);
     await sleep(1);
+    await assert.rejects(audit.resume(), away);
+    assert.equal(opened, causes.length);
     await audit.close();
     clock.pass(60_000);
     assert.equal(opened, causes.length);
