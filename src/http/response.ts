@@ -122,7 +122,9 @@ function rejectionOf(
     const to = origin === "null" ? "" : ` to ${origin}`;
     const sentence = `The service redirected the request${to} (${status}). Redirects are not followed.`;
     const values = { target: to.slice(4) || "…" };
-    return new SeoError("SEO_RESPONSE", sentence, { statusCode: status, stage: "redirect", values });
+    // "See other" follows an effect; the others say where to send the request.
+    const uncertain = status === 303;
+    return new SeoError("SEO_RESPONSE", sentence, { statusCode: status, stage: "redirect", values, uncertain });
   }
   const parsed = parseJson(text);
   const body: unknown = "json" in parsed ? redact(parsed.json) : quote(text, redact);

@@ -238,7 +238,12 @@ const redirects = (other: string): Record<string, Scenario> => ({
   ...Object.fromEntries(
     [301, 302, 303, 307, 308].map((status) => [
       `${status} to another origin`,
-      { behave: say(answer(status, "", { Location: `${other}/api/v1/reports` })), ...elsewhere, status },
+      {
+        behave: say(answer(status, "", { Location: `${other}/api/v1/reports` })),
+        ...elsewhere,
+        status,
+        acted: status === 303,
+      },
     ]),
   ),
   "302 without Location": { behave: say(answer(302)), ...elsewhere, status: 302 },
