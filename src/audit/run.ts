@@ -9,7 +9,7 @@ import { Reporter } from "./progress.js";
 import type { Requests } from "./requests.js";
 import { urlOf } from "./rows.js";
 import { done, inputOf, phaseOf, rowsOf, total } from "./state.js";
-import { deposed, outdated, reasonOf, Trouble } from "./trouble.js";
+import { deposed, outdated, Refusal, reasonOf } from "./trouble.js";
 
 /** A step of the work on a batch: a page, or the plan of its lists. */
 export interface Step {
@@ -113,7 +113,7 @@ export class Run {
   fail(cause: unknown): void {
     const { access } = this;
     if (!access.store || cause === deposed || cause === outdated) return;
-    if (cause instanceof Trouble) access.stop(cause);
+    if (cause instanceof Refusal) access.stop(cause);
     else if (!(cause instanceof SeoError))
       this.breaker.stop(new SeoError("SEO_INPUT", `The batch cannot continue: ${cause}`));
     else if (cause.code !== "SEO_CANCELLED") this.breaker.stop(cause);
@@ -187,7 +187,7 @@ export class Run {
       await makePlan(batch, requests, fresh);
       breaker.planned();
     } catch (cause) {
-      if (!(cause instanceof SeoError) || cause instanceof Trouble || cause.code === "SEO_CANCELLED") throw cause;
+      if (!(cause instanceof SeoError) || cause instanceof Refusal || cause.code === "SEO_CANCELLED") throw cause;
       if (access.store) breaker.stop(cause, true);
     }
   }

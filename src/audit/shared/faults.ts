@@ -1,6 +1,6 @@
 import { unescape as decode } from "node:querystring";
 import { SeoError, type Stage } from "../../errors.js";
-import { Trouble } from "../trouble.js";
+import { Refusal, Trouble } from "../trouble.js";
 
 /** The server was emptied, or restarted without its last data. */
 export const lostData = new Error("has lost data");
@@ -79,7 +79,7 @@ export function fromServer(thrown: unknown, url: URL, batches: string[] = []): S
   const why = reason.replace("%s", () => code || said.slice(0, 80));
   const sentence = `The queue's server ${url.host} ${kind[0]}: ${why}.`;
   return kind === rejects
-    ? new SeoError("SEO_CONFIG", sentence, { stage, place: "seo-queue" })
+    ? new Refusal("SEO_CONFIG", sentence, { stage, place: "seo-queue" })
     : new Trouble("server", sentence, { stage });
 }
 

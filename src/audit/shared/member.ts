@@ -100,7 +100,8 @@ export class Member {
       try {
         await this.#work();
       } catch (cause) {
-        const error = this.fail(cause);
+        const latest = this.fail(cause);
+        const error = this.#lost ?? latest;
         const isPatient = !this.#link && performance.now() - this.#began < this.options.patience;
         if (error !== deposed && error !== cancelled && !isPatient) for (const host of this.hosts) host.failed(error);
       }
