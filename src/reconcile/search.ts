@@ -50,7 +50,8 @@ export async function searchFor(
   const due = [...early, horizonAt];
   let looks = 0;
   for (let failures = 0; failures < MOST_FAILURES; ) {
-    while (tracked.has(request) && now() < Number(due[0])) await sleep(Math.min(Number(due[0]) - now(), LONGEST_SLEEP));
+    const left = () => Number(due[0]) - now();
+    for (let ms = left(); tracked.has(request) && ms > 0; ms = left()) await sleep(Math.min(ms, LONGEST_SLEEP));
     if (!tracked.has(request)) break;
     // Of several that are due, only the last look takes place.
     while (Number(due[1]) <= now()) due.shift();
