@@ -56,7 +56,7 @@ const interrupted = new SeoError("SEO_NETWORK", "The response to an earlier requ
   transient: true,
 });
 
-/** A response without a report, such as a gateway's page, does not say what the service has done: its own counts as lost. */
+/** A response without a report, such as a gateway's page, does not say what the service has done. If that can be looked up, it counts as lost. */
 function withReport(result: Response | SeoError): Response | SeoError {
   if (result instanceof SeoError || reportsIn(result.body).length > 0) return result;
   const { statusCode } = result;
