@@ -33,6 +33,7 @@ export class Access {
   #cancel = () => {};
   /** The last attempt to open the store. */
   #opening: Promise<void>;
+  #isOpening = false;
 
   constructor(
     readonly options: Options,
@@ -43,6 +44,7 @@ export class Access {
   }
 
   async #open(): Promise<void> {
+    this.#isOpening = true;
     let gone: SeoError | undefined;
     try {
       const store = await this.options.open((error) => {
@@ -61,6 +63,7 @@ export class Access {
     } catch (cause) {
       this.stop(cause);
     }
+    this.#isOpening = false;
   }
 
   #lose(error: SeoError): void {
@@ -100,8 +103,7 @@ export class Access {
     const { store, error } = this;
     if (!error) return;
     if (!store) {
-      // Not two at a time.
-      this.#opening = this.#opening.then(() => (this.store || this.closed ? undefined : this.#open()));
+      if (!this.#isOpening && !this.closed) this.#opening = this.#open();
       return this.#opening;
     }
     const isFree = await store.probe().then(
