@@ -2,7 +2,7 @@ import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promis
 import type { SeoError } from "../errors.js";
 import { type Entry, FORMAT, type Settings } from "./entries.js";
 import { type Row, rowKey } from "./rows.js";
-import { apply, hasFailed, isBegun, listOf, pageOf, phaseOf, type State, total } from "./state.js";
+import { apply, failedPages, isBegun, listOf, pageOf, phaseOf, type State, total } from "./state.js";
 
 /** The log of one batch: a file, or that of a job in a queue. Rejects with a Trouble, or as `deposed` if another machine leads. */
 export interface Journal {
@@ -54,7 +54,7 @@ export class Batch {
     readonly journal: Journal,
     readonly state: State,
   ) {
-    this.failed = [...state.ended].flatMap(([page, ended]) => (hasFailed(ended) ? page : []));
+    this.failed = failedPages(state);
     this.earlier = total(state);
     // Pages that were sent are looked for before anything else is done.
     for (const begun of ["sent", "ended"])

@@ -1,5 +1,6 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import { SeoError } from "../errors.js";
+import type { Json } from "../json.js";
 import { idOf, reportsIn, unwrap } from "../records.js";
 import { isAccounts } from "./breaker.js";
 import type { Ended, PageRequest } from "./entries.js";
@@ -43,7 +44,8 @@ export async function requestPage(
         beforeAttempt: (intent) => beforeAttempt({ action, report, generatedAt, intent }),
       },
     );
-    const [record = {}] = reportsIn(body);
+    // The client counts a response without one as lost.
+    const [record] = reportsIn(body) as [Json];
     const outcome = creates ? "created" : "regenerated";
     return { ended: { outcome, report: idOf(record), attempts, reconciled }, record };
   } catch (cause) {
