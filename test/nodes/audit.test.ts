@@ -324,6 +324,16 @@ describe("The audit node", () => {
       assert.deepEqual([regenerated, created, account.reports.length], isCut ? [0, 0, 200] : [2, 1, 201]);
     });
 
+  it("pauses, with uncertain pages, if no response contains a report", async () => {
+    const page = { error: "The quota is used up." };
+    const account = await open(startAccount({ page, fate: () => "hidden, not carried out", get: () => page }));
+    await start(nodes({ existing: "create" }, account.url));
+    await succeed({ payload: Array.from({ length: 60 }, (_, nth) => `example.com/${nth}`) });
+    await until(() => last()?.reason === "SEO_RESPONSE" && Number(last()?.uncertain) >= 5);
+    assert.deepEqual([last()?.created, last()?.failed], [0, 0]);
+    assert.ok(account.asked.filter(({ method }) => method === "POST").length < 60);
+  });
+
   it("creates no second report if the dates of the reports cannot be read", async () => {
     const account = await open(startAccount());
     await start(nodes({ existing: "return", maxAge: "7" }, account.url));

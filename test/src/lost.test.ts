@@ -111,8 +111,6 @@ describe("A lost response", () => {
     "a report that is created afterwards": ["cut, then carried out", isFound, 1],
     "a report whose response is reset": ["reset", isFound, 1],
     "a report that is not created": ["cut, not carried out", isRetried, 1],
-    "a report whose response has none": ["carried out, then hidden", isFound, 1],
-    "a report that is not created, and whose response has none": ["hidden, not carried out", isRetried, 1],
     "a page that the service rejects": ["rejected", isError("SEO_SERVER", false, 1), 0],
     "a report that is created, then rejected": [
       "carried out, then rejected",
@@ -125,6 +123,18 @@ describe("A lost response", () => {
       const { account, store } = await open({ late: 100, fate: first(fate) });
       check(await store());
       assert.equal(account.reports.length, created);
+    });
+
+  for (const page of [null, 5, [], { data: null }, { error: "The quota is used up." }])
+    test(`can be one that contains no report: ${JSON.stringify(page)}`, async () => {
+      for (const [fate, check] of [
+        ["carried out, then hidden", isFound],
+        ["hidden, not carried out", isRetried],
+      ] as const) {
+        const { account, store } = await open({ page, fate: first(fate) });
+        check(await store());
+        assert.equal(account.reports.length, 1);
+      }
     });
 
   test("is an uncertain error at once, without a look, if reconcile is blank", async () => {

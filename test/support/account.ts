@@ -53,6 +53,8 @@ export interface AccountOptions {
   ahead?: number;
   dateAhead?: number;
   withoutDate?: boolean;
+  /** The page of the server in front. */
+  page?: unknown;
   /** Whether the response to a delete is lost. */
   deleted?: () => boolean;
   /** Each request is rejected, with a wait that is too long. */
@@ -100,7 +102,7 @@ export async function startAccount(options: AccountOptions = {}) {
       report = effect();
     };
     const cut = () => send(response, 504, "<h1>504 Gateway Time-out</h1>");
-    const hide = () => send(response, 200, { data: null, message: "Down for maintenance." });
+    const hide = () => send(response, 200, account.options.page ?? null);
     const reject = () => send(response, 500, { message: "The page could not be fetched." });
     const steps: Record<Fate, (() => unknown)[]> = {
       answered: [carryOut, () => send(response, 200, { data: report })],
