@@ -40,6 +40,7 @@ describe("The exceptions of a proxy", () => {
     ["::2", "http://[::1]", false],
     ["MÜNCHEN.example", "http://xn--mnchen-3ya.example", true],
     ["a.example, b.example\texample.com", "http://example.com", true],
+    ["a%b, example.com", "http://example.com", true],
     ["*", "http://example.com", true],
     ["*,a.example", "http://example.com", false],
     [",", "http://example.com", false],
