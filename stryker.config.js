@@ -14,7 +14,10 @@ const parts = {
   /** The tests that need neither a server nor other processes. */
   audit: {
     mutate: ["src/audit/*.ts", "src/audit/shared/{host,letter,log,member,post,store,term}.ts"],
-    spec: tests(["audit", "files", "letters", "lock", "network", "state"], "src/audit/"),
+    spec: [
+      ...tests(["audit", "canceled", "files", "letters", "lock", "network", "progress", "rows", "state"], "src/audit/"),
+      ...tests(["sidebar"], "nodes/"),
+    ],
     timeoutMS: 5000,
     timeoutFactor: 1,
     ...alone,
