@@ -10,7 +10,7 @@ const alone = { maxTestRunnerReuse: 1 };
 const parts = {
   src: { mutate: ["src/**/*.ts", "!src/audit/**"], spec: tests(["src/*", "src/http/*"]) },
   /** The tests that run the nodes in a Node-RED inside the test process. */
-  nodes: { mutate: ["nodes/*.ts"], spec: tests(["nodes/*"]), ...alone },
+  nodes: { mutate: ["nodes/*.ts"], spec: tests(["nodes/!(shared-*)"]), ...alone },
   /** The tests that need neither a server nor other processes. */
   audit: {
     mutate: ["src/audit/*.ts", "src/audit/shared/{host,letter,log,member,post,store,term}.ts"],
