@@ -101,17 +101,6 @@ function contract(name: string, open: () => Kept): void {
       assert.ok(!JSON.stringify(results()).includes("secret"));
     });
 
-    it("joins pages that are new to a batch, and resumes the same list", async () => {
-      const service = createFake({ latency: 40 });
-      const [first, last] = machines(service, { share: 1 });
-      await first.add(urls(6));
-      await last.add(urls(6).reverse());
-      await last.add([...urls(8, 3), "bad url"]);
-      await ended();
-      assert.equal(service.carriedOut.length, 10);
-      assert.equal(new Set(results().map(({ index }) => index)).size, 11);
-    });
-
     it("begins a new round after a batch has finished", async () => {
       const service = createFake();
       const [first] = machines(service);
@@ -121,40 +110,6 @@ function contract(name: string, open: () => Kept): void {
       await first.add(urls(3));
       await first.finished();
       assert.equal(service.carriedOut.length, 6);
-    });
-
-    it("regenerates reports that exist, creates others, and reads the list once", async () => {
-      const date = new Date(Date.now() - 90 * 86_400_000).toISOString();
-      const known = urls(5).map((url, index) => ({
-        id: index + 1,
-        url: url.slice(8),
-        created_at: date,
-        generated_at: date,
-      }));
-      const service = createFake({ latency: 2 }, known);
-      const [first] = machines(service);
-      await first.add(urls(8), { existing: "regenerate" });
-      const { regenerated, created } = await ended();
-      assert.deepEqual([regenerated, created], [5, 3]);
-      assert.equal(service.listed(), 1);
-    });
-
-    it("pauses and resumes on any machine", async () => {
-      const service = createFake({ latency: 20 });
-      const [first, last] = machines(service, { share: 1 });
-      await first.add(urls(60));
-      await until(() => results().length > 3);
-      await last.audit.pause();
-      const texts = () => benches.map(({ progress }) => progress.at(-1)?.paused);
-      await until(() => texts().every((text) => text === "Paused by msg.pause."));
-      await sleep(700);
-      const before = service.carriedOut.length;
-      await sleep(300);
-      assert.equal(service.carriedOut.length, before);
-      assert.ok(before < 60);
-      await first.audit.resume();
-      await ended();
-      assert.equal(service.carriedOut.length, 60);
     });
 
     it("stops after five failures in a row, and continues if a probe succeeds", async () => {
