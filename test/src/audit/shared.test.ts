@@ -81,11 +81,6 @@ describe("The queue that several machines share", () => {
     return bench;
   }
 
-  it("names its server", async () => {
-    assert.match(await said({ url: serverOf("Redis").url }), /^Redis \d+\.\d+/);
-    assert.match(await said({ url: ` ${serverOf("PostgreSQL").url} ` }), /^PostgreSQL \d+\.\d+/);
-  });
-
   it("says why the server cannot be reached", async () => {
     for (const scheme of ["redis", "rediss", "postgres"]) {
       const sentence = `SEO_NETWORK: The queue's server 127.0.0.1:1 cannot be reached: connection refused.`;
@@ -110,12 +105,10 @@ describe("The queue that several machines share", () => {
     );
   });
 
-  it("says that a password is wrong, and does not repeat it", async () => {
+  it("says that a password is required", async () => {
     for (const engine of engines) {
       const { port, url } = serverOf(engine);
       const begin = `SEO_CONFIG: The queue's server 127.0.0.1:${port} rejects the connection:`;
-      const wrong = `${begin} the user name or password in the queue's URL is wrong.`;
-      assert.equal(await said({ url: url.replace(PASSWORD, "other-word") }), wrong);
       assert.equal(
         await said({ url: url.replace(`:${PASSWORD}`, "") }),
         `${begin} it requires a password in the queue's URL.`,
