@@ -62,8 +62,6 @@ for (const engine of engines)
         "stored",
       ],
       "the deployed URL without its TLS configuration": () => [{ id: "with-tls" }, "stored"],
-      "the deployed URL of no node": () => [{ id: "unknown" }, "stored"],
-      "a variable that is not set": () => [{ url: "${NOT_SET_HERE}" }, "variable"],
       "no URL": () => [{ url: "" }, "config"],
       "the deployed URL with a prefix whose variable is not set": () => [
         { id: "stored", url: "__PWRD__", prefix: "${NOT_SET_HERE}" },
@@ -72,7 +70,6 @@ for (const engine of engines)
       "another scheme": () => [{ url: `http://:${PASSWORD}@127.0.0.1` }, "config"],
       "a URL without a host": () => [{ url: "redis://" }, "config"],
       "a URL without slashes": () => [{ url: "postgres:x" }, "config"],
-      "a TLS configuration that is missing": () => [{ url: url(), tls: "gone" }, "node"],
       "a wrong password": () => [{ url: url().replace(PASSWORD, `${PASSWORD}-x`) }, "key"],
       "a port that is closed": () => [{ url: at(closed) }, "connect"],
       // A label of more than 63 characters is rejected here, so that no slow name server is requested.
