@@ -34,12 +34,10 @@ describe("A base URL", () => {
 
   const refused: Record<string, string> = {
     "example.com": SCHEME,
-    "localhost:8787": SCHEME,
     "ftp://example.com": SCHEME,
     "x-https://example.com": SCHEME,
     "https://": INVALID,
     "https://exa mple": INVALID,
-    "https://u:secret@example.com": USER,
     "https://secret@example.com": USER,
     "https://:secret@example.com": USER,
     "https://example.com/?key=secret": QUERY,
@@ -73,9 +71,7 @@ describe("A proxy URL", () => {
 
   const refused: Record<string, string> = {
     "ftp://me:secret@proxy": SCHEME,
-    "socks5://proxy:1080": SCHEME,
     "localhost:3128": SCHEME,
-    proxy: SCHEME,
     "http://me:secret@[bad": "is not valid",
     "http://me:100%@proxy": PERCENT,
     "http://100%:secret@proxy": PERCENT,

@@ -27,26 +27,14 @@ const rows: Record<
     stage: "redirect",
     values: { status: 301, target: "https://127.0.0.1" },
   },
-  "a redirect to the login page": {
-    says: page(302, "", { Location: "/login" }),
-    stage: "redirect",
-    values: { status: 302, target: "…" },
-  },
   "an invalid API key": { says: answer(401, '{"message":"Unauthenticated."}'), stage: "key", values: { status: 401 } },
-  "a plan without the API": { says: answer(403, '{"message":"Forbidden."}'), stage: "key" },
   "a wrong path": { says: page(404), stage: "path" },
   "HTML with 200": { says: page(200), stage: "answer" },
-  "a megabyte of HTML": { says: page(200, `<p>${"x".repeat(1 << 20)}`), stage: "answer" },
   "JSON without reports": {
     says: answer(200, '{"hello":"world"}'),
     stage: "answer",
   },
   "a server error": { says: page(500), stage: "service" },
-  maintenance: { says: page(503), stage: "service" },
-  "a rate limit": {
-    says: answer(429, '{"message":"Too Many Attempts."}', { "Retry-After": "3600" }),
-    stage: "service",
-  },
   "no problem": {
     says: answer(200, '{"data":[{"id":1}],"meta":{"total":37,"current_page":1,"last_page":4}}'),
     stage: "done",

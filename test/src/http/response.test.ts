@@ -355,12 +355,10 @@ describe("A content encoding", () => {
   for (const [name, coded] of [
     ["identity", bytes],
     ["", bytes],
-    [" ", bytes],
     ["None", bytes],
     ["utf-8", bytes],
     ["UTF-8, identity", bytes],
     ["__proto__", bytes],
-    ["constructor", bytes],
     ["gzip", gzipSync(bytes)],
     [" X-GZIP ", gzipSync(bytes)],
     ["GZIP, identity", gzipSync(bytes)],
