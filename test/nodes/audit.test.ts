@@ -8,7 +8,7 @@ import { noService } from "../../nodes/handler.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { audit as row } from "../../src/operations.js";
-import { batchesIn } from "../src/audit/fake.js";
+import { batchesIn, urls } from "../src/audit/fake.js";
 import { type Account, type AccountOptions, type Asked, type Fate, startAccount } from "../support/account.js";
 import { type Flow, type Message, node, service, startFlow } from "../support/flow.js";
 import { firstPage, shapes } from "../support/lists.js";
@@ -25,8 +25,6 @@ interface Result {
   seo: { batch: string; index: number; input: unknown; outcome: string; error?: { code: string; message: string } };
 }
 
-const urls = (count: number, from = 1) =>
-  Array.from({ length: count }, (_, i) => `https://example.com/page/${from + i}`);
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 
 describe("The audit node", () => {
@@ -51,10 +49,10 @@ describe("The audit node", () => {
     await startService(options);
     await start(nodes(settings));
   }
-  /** Runs the node with a service that loses responses. */
-  async function runWith(options: AccountOptions): Promise<Account> {
+  /** Runs the node with a service that can lose responses. */
+  async function runWith(options: AccountOptions, settings: object = {}): Promise<Account> {
     const account = await open(startAccount(options));
-    await start(nodes({}, account.url));
+    await start(nodes(settings, account.url));
     return account;
   }
 
@@ -326,8 +324,7 @@ describe("The audit node", () => {
 
   it("pauses, with uncertain pages, if no response contains a report", async () => {
     const page = { error: "The quota is used up." };
-    const account = await open(startAccount({ page, fate: () => "hidden, not carried out", get: () => page }));
-    await start(nodes({ existing: "create" }, account.url));
+    const account = await runWith({ page, fate: () => "hidden, not carried out", get: () => page });
     await succeed({ payload: Array.from({ length: 60 }, (_, nth) => `example.com/${nth}`) });
     await until(() => last()?.reason === "SEO_RESPONSE" && Number(last()?.uncertain) >= 5);
     assert.deepEqual([last()?.created, last()?.failed], [0, 0]);
@@ -335,8 +332,7 @@ describe("The audit node", () => {
   });
 
   it("creates no second report if the dates of the reports cannot be read", async () => {
-    const account = await open(startAccount());
-    await start(nodes({ existing: "return", maxAge: "7" }, account.url));
+    const account = await runWith({}, { existing: "return", maxAge: "7" });
     const date = "27.11.2026 20:11";
     for (let nth = 0; nth < 250; nth++)
       Object.assign(account.create(`example.com/${nth}`), { created_at: date, generated_at: date });

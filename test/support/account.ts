@@ -49,8 +49,7 @@ export interface AccountOptions {
   shape?: Shape;
   /** The ID of the report that is created as the n-th, from 1. */
   id?: (n: number) => number | string;
-  /** Milliseconds that the service's dates are ahead of, and those that its `Date` header is. */
-  ahead?: number;
+  /** Milliseconds that the service's `Date` header is ahead. */
   dateAhead?: number;
   withoutDate?: boolean;
   /** The page of the server in front. */
@@ -72,7 +71,7 @@ export async function startAccount(options: AccountOptions = {}) {
   const asked: Asked[] = [];
   const counts = new Map<string, number>();
 
-  const date = () => new Date(Date.now() + (account.options.ahead ?? 0)).toISOString();
+  const date = () => new Date().toISOString();
   function create(url: string, privacy = 0): Report {
     const { id = (n: number) => n } = account.options;
     const report = {

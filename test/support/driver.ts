@@ -23,11 +23,10 @@ interface EditorNode {
   type: string;
   valid: boolean;
   validationErrors?: (string | object)[];
-  /** The node's center and size in the workspace. */
+  /** The node's center and width in the workspace. */
   x: number;
   y: number;
   w: number;
-  h: number;
   [property: string]: unknown;
 }
 declare const RED: Editor;

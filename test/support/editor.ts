@@ -97,10 +97,6 @@ export function createEditor(page: string, catalogue: Texts) {
     template,
     /** Creates a node as the editor does when one is dragged from the palette, then applies `more`. */
     add,
-    /** Removes a node from the workspace, as a config node is not there when its edit dialog opens for the first time. */
-    forget(node: Any): void {
-      delete nodes[node.id];
-    },
     /** Creates a node as the editor does when one is dropped on the workspace. */
     drop(type: string): Any {
       const node = add(type, `${type}-dropped`, { z: "flow" });

@@ -39,14 +39,13 @@ const noSpace = new Trouble("disk", "The disk is full.");
 const filesWith =
   (folder: string, write: (entry: Entry, save: () => Promise<void>) => Promise<void>) => async (lost: Lost) => {
     const store = await openFiles(folder, "node", lost);
-    const create = store.create.bind(store);
-    store.create = async (...parameters) => {
-      const batch = await create(...parameters);
+    const create: Store["create"] = async (...parameters) => {
+      const batch = await store.create(...parameters);
       const save = batch.write.bind(batch);
       batch.write = (entry) => write(entry, () => save(entry));
       return batch;
     };
-    return store;
+    return vary(store, { create });
   };
 
 const numberOf = (page: string) => Number(page.split("/").at(-1));
@@ -835,7 +834,7 @@ describe("an audit", () => {
 
   it("creates a report if the one to be regenerated was deleted", async () => {
     const known = [reportOf(1)];
-    const service = createFake({ afterList: () => known.pop() }, known);
+    const service = createFake({ beforeList: () => void known.pop() }, known);
     const { add, finished } = open(service);
     await add(urls(1), { existing: "regenerate" });
     await finished();
@@ -1070,10 +1069,9 @@ describe("an audit", () => {
       await save();
     });
     const { add, errors, clock } = open(createFake({ latency: 50 }), {
-      async open(lost) {
+      open(lost) {
         lose = lost;
-        const store = await files(lost);
-        return store;
+        return files(lost);
       },
       progress: ({ paused }) => told.push(paused !== false),
       recovered: () => told.push("recovered"),
@@ -1097,16 +1095,7 @@ describe("an audit", () => {
   it("retries if its store cannot be opened, and reports each cause once", async () => {
     const away = new Trouble("server", "It cannot be reached.");
     const rejected = new SeoError("SEO_CONFIG", "The password is wrong.");
-    const causes = [
-      away,
-      away,
-      new Trouble("disk", "The disk is full."),
-      rejected,
-      rejected,
-      new Error("No."),
-      away,
-      away,
-    ];
+    const causes = [away, away, noSpace, rejected, rejected, new Error("No."), away, away];
     let opened = 0;
     const { audit, errors, clock } = open(createFake(), { open: () => Promise.reject(causes[opened++]) });
     for (let index = 0; index < causes.length - 2; index++) {
@@ -1153,13 +1142,12 @@ describe("an audit", () => {
     const { audit, add } = open(createFake(), {
       async open(lost) {
         const store = await openFiles(folder, "node", lost);
-        const create = store.create.bind(store);
-        store.create = async (...parameters) => {
+        const create: Store["create"] = async (...parameters) => {
           saving = true;
           await sleep(50);
-          return create(...parameters);
+          return store.create(...parameters);
         };
-        return store;
+        return vary(store, { create });
       },
     });
     const order: string[] = [];

@@ -34,9 +34,8 @@ export interface Fake {
   step(what: string): void | Promise<void>;
   /** Called while a lost response is looked for; then it is found. */
   look(): void | Promise<void>;
-  /** Called before each page of the list, and after all. Throws if the list cannot be read. */
+  /** Called before each page of the list. Throws if the list cannot be read. */
   beforeList(): void | Promise<void>;
-  afterList(): void;
   /** Throws if a report cannot be shown. */
   beforeShow(): void;
   /** Milliseconds for which the client says that no request can start. */
@@ -83,7 +82,6 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     step() {},
     look() {},
     beforeList() {},
-    afterList() {},
     beforeShow() {},
     wait: 0,
     deaf: false,
@@ -216,16 +214,12 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     const sorted = fake.unsorted
       ? reports.slice()
       : reports.toSorted((a, b) => b.generated_at.localeCompare(a.generated_at) || b.id - a.id);
-    try {
-      for (let first = 0; first === 0 || first < sorted.length; first += size) {
-        listed++;
-        await pause();
-        await fake.beforeList();
-        const response = { headers: { date: new Date().toUTCString() } };
-        yield { records: sorted.slice(first, first + size), total: sorted.length, response };
-      }
-    } finally {
-      fake.afterList();
+    for (let first = 0; first === 0 || first < sorted.length; first += size) {
+      listed++;
+      await pause();
+      await fake.beforeList();
+      const response = { headers: { date: new Date().toUTCString() } };
+      yield { records: sorted.slice(first, first + size), total: sorted.length, response };
     }
   }
 

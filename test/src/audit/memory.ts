@@ -17,11 +17,8 @@ interface Job {
   until?: number;
 }
 
-/**
- * What becomes of a command: it is carried out; it is lost; its response is; it is carried out after its sender gave up; it is
- * rejected, as by PostgreSQL if another machine has added a row at the same time.
- */
-export type Way = "answered" | "lost" | "mute" | "late" | "collides";
+/** What becomes of a command: it is carried out; it is lost; its response is; it is carried out after its sender gave up. */
+export type Way = "answered" | "lost" | "mute" | "late";
 
 /** So many times faster than real time passes. */
 const FASTER = 1000;
@@ -40,7 +37,6 @@ const MESSAGE = 2000;
 /** Milliseconds after that until a late command is carried out, at most. */
 const LATEST = 100;
 const MISSING = Object.assign(new Error("there is no such job"), { code: -1 });
-const COLLISION = Object.assign(new Error("duplicate key value"), { code: "23505" });
 const timedOut = () => Object.assign(new Error("timed out"), { code: "ETIMEDOUT" });
 
 /**
@@ -70,7 +66,6 @@ export function createMemory(patience = MESSAGE) {
       const before = how === "answered" ? pause(what) : 0;
       await (typeof before === "number" ? sleep(before) : before);
       if (how === "answered") return command();
-      if (how === "collides") throw COLLISION;
       if (how === "mute") command();
       await sleep(PATIENCE);
       // Nobody is left whom its error concerns.
