@@ -297,6 +297,15 @@ describe("The changes node", () => {
         assert.deepEqual(await look(), ["deleted 250"]);
       });
 
+    it("with one reading, of three pages, if no report is missing", async () => {
+      lists.options.shape = shapes.simple as Shape;
+      list(reports(250));
+      let requests = 0;
+      lists.options.reply = () => void requests++;
+      await look();
+      assert.equal(requests, 3);
+    });
+
     it("if the second reading fails, whose error counts the attempts of both", async () => {
       lists.options.shape = shapes.simple as Shape;
       list(reports(250));
