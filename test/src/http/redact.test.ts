@@ -165,14 +165,15 @@ describe("An encoded secret", () => {
     }
   });
 
-  it("is found in a hostile text in seconds, not minutes", () => {
+  it("is found in a hostile text in less than a second of processor time", () => {
     const secret = "s3cret%&\\key";
     const length = 1 << 16;
     const units = ["&amp;", "amp;", "&", "&a", "%25", "25", "%C0%80", "\\", '\\"', "\\u005c", "+", "#37;26", "가"];
     const inTime = (text: string, sought = secret) => {
-      const began = performance.now();
+      const began = process.cpuUsage();
       const redacted = redact(text, [sought]);
-      assert.ok(performance.now() - began < 10_000, `${text.slice(0, 20)}: ${performance.now() - began} ms`);
+      const { user, system } = process.cpuUsage(began);
+      assert.ok(user + system < 1_000_000, `${text.slice(0, 20)}: ${user + system} µs`);
       return redacted;
     };
     for (const unit of units)
