@@ -23,18 +23,18 @@ const pagesOf = ({ all, size }: View) => Math.max(1, Math.ceil(all.length / size
 const more = ({ all, to }: View) => to < all.length;
 const records = ({ all, from, to }: View) => all.slice(from, to);
 
-/** The numbers of a length-aware paginator. */
-function figures(view: View): Row {
+/** The numbers of a length-aware paginator, each converted by `figure`. */
+function figures(view: View, figure: (value: number) => unknown = (value) => value): Row {
   const { from, to, page, size, all, link } = view;
   return {
-    current_page: page,
+    current_page: figure(page),
     from: all.length > from ? from + 1 : null,
-    last_page: pagesOf(view),
+    last_page: figure(pagesOf(view)),
     links: [{ url: link({ page }), label: String(page), active: true }],
     path: link({}),
     per_page: String(size),
     to: all.length > from ? to : null,
-    total: all.length,
+    total: figure(all.length),
   };
 }
 
@@ -82,6 +82,11 @@ export const shapes: Record<string, Shape> = {
     links: { ...around(view), last: view.link({ page: pagesOf(view) }) },
     meta: figures(view),
     status: 200,
+  }),
+  "length-aware, figures as text": (view) => ({
+    data: records(view),
+    links: around(view),
+    meta: figures(view, String),
   }),
   "length-aware, without links": (view) => ({ data: records(view), meta: figures(view) }),
   "length-aware, without its own number": (view) => ({ data: records(view), meta: { last_page: pagesOf(view) } }),

@@ -112,6 +112,24 @@ function contract(name: string, open: () => Kept): void {
       assert.equal(service.carriedOut.length, 6);
     });
 
+    it("pauses and resumes on any machine", async () => {
+      const service = createFake({ latency: 20 });
+      const [first, last] = machines(service, { share: 1 });
+      await first.add(urls(60));
+      await until(() => results().length > 3);
+      await last.audit.pause();
+      const texts = () => benches.map(({ progress }) => progress.at(-1)?.paused);
+      await until(() => texts().every((text) => text === "Paused by msg.pause."));
+      await sleep(700);
+      const before = service.carriedOut.length;
+      await sleep(300);
+      assert.equal(service.carriedOut.length, before);
+      assert.ok(before < 60);
+      await first.audit.resume();
+      await ended();
+      assert.equal(service.carriedOut.length, 60);
+    });
+
     it("stops after five failures in a row, and continues if a probe succeeds", async () => {
       const clock = createManualClock();
       let refuses = true;
