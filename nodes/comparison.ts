@@ -137,7 +137,7 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
 export function createComparison(RED: NodeAPI, node: Node, store: StateStore, service: unknown): Process {
   const context: RunContext = { RED, node, runs: createRuns(RED, node, store) };
   return (task) => {
-    const account = JSON.stringify([service, task.client.base]).replace(/]$/, ",");
+    const account = `${JSON.stringify([service, task.client.base]).slice(0, -1)},`;
     const filters = JSON.stringify(Object.entries(task.input));
     const run = () =>
       task.settings.changes === CHECKS

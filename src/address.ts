@@ -40,10 +40,10 @@ export function pageKey(url: string): string {
 /** The texts as which services can have written a page's URL: normalized, readable, or as it was typed. The first is most likely. */
 export function spellingsOf(url: string): string[] {
   const key = pageKey(url);
-  const [, host = key, rest = ""] = /^([^/]*)(.*)$/s.exec(key) ?? [];
-  const readable = rest.replace(/(?:%[89a-f][\da-f])+|%20/gi, (bytes) =>
-    Buffer.from(bytes.replaceAll("%", ""), "hex").toString(),
-  );
-  const all = [key, key.replace("/?", "?"), domainToUnicode(host) + readable, bareUrl(url)];
+  const path = key.search(/\/|$/);
+  const readable = key
+    .slice(path)
+    .replace(/(?:%[89a-f][\da-f])+|%20/gi, (bytes) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString());
+  const all = [key, key.replace("/?", "?"), domainToUnicode(key.slice(0, path)) + readable, bareUrl(url)];
   return [...new Set(all)].filter((one) => one !== `${key}/`);
 }

@@ -15,8 +15,7 @@ export function isReport(record: unknown): record is Json {
 /** The reports in a response: a list, or one by itself. */
 export function reportsIn(body: unknown): Json[] {
   const data = unwrap(body);
-  const records: unknown[] = Array.isArray(data) ? data : [data];
-  return records.every(isReport) ? records : records.filter(isReport);
+  return [data].flat().filter(isReport);
 }
 
 export const idOf = (record: Json) => String(record.id);

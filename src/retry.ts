@@ -21,11 +21,11 @@ const isLimit = ({ code, details: { retryAfter } }: Failed) => retryAfter !== un
  * everything that waits fails.
  */
 export function pauseAfter(error: Failed, attempts: number, random = Math.random): number | undefined {
-  const { retryAfter } = error.details;
-  if (retryAfter !== undefined && retryAfter > LONGEST_WAIT) return Number.POSITIVE_INFINITY;
+  const { retryAfter = 0 } = error.details;
+  if (retryAfter > LONGEST_WAIT) return Number.POSITIVE_INFINITY;
   // A wait of zero, as of a time that has passed, is no information.
   if (!isLimit(error)) return undefined;
-  return retryAfter ? retryAfter * 1000 : backoff(attempts, random);
+  return retryAfter * 1000 || backoff(attempts, random);
 }
 
 /** Milliseconds until the next attempt, after `attempts`, of which `retries` can follow the first; undefined if there must be none. */

@@ -8,8 +8,7 @@ import type { Field, NodeType, Operation } from "./operations.js";
 const scalars = { string: z.string, number: z.number, boolean: z.boolean };
 
 /** Whether a number may be another one than was meant: as an ID, it names another record. */
-const isRounded = (value: unknown) =>
-  typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
+const isRounded = (value: unknown) => Number.isInteger(value) && !Number.isSafeInteger(value);
 
 /** The schema of one field. Its output is the text that is sent. */
 function schemaOf(name: string, field: Field) {
