@@ -123,6 +123,7 @@ describe("The admin routes", () => {
       { id: 7, url: "example.com", generated_at: "2026-01-01" },
       { id: 8, generated_at: 9 },
       { id: 9, url: 7 },
+      { url: "example.com/without-id" },
     ];
     body = { data: all };
     const { body: found } = await ask("suggest", at({ id: "stored", operation: "seo-report-list" }));

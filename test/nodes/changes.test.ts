@@ -237,8 +237,7 @@ describe("The changes node", () => {
       null,
       { of: 1, reports: {} },
       { of: "x", reports: [] },
-      { of: "x", reports: { 1: null } },
-      { of: "x", reports: { 1: { score: 1 }, 2: {} } },
+      { of: "x", reports: {}, others: [{ of: "y" }] },
     ]) {
       it(`and warns if the saved state is invalid: ${JSON.stringify(rubbish)}`, async () => {
         await start(nodes());

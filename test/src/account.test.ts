@@ -80,6 +80,14 @@ describe("The newest report of an account", () => {
 });
 
 describe("The reports of an account", () => {
+  it("do not include those that this client deleted, but of a watermark that was taken before", async () => {
+    const { findNewest, newest, forget } = open([dated("a", 5), dated("b", 5)]);
+    await findNewest(LIST);
+    const before = newest();
+    forget("a");
+    assert.deepEqual([before?.ids, newest()?.ids], [["a", "b"], ["b"]]);
+  });
+
   it("stay claimed, the latest 100,000 at least", () => {
     const { claimAll, claimOf } = open();
     claimAll(

@@ -38,7 +38,7 @@ const same: Record<string, string[]> = {
   "example.com/%EF%BF%BD": ["https://example.com/\ud800"],
   "127.0.0.1/a": ["http://127.1/a", "http://0x7f.0.0.1/a"],
   "[::1]/a": ["http://[0:0::1]/a"],
-  "": ["", " ", "https://"],
+  "": ["", " ", "https://", "https://#top"],
 };
 
 describe("The address of a page", () => {

@@ -181,7 +181,7 @@ describe("Changes between two lists", () => {
   });
 
   it("use a number in result as the score if the record has no score", () => {
-    const [old, now] = [snapshot([{ id: 1, result: 70 }]), [{ id: 1, result: "71", score: undefined }]];
+    const [old, now] = [snapshot([{ id: 1, result: 70, score: null }]), [{ id: 1, result: "71", score: undefined }]];
     assert.deepEqual([old[1]?.score, old[1]?.result], [70, null]);
     assert.deepEqual(compare(old, now).changes[0]?.details.fields, ["score"]);
     assert.equal(snapshot([{ id: 1, result: 70, score: 80 }])[1]?.score, 80);
@@ -235,8 +235,20 @@ describe("Changes between two lists", () => {
       const low = [{ id: 1, score: 49 }];
       assert.deepEqual(names(compare({}, low).changes), ["all", "below"]);
       assert.deepEqual(names(compare({}, [{ id: 1, score: 50 }]).changes), ["all"]);
-      assert.deepEqual(names(compare(snapshot(low), []).changes), ["all"]);
+      const gone = compare(snapshot(low), []).changes;
+      assert.deepEqual([names(gone), gone[0]?.scores], [["all"], [49, null]]);
     });
+  });
+
+  it("are compared only with saved figures", () => {
+    const saved: Snapshot = JSON.parse(JSON.stringify(snapshot([{ id: 1 }, { id: 2 }])));
+    for (const [state, is] of [
+      [{ reports: {} }, true],
+      [{ reports: saved }, true],
+      [{ reports: { ...saved, 2: {} } }, false],
+      [{ reports: { 1: null } }, false],
+    ] as const)
+      assert.equal(reports.isState(state), is, JSON.stringify(state));
   });
 
   it("treat any text as an ID, including __proto__", () => {

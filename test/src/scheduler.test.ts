@@ -119,15 +119,16 @@ describe("The scheduler of a service", () => {
   it("counts a request whose response is lost among what waits, at each change", async () => {
     const lane = createLane();
     const { scheduler } = watch({}, time.now);
-    const figures: number[][] = [];
-    lane.changed = () => figures.push([lane.waiting, lane.reconciling]);
-    await scheduler.waitLost(createTask(lane), async () => {});
-    const lost = scheduler.waitLost(createTask(lane), () => new Promise(() => {}));
+    const task = createTask(lane);
+    const figures: unknown[][] = [];
+    lane.changed = () => figures.push([lane.waiting, lane.reconciling, task.isLost]);
+    await scheduler.waitLost(task, async () => {});
+    const lost = scheduler.waitLost(task, () => new Promise(() => {}));
     scheduler.close();
     await assert.rejects(lost, { code: "SEO_CANCELLED" });
     const [waits, ended] = [
-      [1, 1],
-      [0, 0],
+      [1, 1, true],
+      [0, 0, false],
     ];
     assert.deepEqual(figures, [waits, ended, waits, ended]);
   });

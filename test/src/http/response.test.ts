@@ -49,7 +49,7 @@ describe("The service's error message", () => {
   const nothing = "no error message.";
   const bad = { url: ["Bad."] };
   const [message, errors] = [{ a: ["A."] }, { b: ["B."] }];
-  const odd = { url: ["Bad."], x: [7, null, "Two."] };
+  const odd = { url: ["Bad."], x: [7, null, "", "Two."] };
   const rows: [name: string, body: unknown, said: string, fields?: Record<string, string[]>][] = [
     ["is read from message", { message: "No.", status: 422 }, "No."],
     ["is read from message by field", { message: { ...bad, x: "X." } }, "url: Bad. x: X.", { ...bad, x: ["X."] }],
@@ -377,6 +377,8 @@ describe("A content encoding", () => {
     for (const name of ["zstd", "gzip, gzip", "gzip, br"])
       assert.equal(await message(name), unreadable("uses a content encoding that was not requested"));
     for (const name of ["none", "identity", " "]) assert.equal(await message(name), unreadable("is not JSON"));
+    const html = failed(read(show, 200, gzipSync("<p>"), { "content-encoding": "gzip" }));
+    assert.equal((await html).message, unreadable("is not JSON"));
   });
 });
 
