@@ -19,6 +19,7 @@ describe("A date of the service", () => {
     [false, (time) => `${day} ${time}`],
     [false, (time) => `${day} ${time}.000000`],
     [false, (time) => `Nov 22, 2026 ${time}`],
+    [false, (time) => `2026/11/22 ${time}`],
   ];
 
   it("is UTC if it has no time zone, however it is written", () => {
@@ -45,6 +46,16 @@ describe("A date of the service", () => {
     }
   });
 
-  for (const text of ["3 days ago", "", null, undefined, 1_790_000_000, {}])
+  for (const text of [
+    "3 days ago",
+    "11.01.2026 10:00",
+    "01/11/2026",
+    "05-11-2026 10:00 UTC",
+    "",
+    null,
+    undefined,
+    1_790_000_000,
+    {},
+  ])
     it(`is none: ${JSON.stringify(text)}`, () => assert.ok(Number.isNaN(parseDate(text))));
 });
