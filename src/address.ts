@@ -25,11 +25,8 @@ export function isPage(text: string): boolean {
 /** The URLs that `isPage` accepts, as the end of a sentence. */
 export const allowedPage = "must be the address of a web page, such as https://example.org/page";
 
-/**
- * Equal for two texts that mean the same page: the URL as a WHATWG parser writes it, without the scheme, a port that is usual, `www.`,
- * a fragment, a lone `?`, and the slash of a bare host. Services write URLs back in different ways, so both sides are normalized.
- */
-export function pageKey(url: string): string {
+/** The URL as a WHATWG parser writes it, without the scheme, a port that is usual, `www.`, a fragment, a lone `?`, and the slash of a bare host. */
+function normalized(url: string): string {
   const parsed = parse(url);
   if (!parsed) return bareUrl(url);
   const { host, pathname, search } = parsed;
@@ -37,13 +34,30 @@ export function pageKey(url: string): string {
   return host.replace(/^(?:www\.)+(?=.)/, "").replace(/:443$/, "") + (path === "/" ? "" : path);
 }
 
+/** Writes anew what is escaped in a URL, and what can be; in capitals what is no text. */
+const reencoded = (url: string, write: (bytes: string) => string) =>
+  url.replace(/%[0-7][\da-f]|(?:%[89a-f][\da-f])+|["<>\\^`{|}]/gi, (bytes) => {
+    try {
+      return write(bytes);
+    } catch {
+      return bytes.toUpperCase();
+    }
+  });
+
+/**
+ * Equal for two texts that mean the same page: normalized, and with the same characters escaped (RFC 3986, section 6.2.2). Services
+ * write URLs back in different ways, so both sides are normalized.
+ */
+export const pageKey = (url: string): string =>
+  reencoded(normalized(url), (bytes) => encodeURIComponent(decodeURIComponent(bytes)));
+
 /** The texts as which services can have written a page's URL: normalized, readable, or as it was typed. The first is most likely. */
 export function spellingsOf(url: string): string[] {
-  const key = pageKey(url);
-  const path = key.search(/\/|$/);
-  const readable = key
-    .slice(path)
-    .replace(/(?:%[89a-f][\da-f])+|%20/gi, (bytes) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString());
-  const all = [key, key.replace("/?", "?"), domainToUnicode(key.slice(0, path)) + readable, bareUrl(url)];
-  return [...new Set(all)].filter((one) => one !== `${key}/`);
+  const whole = normalized(url);
+  const path = whole.search(/\/|$/);
+  const host = whole.slice(0, path);
+  const readable = reencoded(whole.slice(path), decodeURI);
+  const hosts = [host, domainToUnicode(host) || host];
+  const all = [whole, whole.replace("/?", "?"), pageKey(url), ...hosts.map((host) => host + readable), bareUrl(url)];
+  return [...new Set(all)].filter((one) => one !== `${whole}/`);
 }

@@ -88,8 +88,9 @@ async function find(request: Client["request"], list: string, key: string, searc
 
 /** Finds the page's report under each text as which the service can have written its URL. */
 async function findReport(request: Client["request"], list: string, url: string): Promise<Match> {
-  const [key = "", ...others] = spellingsOf(url);
-  let match = await find(request, list, key, key);
+  const key = pageKey(url);
+  const [likely = "", ...others] = spellingsOf(url);
+  let match = await find(request, list, key, likely);
   for (const spelling of others) if (!match.record) match = await find(request, list, key, spelling);
   return match;
 }

@@ -233,10 +233,13 @@ describe("The report of a page, however the service writes its URL", () => {
     };
   }
 
+  const browser = (url: string) => new URL(/^https?:/i.test(url) ? url : `http://${url}`).href;
   const services: Record<string, (url: string) => string> = {
     normalizes: (url) => parseAddress(url.replaceAll(" ", "%20"))?.url ?? "",
     "returns it as it was sent": (url) => url,
-    "writes it as a browser does": (url) => new URL(/^https?:/i.test(url) ? url : `http://${url}`).href,
+    "writes it as a browser does": browser,
+    "writes escapes in capital letters": (url) => browser(url).replace(/%../g, (byte) => byte.toUpperCase()),
+    "writes it readable": (url) => decodeURI(browser(url)),
   };
   for (const [name, writes] of Object.entries(services))
     it(`is found again, also by another spelling, if the service ${name}`, async () => {
@@ -244,7 +247,9 @@ describe("The report of a page, however the service writes its URL", () => {
         .tuple(
           fc.constantFrom("https://", "http://www.", "HTTPS://www.www.", "www.", ""),
           fc.constantFrom("example.com", "Example.COM", "bücher.example"),
-          fc.constantFrom(...`|/|?x=1|/p?|/?|/"a"?'b'|/<b>|/{id}?{id}|/\`|/a/../b|/%2e%2e/b|\\b\\c|/ü#top`.split("|")),
+          fc.constantFrom(
+            ...`|/|?x=1|/p?|/?|/"a"?'b'|/<b>|/{id}?{id}|/\`|/a/../b|/%2e%2e/b|\\b\\c|/ü#top|/%c3%bc%7e`.split("|"),
+          ),
         )
         .map((parts) => parts.join(""));
       await fc.assert(
@@ -261,6 +266,7 @@ describe("The report of a page, however the service writes its URL", () => {
         ["example.com/a b", "https://example.com/a%20b"],
         ["https://bücher.example/ü", "xn--bcher-kva.example/%C3%BC"],
         ["https://Example.com/P", "https://Example.com/P#top"],
+        ["example.com/%c3%bc%7B", "https://example.com/%C3%BC%7b"],
       ];
       for (const [first = "", second = ""] of [...spellings, ...spellings.map((both) => both.toReversed())]) {
         const { submit } = open([], { writes });
