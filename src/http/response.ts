@@ -77,8 +77,8 @@ function serverMessages(body: unknown) {
  */
 function retryAfter(headers: Headers): number | undefined {
   const after = String(headers["retry-after"]).trim();
-  // A larger number counts as 2³¹, as in RFC 9111.
-  if (/^\d+$/.test(after)) return Math.min(Number(after), 2 ** 31);
+  // Several, as if a gateway adds its own: the longest. A larger number counts as 2³¹, as in RFC 9111.
+  if (/^\d+(?:\s*,\s*\d+)*$/.test(after)) return Math.min(Math.max(...after.split(",").map(Number)), 2 ** 31);
   // A gateway can count requests of its own, of which some remain.
   const isUsedUp = !(Number(headers["x-ratelimit-remaining"]) > 0);
   const reset = isUsedUp ? String(headers["x-ratelimit-reset"]).trim() : "";

@@ -128,6 +128,7 @@ describe("The time to wait", () => {
     ["a date in Retry-After by this computer's clock, if Date is not valid", () => [date(20), "", "now"], 20],
     ["Retry-After rather than X-RateLimit-Reset", () => ["20", unix(90)], 20],
     ["X-RateLimit-Reset if Retry-After is not valid", () => ["soon", unix(20)], 20],
+    ["several Retry-After, the longest", () => ["2, 20,3"], 20],
     ["ten digits in Retry-After", () => ["1234567890"], 1_234_567_890],
     ["a larger Retry-After, as 2³¹ s", () => ["99999999999999"], 2 ** 31],
     ["400 digits in Retry-After, as 2³¹ s", () => ["9".repeat(400)], 2 ** 31],
@@ -330,6 +331,9 @@ describe("A successful response", () => {
       await read(show, 200, text(most));
       assert.equal((await failure(200, text(1.01 * most))).message, unreadable(TOO_MANY));
     }
+    const strings = JSON.stringify(['\\",[{'.repeat(125_000), "\\", ","]);
+    assert.deepEqual(await read(show, 200, strings), JSON.parse(strings));
+    assert.equal((await failure(200, `"${",".repeat(300_000)}`)).message, unreadable("is not JSON"));
   });
 
   it("loses the properties that could change a prototype, whichever of their characters are escaped", async () => {
