@@ -138,8 +138,9 @@ export class Reporter {
     const alone = lost.length > 0 && lost.length === steps.size;
     const rest = total(state) - done(state);
     const count = (pages: number[]) => pages.reduce((sum, page) => sum + rowsOf(state, page).length, 0);
-    const reconciling = count(lost.flatMap(({ page }) => page ?? []));
-    const waiting = dropped ? count([...state.phases.keys()].filter((page) => isBegun(state, page))) : rest;
+    const stays = (page: number) => !dropped || isBegun(state, page);
+    const reconciling = count(lost.flatMap(({ page }) => page ?? []).filter(stays));
+    const waiting = dropped ? count([...state.phases.keys()].filter(stays)) : rest;
     const ended = rest === 0 || (dropped && reconciling === 0);
     // How long lost responses take does not depend on the pace.
     const isRequesting = !ended && !dropped && !alone && rest > reconciling;

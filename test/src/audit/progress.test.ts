@@ -38,9 +38,10 @@ describe("the progress of a batch", () => {
             }
             left += count;
             if (phase !== "waiting") begun += count;
-            if (phase !== "sent" || !isLost) continue;
+            if (phase === "ended" || !isLost) continue;
             lost.push(page);
-            reconciling += count;
+            // One that waits for another request of its page is dropped.
+            if (phase === "sent" || !drops) reconciling += count;
           }
           if (drops) take({ type: "reset" });
           let time = 1000;
@@ -78,7 +79,7 @@ describe("the progress of a batch", () => {
           const last = ends.slice(-REMEMBERED);
           const minutes = (time - (last[0] as number)) / 60_000;
           const speed = minutes > 0 ? (last.length - 1) / minutes : 0;
-          const isOver = left === 0 || (drops && lost.length === 0);
+          const isOver = left === 0 || (drops && reconciling === 0);
           const isAlone = isStuck && lost.length > 0;
           const requests = !isOver && !drops && !isAlone && left > reconciling;
           const pace = isOver || requests ? speed : 0;

@@ -163,6 +163,7 @@ async function play(steps: Step[], share: number): Promise<void> {
     const { created, regenerated, fresh, failed, uncertain } = progress;
     assert.equal(created + regenerated + fresh + failed + uncertain, done);
     assert.equal(done + waiting + dropped, total);
+    assert.ok(progress.reconciling <= waiting);
     if (finished && !reset) assert.equal(done, total);
   }
   assert.ok(service.most() <= share, `${service.most()} requests were in flight`);
