@@ -10,21 +10,17 @@ import { invalidParams, type SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
 import { createSequence } from "../src/turns.js";
-import { type Control, closeCards, controls, openCards, registerCards, type Watched } from "./audits.js";
+import { type Control, closeCards, controlIn, openCards, registerCards, type Watched } from "./audits.js";
 import { chosen, resolved } from "./config.js";
 import { SECOND } from "./figures.js";
-import { closeIfGone, placeOf } from "./flows.js";
-import { type Config, complete, forNodeRed, noService, toError } from "./handler.js";
+import { closeIfGone, placeOf, whenRestarted } from "./flows.js";
+import { type Config, complete, forNodeRed, serviceOf, toError } from "./handler.js";
 import { AuditStatus } from "./progress.js";
 import type { QueueNode } from "./queue.js";
-import type { ServiceNode } from "./service.js";
 import { createSources, type Message, thrownText } from "./sources.js";
 
 const TYPE = "seo-report-audit";
 const FOLDER = "seo-reports";
-
-/** How a message controls a batch: only by `true`, because other nodes leave values, such as the http request node's `retry: 0`. */
-const controlIn = (msg: Message) => controls.find((name) => msg[name] === true);
 
 /** A list is not read at once, and has other errors than a parameter. */
 const { pages: _, ...params } = row.params;
@@ -40,7 +36,6 @@ class AuditNode implements Watched {
   readonly #RED: NodeAPI;
   readonly #node: Node & { _alias?: string };
   readonly #config: Config;
-  readonly #service: ServiceNode | null;
   readonly #read: ReturnType<typeof createSources>;
   readonly #status: AuditStatus;
   readonly #folder: string;
@@ -61,12 +56,16 @@ class AuditNode implements Watched {
     this.#RED = RED;
     this.#node = node;
     this.#config = config;
-    this.#service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
     this.#read = createSources(RED, node, row, config);
     this.#status = new AuditStatus(RED, node, openCards(node.id, this));
     this.#folder = resolve(RED.settings.userDir ?? ".", String(config.folder ?? "").trim() || FOLDER);
     this.#place = this.#placeNow();
     this.#isGone = closeIfGone(RED, node);
+    whenRestarted(RED, node, [config.service, config.queue], () => {
+      const closed = this.#tools?.then(({ audit }) => audit.close()).catch(() => {});
+      this.#tools = undefined;
+      this.#begin(closed);
+    });
     const queue = RED.nodes.getNode(String(config.queue ?? "")) as Node | null;
     this.#where = queue?.name || queue?.id || this.#folder;
     node.on("input", (msg: Message, _send, done) => void this.#receive(msg, done));
@@ -74,10 +73,14 @@ class AuditNode implements Watched {
       this.#closing ??= this.#close().catch((cause) => node.error(thrownText(cause)));
       void this.#closing.then(done);
     });
-    // Another machine may have begun a batch in the queue.
-    if (config.queue || mayHaveJournals(this.#folder, node.id))
-      this.#open().catch((cause) => this.#fail(toError(cause)));
-    else this.#status.batches = this.batches().filter(({ finished }) => finished);
+    if (!this.#begin()) this.#status.batches = this.batches().filter(({ finished }) => finished);
+  }
+
+  /** Opens the audit if there may be batches: another machine may have begun one in the queue. `closed`: the end of the audit before. */
+  #begin(closed?: Promise<unknown>): boolean {
+    const isNeeded = Boolean(closed || this.#config.queue) || mayHaveJournals(this.#folder, this.#node.id);
+    if (isNeeded) this.#open(closed).catch((cause) => this.#fail(toError(cause)));
+    return isNeeded;
   }
 
   errors = () => this.#status.errors();
@@ -106,22 +109,23 @@ class AuditNode implements Watched {
   }
 
   /** Opens the audit, which continues the batches of an earlier process. */
-  #open(): Promise<OpenAudit> {
-    this.#tools ??= this.#load().catch((cause) => {
-      this.#tools = undefined;
-      throw cause;
+  #open(closed?: Promise<unknown>): Promise<OpenAudit> {
+    const tools = this.#tools ?? this.#load(closed);
+    this.#tools = tools;
+    tools.catch(() => {
+      if (this.#tools === tools) this.#tools = undefined;
     });
-    return this.#tools;
+    return tools;
   }
 
   /** The modules of the audit are loaded here. */
-  async #load(): Promise<OpenAudit> {
-    const { folder, queue: id } = this.#config;
-    if (!this.#service?.client) throw noService;
-    resolved(folder, "folder");
-    const queue = chosen<QueueNode>(this.#RED, id, "queue");
+  async #load(closed?: Promise<unknown>): Promise<OpenAudit> {
+    await closed;
+    const service = serviceOf(this.#RED, this.#config);
+    resolved(this.#config.folder, "folder");
+    const queue = chosen<QueueNode>(this.#RED, this.#config.queue, "queue");
     const [client, { requestsOf }, { readSettings }] = await Promise.all([
-      this.#service.client(),
+      service.client(),
       import("../src/audit/requests.js"),
       import("../src/schema.js"),
     ]);
@@ -140,6 +144,7 @@ class AuditNode implements Watched {
     };
     const audit = queue ? await this.#openShared(queue, options) : await this.#openLocal(options);
     const refresh = async () => this.#status.update(await audit.progress());
+    clearInterval(this.#timer);
     this.#timer = setInterval(() => void refresh().catch(() => {}), SECOND);
     return { client, audit };
   }

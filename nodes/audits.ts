@@ -5,10 +5,13 @@ import type { Progress } from "../src/audit/progress.js";
 import type { Json } from "../src/json.js";
 import { onlyJson } from "./admin.js";
 import type { AuditStatus } from "./progress.js";
-import { thrownText } from "./sources.js";
+import { type Message, thrownText } from "./sources.js";
 
 export const controls = ["pause", "resume", "retry", "reset"] as const;
 export type Control = (typeof controls)[number];
+
+/** How a message controls a batch: only by `true`, because other nodes leave values, such as the http request node's `retry: 0`. */
+export const controlIn = (msg: Message) => controls.find((name) => msg[name] === true);
 
 /** An audit node, as the sidebar sees it. */
 export interface Watched extends Pick<AuditStatus, "errors"> {

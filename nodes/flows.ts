@@ -1,6 +1,7 @@
-import type { Node, NodeAPI } from "node-red";
+import type { Node, NodeAPI, NodeDef } from "node-red";
 import { parseUrl } from "../src/url.js";
-import type { Config } from "./handler.js";
+
+type Config = NodeDef & Record<string, unknown>;
 
 /** All nodes in the flows, by ID: also those that are disabled, and subflows. */
 function nodesIn(RED: NodeAPI): Map<string, Config> {
@@ -27,11 +28,17 @@ function isInFlows(RED: NodeAPI, id: string): boolean {
   return holds(id);
 }
 
-/** Whether nodes that act without a message are gone. */
-const watched = new Map<Node, () => boolean>();
+/** What nodes do whenever flows have started. */
+const acts = new Set<() => void>();
+const started = () => {
+  for (const act of acts) act();
+};
 
-function closeGone(): void {
-  for (const [node, isGone] of watched) if (isGone()) void node.close(true);
+/** Has a node do something whenever flows have started, until it is closed. */
+function whenStarted(RED: NodeAPI, node: Node, act: () => void): void {
+  acts.add(act);
+  node.on("close", () => acts.delete(act));
+  RED.events.off("flows:started", started).on("flows:started", started);
 }
 
 /**
@@ -42,10 +49,22 @@ export function closeIfGone(RED: NodeAPI, node: Node): () => boolean {
   // The flows do not list the nodes in a subflow of a package, which are never gone.
   const isListed = isInFlows(RED, node.id);
   const isGone = () => isListed && !isInFlows(RED, node.id);
-  watched.set(node, isGone);
-  node.on("close", () => watched.delete(node));
-  RED.events.off("flows:started", closeGone).on("flows:started", closeGone);
+  whenStarted(RED, node, () => isGone() && void node.close(true));
   return isGone;
+}
+
+/**
+ * Calls `act` when other nodes have the IDs of config nodes that a node uses: Node-RED restarts a config node, but not a node that
+ * refers to it by a property of its subflow.
+ */
+export function whenRestarted(RED: NodeAPI, node: Node, ids: unknown[], act: () => void): void {
+  const find = () => ids.map((id) => RED.nodes.getNode(String(id ?? "")));
+  let used = find();
+  whenStarted(RED, node, () => {
+    const before = used;
+    used = find();
+    if (used.some((one, i) => one !== before[i])) act();
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import { SeoError } from "../src/errors.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { createLane, type Queued, type Task } from "../src/scheduler.js";
 import { createSequence } from "../src/turns.js";
+import { whenRestarted } from "./flows.js";
 import type { ServiceNode } from "./service.js";
 import { createSources, type Input, type Message, thrownText } from "./sources.js";
 import { Status } from "./status.js";
@@ -51,6 +52,13 @@ const MOST_NAMED = 10;
 
 /** A node has no service. */
 export const noService = new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
+
+/** The service of a node. Throws `noService` if it has none. */
+export function serviceOf(RED: NodeAPI, { service }: Config): ServiceNode {
+  const node = RED.nodes.getNode(String(service ?? "")) as ServiceNode | null;
+  if (!node?.client) throw noService;
+  return node;
+}
 
 /** The error of a message that could not be handled. */
 export const toError = (cause: unknown): SeoError =>
@@ -167,7 +175,6 @@ class Handler {
   readonly #RED: NodeAPI;
   readonly #node: Node;
   readonly #options: HandlerOptions;
-  readonly #service: ServiceNode | null;
   readonly #readInput: ReturnType<typeof createSources>;
   #loading: Promise<Tools> | undefined;
   #tools: Tools | undefined;
@@ -182,7 +189,9 @@ class Handler {
     this.#RED = RED;
     this.#node = node;
     this.#options = options;
-    this.#service = RED.nodes.getNode(String(config.service ?? "")) as ServiceNode | null;
+    whenRestarted(RED, node, [config.service], () => {
+      this.#loading = this.#tools = undefined;
+    });
     this.#readInput = createSources(RED, node, row, config);
     this.method = (row as Partial<Operation>).method ?? "GET";
     this.status = new Status(RED, node);
@@ -202,10 +211,9 @@ class Handler {
 
   /** Without a promise if none is needed: each takes time, and most messages need none. */
   #read(message: MessageTask): void | Promise<void> {
-    if (!this.#service?.client) throw noService;
     const read = this.#readInput(message.msg);
     if (this.#tools && !(read instanceof Promise)) return this.#admit(message, this.#tools, read);
-    this.#loading ??= this.#load(this.#service);
+    this.#loading ??= this.#load();
     const ready = Promise.all([this.#loading, read]);
     // A rejection waits for its turn, too.
     ready.catch(() => {});
@@ -218,11 +226,11 @@ class Handler {
     tools.client.admit(message);
   }
 
-  async #load(service: ServiceNode): Promise<Tools> {
-    const client = await service.client();
+  async #load(): Promise<Tools> {
+    const { row, config, load } = this.#options;
+    const client = await serviceOf(this.#RED, config).client();
     this.status.follow(this.lane, client);
     const { readSettings } = await import("../src/schema.js");
-    const { row, config, load } = this.#options;
     const settings = readSettings(row.options, config);
     this.#tools = { client, settings, process: await load(settings) };
     return this.#tools;

@@ -567,6 +567,29 @@ describe("The audit node", () => {
       );
       assert.deepEqual(readdirSync(folder), []);
     });
+
+    it("all nodes use their service again if it is restarted without them", async () => {
+      await startService({ latency: 20 });
+      const home = { service: "${home}" };
+      const flows = (name: string) => [
+        { ...service("service", sandbox.url), name },
+        ...subflow(["in-a"])
+          .slice(1)
+          .map((one) =>
+            Object.assign(one, one.z && home, { env: [{ name: "home", type: "conf-type", value: "service" }] }),
+          ),
+        node("store", "seo-report-store", { z: "sub", ...home }),
+      ];
+      await start(flows("before"));
+      const store = () => (helper.getNode("in-a-store") as Node).receive({ payload: "https://example.com" } as never);
+      store();
+      (helper.getNode("in-a-the-audit") as Node).receive({ payload: urls(50) } as never);
+      await flow.until(() => results().length > 4);
+      await flow.deploy(flows("after"), "nodes");
+      store();
+      await flow.until(() => new Set(results().map(({ seo }) => seo.index)).size === 50);
+      await until(() => stored() === 52);
+    });
   });
 
   for (const kind of ["full", "nodes"] as const)
