@@ -93,7 +93,7 @@ const results = ["good", "decent", "bad"];
 
 /** Whether a report is worse than before: by its score, or by its result if the scores do not differ. */
 function isWorse(before: Figures, now: Figures): boolean {
-  if (before.score !== null && now.score !== null && before.score !== now.score) return now.score < before.score;
+  if (before.score !== null && before.score !== now.score) return Number(now.score) < before.score;
   const [rank, next] = [before, now].map(({ result }) => results.indexOf(String(result))) as [number, number];
   return rank >= 0 && next > rank;
 }

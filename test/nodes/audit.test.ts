@@ -388,6 +388,7 @@ describe("The audit node", () => {
       assert.deepEqual([code, message.includes(folder)], ["SEO_INPUT", true]);
       assert.match(message, /could not be read or written/);
       assert.deepEqual([ring(), status()?.text], ["red", `${KEY}.disk`]);
+      await late(50);
       assert.equal(flow.of("caught").length, 1, "once, not for the message and for the folder");
       assert.equal(sandbox.requests.length, 0);
     });

@@ -134,6 +134,7 @@ describe("The client", () => {
         ["seo-report-delete", { reportId: "7" }, { id: 7, object: "report" }],
         ["seo-report-delete", { reportId: "a7" }, { id: "a7", object: "report" }],
         ["seo-project-delete", { project: "7" }, { project: "7", object: "project" }],
+        ["seo-report-update", { reportId: "7" }, undefined],
       ] as const) {
         stopBackOff();
         let nth = 0;
@@ -144,7 +145,7 @@ describe("The client", () => {
         };
         await open();
         const sent = client.call(type, input);
-        if (found) {
+        if (found && record) {
           const { duration, waited, ...rest } = await sent;
           const body = { ...record, deleted: true, status: 200 };
           assert.deepEqual(rest, { body, statusCode: 404, headers: {}, attempts: 2, alreadyDeleted: true });
