@@ -9,8 +9,8 @@ import { conclude, hasGrown, heap, Ledger } from "./results.js";
  */
 const TENTHS = 10;
 const IN_FLIGHT = 2000;
-/** If no message has ended for so many milliseconds, the remaining ones are lost. */
-const PATIENCE = 120_000;
+/** If no message has ended for so many milliseconds, the remaining ones are lost. A lost response is looked for up to five minutes. */
+const PATIENCE = 400_000;
 const PROJECT = "created.example.com";
 
 const total = Math.ceil(Number(process.argv[3] ?? 200_000) / TENTHS) * TENTHS;
