@@ -228,12 +228,15 @@ class Handler {
 
   async #load(): Promise<Tools> {
     const { row, config, load } = this.#options;
-    const client = await serviceOf(this.#RED, config).client();
+    const service = serviceOf(this.#RED, config);
+    const client = await service.client();
     this.status.follow(this.lane, client);
     const { readSettings } = await import("../src/schema.js");
     const settings = readSettings(row.options, config);
-    this.#tools = { client, settings, process: await load(settings) };
-    return this.#tools;
+    const tools = { client, settings, process: await load(settings) };
+    // Meanwhile, the service can have been restarted.
+    if (serviceOf(this.#RED, config) === service) this.#tools = tools;
+    return tools;
   }
 
   complete({ msg, done }: MessageTask, error?: SeoError): void {
