@@ -28,7 +28,7 @@ function isInFlows(RED: NodeAPI, id: string): boolean {
   return holds(id);
 }
 
-/** What nodes do whenever flows have started. */
+/** Called whenever flows have started. */
 const acts = new Set<() => void>();
 const started = () => {
   for (const act of acts) act();

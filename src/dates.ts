@@ -1,7 +1,7 @@
 /** Whatever follows the time, but AM and PM. */
 const zone = /\d:\d\d(?::\d\d(?:\.\d+)?)?(?:\s*[ap]m)?\s*(?![ap]m\b)[^\s:.\d]/i;
 
-/** It begins with the year, or names the month. Otherwise, the first of two numbers can be the day or the month. */
+/** A date with the year first, or the month as a word. Otherwise, the first of two numbers can be the day or the month. */
 const clear = /^\d{4}|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec/i;
 
 /** Whether a date says in which time zone it is. */
