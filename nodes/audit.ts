@@ -62,6 +62,7 @@ class AuditNode implements Watched {
     this.#place = this.#placeNow();
     this.#isGone = closeIfGone(RED, node);
     whenRestarted(RED, node, [config.service, config.queue], () => {
+      clearInterval(this.#timer);
       const closed = this.#tools?.then(({ audit }) => audit.close()).catch(() => {});
       this.#tools = undefined;
       this.#begin(closed);
@@ -144,7 +145,6 @@ class AuditNode implements Watched {
     };
     const audit = queue ? await this.#openShared(queue, options) : await this.#openLocal(options);
     const refresh = async () => this.#status.update(await audit.progress());
-    clearInterval(this.#timer);
     this.#timer = setInterval(() => void refresh().catch(() => {}), SECOND);
     return { client, audit };
   }
@@ -201,7 +201,7 @@ class AuditNode implements Watched {
 
   /** Reads a list. Returns how to add it. */
   async #readList(msg: Message): Promise<() => Promise<unknown>> {
-    const { client, audit } = await this.#open();
+    const { client } = await this.#open();
     const { readRows } = await import("../src/audit/rows.js");
     const { input, from } = await this.#read(msg);
     const { pages, ...rest } = input;
@@ -215,7 +215,7 @@ class AuditNode implements Watched {
         privacy,
       },
     };
-    return () => audit.add(list);
+    return async () => (await this.#open()).audit.add(list);
   }
 
   #sendResult({ record, input, ...rest }: Result): void {

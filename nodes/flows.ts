@@ -31,7 +31,10 @@ function isInFlows(RED: NodeAPI, id: string): boolean {
 /** Called whenever flows have started. */
 const acts = new Set<() => void>();
 const started = () => {
-  for (const act of acts) act();
+  for (const act of acts)
+    try {
+      act();
+    } catch {} // An error would end Node-RED.
 };
 
 /** Has a node do something whenever flows have started, until it is closed. */

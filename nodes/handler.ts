@@ -27,7 +27,7 @@ export type NodeSettings = Record<string, string>;
 interface HandlerOptions {
   row: NodeType;
   config: Config;
-  /** Called with the first message. */
+  /** Called with the first message, also after a restart of the service. */
   load(settings: NodeSettings): Promise<Process>;
   /** Called with the number of messages that are not complete, whenever it changes. */
   busy?(count: number): void;
@@ -50,13 +50,10 @@ export const forNodeRed = (error: SeoError) =>
 /** Requests that a warning names. */
 const MOST_NAMED = 10;
 
-/** A node has no service. */
-export const noService = new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
-
-/** The service of a node. Throws `noService` if it has none. */
+/** The service of a node. Throws SEO_CONFIG if it has none. */
 export function serviceOf(RED: NodeAPI, { service }: Config): ServiceNode {
   const node = RED.nodes.getNode(String(service ?? "")) as ServiceNode | null;
-  if (!node?.client) throw noService;
+  if (!node?.client) throw new SeoError("SEO_CONFIG", "No SEO service is selected, or it is disabled.");
   return node;
 }
 
@@ -178,6 +175,8 @@ class Handler {
   readonly #readInput: ReturnType<typeof createSources>;
   #loading: Promise<Tools> | undefined;
   #tools: Tools | undefined;
+  /** How often the service was restarted. */
+  #restarts = 0;
   /** Messages whose values take time to read are admitted in the order in which they were received. */
   readonly #inOrder = createSequence();
   /** The subjects of canceled requests that may have taken effect, and how many others were sent, but had none. */
@@ -190,6 +189,7 @@ class Handler {
     this.#node = node;
     this.#options = options;
     whenRestarted(RED, node, [config.service], () => {
+      this.#restarts++;
       this.#loading = this.#tools = undefined;
     });
     this.#readInput = createSources(RED, node, row, config);
@@ -228,14 +228,14 @@ class Handler {
 
   async #load(): Promise<Tools> {
     const { row, config, load } = this.#options;
-    const service = serviceOf(this.#RED, config);
-    const client = await service.client();
+    const restarts = this.#restarts;
+    const client = await serviceOf(this.#RED, config).client();
     this.status.follow(this.lane, client);
     const { readSettings } = await import("../src/schema.js");
     const settings = readSettings(row.options, config);
     const tools = { client, settings, process: await load(settings) };
-    // Meanwhile, the service can have been restarted.
-    if (serviceOf(this.#RED, config) === service) this.#tools = tools;
+    if (restarts !== this.#restarts) return this.#load();
+    this.#tools = tools;
     return tools;
   }
 

@@ -53,11 +53,17 @@ export const pageKey = (url: string): string =>
 
 /** The texts as which services can have written a page's URL: normalized, readable, or as it was typed. The first is most likely. */
 export function spellingsOf(url: string): string[] {
-  const whole = normalized(url);
+  const [whole, key] = [normalized(url), pageKey(url)];
   const path = whole.search(/\/|$/);
   const host = whole.slice(0, path);
-  const readable = reencoded(whole.slice(path), decodeURI);
-  const hosts = [host, domainToUnicode(host) || host];
-  const all = [whole, whole.replace("/?", "?"), pageKey(url), ...hosts.map((host) => host + readable), bareUrl(url)];
-  return [...new Set(all)].filter((one) => one !== `${whole}/`);
+  const hosts = [host, host.replace(/^[^:[]+/, (name) => domainToUnicode(name) || name)];
+  const readings = [
+    reencoded(whole.slice(path), decodeURI),
+    // As browsers copy it.
+    reencoded(whole.slice(path), (bytes) => (/^%(?:[89a-f]|20)/i.test(bytes) ? decodeURI(bytes) : bytes)),
+  ];
+  const readable = hosts.flatMap((host) => readings.map((reading) => host + reading));
+  const all = [whole.replace("/?", "?"), key, ...readable, bareUrl(url)];
+  const isLikely = (one: string) => pageKey(one) === key && one !== `${whole}/` && !/\p{Cc}/u.test(one);
+  return [whole, ...new Set(all.filter((one) => one !== whole && isLikely(one)))];
 }

@@ -2,7 +2,7 @@
 const zone = /\d:\d\d(?::\d\d(?:\.\d+)?)?(?:\s*[ap]m)?\s*(?![ap]m\b)[^\s:.\d]/i;
 
 /** A date with the year first, or the month as a word. Otherwise, the first of two numbers can be the day or the month. */
-const clear = /^\d{4}|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec/i;
+const clear = /^\D*\d{4}|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)/i;
 
 /** Whether a date says in which time zone it is. */
 export const hasZone = (date: unknown): boolean => zone.test(String(date));
@@ -12,7 +12,7 @@ export const hasZone = (date: unknown): boolean => zone.test(String(date));
  * such as "3 days ago", or not a clear one, such as "11.01.2026": `Date.parse` accepts both.
  */
 export function parseDate(date: unknown): number {
-  if (typeof date !== "string" || !/\d{4}/.test(date) || !clear.test(date.trim())) return Number.NaN;
+  if (typeof date !== "string" || !/\d{4}/.test(date) || !clear.test(date)) return Number.NaN;
   if (hasZone(date)) return Date.parse(date.replace(/[+-]\d\d$/, "$&:00"));
   return Date.parse(`${date}${/\dT\d/.test(date) ? "Z" : " UTC"}`);
 }

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { mock } from "node:test";
 import { setTimeout as late } from "node:timers/promises";
 import type { Node } from "node-red";
-import { noService } from "../../nodes/handler.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { audit as row } from "../../src/operations.js";
@@ -424,7 +423,7 @@ describe("The audit node", () => {
     it("a missing service", async () => {
       await run({ service: "none" });
       const { code, message } = await fail({ payload: "example.com" });
-      assert.deepEqual([code, message], ["SEO_CONFIG", noService.message]);
+      assert.deepEqual([code, message], ["SEO_CONFIG", "No SEO service is selected, or it is disabled."]);
     });
   });
 

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { noService } from "../../nodes/handler.js";
 import { type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, fixedReport, node, service, startFlow, tlsConfig } from "../support/flow.js";
 import { closeAfterEach } from "../support/opened.js";
@@ -84,7 +83,7 @@ describe("An unusable SEO service node", () => {
 
   it("fails every message with the reason: none selected", async () => {
     const { error } = failure(await flow.send("alone"));
-    assert.deepEqual([error.code, error.message], ["SEO_CONFIG", noService.message]);
+    assert.deepEqual([error.code, error.message], ["SEO_CONFIG", "No SEO service is selected, or it is disabled."]);
   });
 });
 

@@ -19,7 +19,7 @@ describe("A date of the service", () => {
     [false, (time) => `${day} ${time}`],
     [false, (time) => `${day} ${time}.000000`],
     [false, (time) => `Nov 22, 2026 ${time}`],
-    [false, (time) => `2026/11/22 ${time}`],
+    [false, (time) => `Sun 2026/11/22 ${time}`],
   ];
 
   it("is UTC if it has no time zone, however it is written", () => {

@@ -240,6 +240,7 @@ describe("The report of a page, however the service writes its URL", () => {
     "writes it as a browser does": browser,
     "writes escapes in capital letters": (url) => browser(url).replace(/%../g, (byte) => byte.toUpperCase()),
     "writes it readable": (url) => decodeURI(browser(url)),
+    "writes it as a browser copies it": (url) => browser(url).replace(/(?:%[89a-f]\w)+/gi, decodeURI),
   };
   for (const [name, writes] of Object.entries(services))
     it(`is found again, also by another spelling, if the service ${name}`, async () => {
