@@ -14,10 +14,10 @@ import { type Control, closeCards, controlIn, openCards, registerCards, type Wat
 import { chosen, resolved } from "./config.js";
 import { SECOND } from "./figures.js";
 import { closeIfGone, placeOf, whenRestarted } from "./flows.js";
-import { type Config, complete, forNodeRed, serviceOf, toError } from "./handler.js";
+import { complete, forNodeRed, serviceOf, toError } from "./handler.js";
 import { AuditStatus } from "./progress.js";
 import type { QueueNode } from "./queue.js";
-import { createSources, type Message, thrownText } from "./sources.js";
+import { type Config, createSources, type Message, thrownText } from "./sources.js";
 
 const TYPE = "seo-report-audit";
 const FOLDER = "seo-reports";
@@ -62,8 +62,7 @@ class AuditNode implements Watched {
     this.#place = this.#placeNow();
     this.#isGone = closeIfGone(RED, node);
     whenRestarted(RED, node, [config.service, config.queue], () => {
-      clearInterval(this.#timer);
-      const closed = this.#tools?.then(({ audit }) => audit.close()).catch(() => {});
+      const closed = this.#tools && this.#stop().catch(() => {});
       this.#tools = undefined;
       this.#begin(closed);
     });
@@ -257,23 +256,25 @@ class AuditNode implements Watched {
     return placeOf(this.#RED, this.#node._alias ?? this.#node.id);
   }
 
+  /** Ends the work on batches, also if it is still beginning. Returns how many rows wait. */
+  async #stop(): Promise<number> {
+    const { audit } = (await this.#tools?.catch(() => undefined)) ?? {};
+    clearInterval(this.#timer);
+    return (await audit?.close()) ?? 0;
+  }
+
   /**
    * Ends everything, and removes the files if the node was removed. A queue is also that of other machines. If the batches are
    * elsewhere from now on, a warning says what was left behind.
    */
   async #close(): Promise<void> {
     this.isClosed = true;
-    const { audit } = (await this.#tools?.catch(() => undefined)) ?? {};
-    clearInterval(this.#timer);
     const warn = (text: string, values: Record<string, string | number>) =>
       this.#node.warn(this.#RED._(`seo-reports.status.${text}`, values));
-    let waiting = 0;
-    try {
-      waiting = (await audit?.close()) ?? 0;
-    } finally {
+    const waiting = await this.#stop().finally(() => {
       if (this.#incomplete > 0) warn("dropped", { count: this.#incomplete });
       this.#status.close();
-    }
+    });
     // Node-RED says `removed` of a node that is disabled, too, and never of one in a subflow, or that was moved into one.
     const isGone = this.#isGone();
     closeCards(this.#node.id, this, isGone);

@@ -2,8 +2,9 @@ import type { Node, NodeAPI } from "node-red";
 import { changes } from "../src/operations.js";
 import type { Saved } from "./comparison.js";
 import { closeIfGone } from "./flows.js";
-import { type Config, handleInput } from "./handler.js";
+import { handleInput } from "./handler.js";
 import { createInterval } from "./interval.js";
+import type { Config } from "./sources.js";
 import { openState } from "./state.js";
 
 const TYPE = "seo-report-changes";

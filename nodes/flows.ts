@@ -1,7 +1,6 @@
-import type { Node, NodeAPI, NodeDef } from "node-red";
+import type { Node, NodeAPI } from "node-red";
 import { parseUrl } from "../src/url.js";
-
-type Config = NodeDef & Record<string, unknown>;
+import type { Config } from "./sources.js";
 
 /** All nodes in the flows, by ID: also those that are disabled, and subflows. */
 function nodesIn(RED: NodeAPI): Map<string, Config> {

@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import type { Node, NodeAPI, NodeDef } from "node-red";
+import type { Node, NodeAPI } from "node-red";
 import type { Client } from "../src/client.js";
 import { SeoError } from "../src/errors.js";
 import type { NodeType, Operation } from "../src/operations.js";
@@ -7,7 +7,7 @@ import { createLane, type Queued, type Task } from "../src/scheduler.js";
 import { createSequence } from "../src/turns.js";
 import { whenRestarted } from "./flows.js";
 import type { ServiceNode } from "./service.js";
-import { createSources, type Input, type Message, thrownText } from "./sources.js";
+import { type Config, createSources, type Input, type Message, thrownText } from "./sources.js";
 import { Status } from "./status.js";
 
 type Send = (msg: Message) => void;
@@ -18,8 +18,6 @@ export type StatusText = () => string;
 
 /** Handles one message. */
 export type Process = (task: MessageTask) => Promise<StatusText>;
-
-export type Config = NodeDef & Record<string, unknown>;
 
 /** The node's own properties, validated: its method, its output and so on. */
 export type NodeSettings = Record<string, string>;

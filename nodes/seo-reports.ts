@@ -3,9 +3,10 @@ import { type Operation, operations } from "../src/operations.js";
 import { registerAdmin } from "./admin.js";
 import { registerAudit } from "./audit.js";
 import { registerChanges } from "./changes.js";
-import { type Config, handleInput, type NodeSettings } from "./handler.js";
+import { handleInput, type NodeSettings } from "./handler.js";
 import { registerQueue } from "./queue.js";
 import { registerService } from "./service.js";
+import type { Config } from "./sources.js";
 
 /** Registers the node of one row. */
 function registerOperation(RED: NodeAPI, type: string, row: Operation): void {

@@ -1,8 +1,10 @@
-import type { Node, NodeAPI } from "node-red";
+import type { Node, NodeAPI, NodeDef } from "node-red";
 import { ended, invalidParams } from "../src/errors.js";
 import { type NodeType, presetOf } from "../src/operations.js";
 
 export type Message = Record<string, unknown>;
+
+export type Config = NodeDef & Record<string, unknown>;
 
 /** The parameters of one message, and where each came from. */
 export interface Input {
