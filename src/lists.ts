@@ -140,16 +140,23 @@ export async function* readPages<A extends WithBody>(
   let last = 1;
   let response = await get({});
 
+  /** A page by its number. One that the service itself does not find is empty: it is behind the end. */
+  const getPage = (nth: number) =>
+    get({ page: String(nth) }).catch((cause: unknown): A => {
+      if (!(cause instanceof SeoError && cause.code === "SEO_NOT_FOUND" && isObject(cause.body))) throw cause;
+      return { ...response, body: [] };
+    });
+
   function request(cursor: string | undefined): Promise<A> {
     last++;
-    const next = get(cursor === undefined ? { page: String(last) } : { cursor });
+    const next = cursor === undefined ? getPage(last) : get({ cursor });
     next.catch(() => {});
     return next;
   }
 
   /** A page that fails may have more. */
   const hasMore = (nth: number) =>
-    get({ page: String(nth) })
+    getPage(nth)
       .then((next) => shapeOf(next).records.some((record) => !seen.has(keyOf(record))))
       .catch(() => true);
 

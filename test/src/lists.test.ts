@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import fc from "fast-check";
+import { SeoError } from "../../src/errors.js";
 import { type ListPage, readPages, readShape } from "../../src/lists.js";
 import type { CallResponse } from "../../src/responses.js";
 import { type Lists, listed, reports, shapes, startLists } from "../support/lists.js";
@@ -230,8 +231,9 @@ describe("Reading all pages", () => {
         fc.oneof(fc.nat(340), fc.constantFrom(0, 99, 100, 101, 299, 300, 301)),
         fc.integer({ min: 1, max: 6 }),
         fc.array(fc.nat(4), { minLength: 1, maxLength: 5 }),
-        async ([type, make], count, per_page, limit, concurrency, latencies) => {
-          serve({ all: make(count), shape, wait: ({ nth }) => late(latencies[nth % latencies.length] ?? 0) });
+        fc.boolean(),
+        async ([type, make], count, per_page, limit, concurrency, latencies, ends) => {
+          serve({ all: make(count), shape, ends, wait: ({ nth }) => late(latencies[nth % latencies.length] ?? 0) });
           const { records, truncated } = await readAll(lists.url, type, { limit, concurrency, input: { per_page } });
           assert.deepEqual(records, make(count).slice(0, limit || undefined));
           // A full page for every number can be the whole list, or that of a service that ignores the number.
@@ -266,22 +268,17 @@ describe("A list of several pages", () => {
     );
   });
 
-  it("is truncated if the limit is reached and the next page fails", async () => {
-    const { asked, last } = await readGiven({ "": rows(1, 2) }, 2);
-    assert.deepEqual([asked, last?.truncated], [["", "page=2"], true]);
-  });
-
-  it("is truncated at the limit only if the next page has a new record", async () => {
-    for (const next of [[], rows(1, 2)]) {
-      const { last } = await readGiven({ "": rows(1, 2), "page=2": next }, 2);
-      assert.equal(last?.truncated, false);
+  it("is truncated at the limit only if the next page has a new record, or fails", async () => {
+    for (const [truncated, next] of [[false, []], [false, rows(1, 2)], [true, rows(2, 3)], [true]] as const) {
+      const { asked, last } = await readGiven({ "": rows(1, 2), ...(next && { "page=2": next }) }, 2);
+      assert.deepEqual([asked, last?.truncated], [["", "page=2"], truncated]);
     }
-    assert.equal((await readGiven({ "": rows(1, 2), "page=2": rows(2, 3) }, 2)).last?.truncated, true);
   });
 
   it("fails at the page whose request failed, after returning the pages before it", async () => {
     const ask = async ({ page }: Record<string, string>) => {
-      if (page === "2") throw new Error("lost");
+      // As a gateway returns it.
+      if (page === "2") throw new SeoError("SEO_NOT_FOUND", "lost", { body: "<html>" });
       return answered({ data: rows(Number(page ?? 1)), meta: { current_page: page, last_page: 3 } });
     };
     const reading = readPages(ask, {}, { id: "id", limit: 0, ahead: 3 });

@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { unwrap } from "../../src/records.js";
 import { openLocally } from "./local.js";
 
 export type Row = Record<string, unknown>;
@@ -129,6 +130,8 @@ export interface ListOptions {
   shape?: Shape;
   /** Maximum number of records per page, whatever per_page says. */
   most?: number;
+  /** A page after the last one is not found. */
+  ends?: boolean;
   /** Delays the response. */
   wait?: (asked: Asked) => Promise<unknown> | undefined;
   /** Returns a response instead of the list. */
@@ -150,6 +153,12 @@ export function pageOf(
   return shape({ all, from, to: Math.min(from + size, all.length), page, size, link });
 }
 
+function replyTo(options: ListOptions, query: URLSearchParams, base: string): Reply {
+  const body = pageOf(options, query, base);
+  const isBehind = options.ends && query.has("page") && [unwrap(body)].flat().length === 0;
+  return isBehind ? { status: 404, body: { message: "Invalid page." } } : { body };
+}
+
 /** A service with the same list at every path, and with links to another host. */
 export async function startLists(first: ListOptions) {
   const asked: Asked[] = [];
@@ -169,7 +178,7 @@ export async function startLists(first: ListOptions) {
     lists.busiest = Math.max(lists.busiest, ++running);
     await lists.options.wait?.(one);
     running--;
-    const { status = 200, body } = lists.options.reply?.(one) ?? { body: pageOf(lists.options, one.query, strange) };
+    const { status = 200, body } = lists.options.reply?.(one) ?? replyTo(lists.options, one.query, strange);
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
   const { url, close } = await openLocally(server);
