@@ -71,8 +71,11 @@ const quoteLong = (text: string) =>
     return /^-?[1-9]\d{15,}$/.test(number) && !Number.isSafeInteger(Number(number)) ? `"${number}"` : token;
   });
 
-/** Parses JSON. An integer that a JavaScript number does not hold exactly becomes text. */
-export function parseJson(text: string): { json: unknown } | { problem: string } {
+/**
+ * Parses JSON. An integer that a JavaScript number does not hold exactly becomes text. `isCut`: the text begins as JSON, but
+ * does not end so. A body without a length ends as well where its connection was lost.
+ */
+export function parseJson(text: string): { json: unknown } | { problem: string; isCut?: boolean } {
   if (hasTooMany(text)) return { problem: TOO_MANY };
   try {
     const exact = mayHaveLong.test(text) ? quoteLong(text) : text;
@@ -81,6 +84,7 @@ export function parseJson(text: string): { json: unknown } | { problem: string }
     const mayBeDeep = countOf(text, "[") + countOf(text, "{") > MAX_DEPTH;
     return mayBeDeep && isTooDeep(Object(json)) ? { problem: TOO_DEEP } : { json };
   } catch {
-    return { problem: NOT_JSON };
+    const isCut = "[{".includes(text.trimStart().charAt(0)) && !"]}".includes(text.trimEnd().slice(-1));
+    return { problem: NOT_JSON, isCut };
   }
 }

@@ -186,5 +186,6 @@ export function readResponse(
     body: quote(text, redactor()),
     stage: "answer",
     uncertain: true,
+    transient: parsed.isCut,
   });
 }

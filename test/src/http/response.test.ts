@@ -230,7 +230,7 @@ describe("A successful response", () => {
     }
     const { message, details } = await failure(200, HTML, {}, remove);
     assert.equal(message, unreadable("is not JSON"));
-    assert.deepEqual(details, { statusCode: 200, body: HTML, stage: "answer", uncertain: true });
+    assert.deepEqual(details, { statusCode: 200, body: HTML, stage: "answer", uncertain: true, transient: false });
     for (const status of [500, 200])
       assert.equal((await failure(status, "x".repeat(1001))).details.body, "x".repeat(1000));
   });
@@ -304,6 +304,8 @@ describe("A successful response", () => {
     for (const text of ["{12345678901234567890:1}", "{-12345678901234567890:1}", "[12345678901234567890:1]", long])
       for (const end of ["", "x", '{"a":'])
         assert.equal((await failure(200, text + end)).message, unreadable("is not JSON"));
+    for (const text of ["{'a':1}", " [Error] ", "", "a {"])
+      assert.equal((await failure(200, text)).details.transient, false);
     const token = fc.constantFrom("12345678901234567", '"a"', "E1", "e1", ".5", ...'[]{},:0-+." \\');
     fc.assert(
       fc.property(fc.array(token, { maxLength: 12 }), (tokens) => {
