@@ -5,7 +5,7 @@ import type { SeoError } from "../src/errors.js";
 import { isObject } from "../src/json.js";
 import { operations } from "../src/operations.js";
 import type { MessageTask, Process, StatusText } from "./handler.js";
-import { readAllPages } from "./reading.js";
+import { type Metadata, readAllPages } from "./reading.js";
 import type { StateStore } from "./state.js";
 
 const LIST = "seo-report-list";
@@ -82,7 +82,8 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
   { account, of }: { account: string; of: string },
   task: MessageTask,
 ): Promise<StatusText> {
-  const { settings, msg } = task;
+  const { settings } = task;
+  const { payload: _, ...rest } = task.msg;
   const { changes = "", only = "", below } = settings;
   const saved = await runs.read(subject, account);
   const known = saved.find((run) => run.of === of);
@@ -94,7 +95,7 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
   const wanted = (one: Change) =>
     (baseline ? settings.first === "created" : ["all", CHECKS, one.change].includes(changes)) &&
     conditions[only]?.(one, Number(below));
-  let seo: { attempts?: number; waited?: number } = {};
+  let seo: Metadata = {};
   let whole = true;
   const listed = new Set<string>();
   /** Reads the list. Returns whether reports that were missed show only in another reading. */
@@ -116,14 +117,13 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
   if (await read()) await read();
   // From here to the last message nothing waits: a redeploy, which would lose changes, cannot come between.
   if (whole) for (const change of comparison.deleted()) if (wanted(change)) found.push(change);
-  const { payload: _, ...rest } = msg;
   const counts = Object.fromEntries(subject.changes.map((change) => [change, 0]));
   for (const { change, payload, details } of found) {
     counts[change] = Number(counts[change]) + 1;
-    task.send({
+    task.send(seo.attempts, () => ({
       ...RED.util.cloneMessage({ ...rest, seo: { ...seo, operation: node.type, change, ...details } }),
       payload,
-    });
+    }));
   }
   await runs.write({ ...comparison.state(whole), of }, others).catch((error: SeoError) => {
     throw error.with({ attempts: seo.attempts });

@@ -126,13 +126,12 @@ export class MessageTask implements Task, Queued {
   elapsed(): number {
     return Math.round(performance.now() - this.since);
   }
-  /** Sends the message, or a message made of it; does nothing once the node is closed. */
-  send(out: Message): void {
+  /** Sends the message that `make` returns; does nothing once the node is closed. `attempts`: the requests that were sent for it. */
+  send(attempts: number | undefined, make: () => Message): void {
     const { status, method } = this.handler;
     try {
-      if (!status.closed) this.nodeSend(out);
+      if (!status.closed) this.nodeSend(make());
     } catch (cause) {
-      const { attempts } = Object(out.seo) as { attempts?: number };
       const sentence = `The service responded, but the message could not be sent: ${thrownText(cause)}`;
       throw new SeoError("SEO_INPUT", sentence, { attempts, uncertain: method !== "GET" });
     }

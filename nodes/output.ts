@@ -9,7 +9,7 @@ import { unwrap } from "../src/records.js";
 import type { CallResponse } from "../src/responses.js";
 import { submit } from "../src/submit.js";
 import type { MessageTask, NodeSettings, Process, StatusText } from "./handler.js";
-import { metadata, readAllPages } from "./reading.js";
+import { type Metadata, metadata, readAllPages } from "./reading.js";
 import type { Message } from "./sources.js";
 
 /** The facts that all messages of a node share. */
@@ -82,9 +82,10 @@ const single =
     const response = await request(task, type, row);
     const shape = row.list ? readShape(response.body) : undefined;
     const { outcome = "created" } = response;
-    target.set(msg, payload(response.body));
-    msg.seo = describe(task, type, response, shape);
-    task.send(msg);
+    task.send(response.attempts, () => {
+      target.set(msg, payload(response.body));
+      return Object.assign(msg, { seo: describe(task, type, response, shape) });
+    });
     if (row.list) return recordCount(RED, shape?.records.length ?? 0, shape?.total);
     const idle = isIdle(row.params, row.effects ?? [], (name) => input[name]);
     const done = outcome === "created" ? row.done : outcome;
@@ -92,7 +93,7 @@ const single =
   };
 
 /** The records of a response, and what was read so far. */
-type Part = Pick<ListPage, "records" | "total"> & { count: number; seo: object };
+type Part = Pick<ListPage, "records" | "total"> & { count: number; seo: Metadata };
 
 /** The record of one request, as the only page of a list. */
 async function* readRecord(task: MessageTask, type: string, row: Operation): AsyncGenerator<Part> {
@@ -113,7 +114,7 @@ const stream =
       ...(parts ? { parts } : {}),
     };
     let index = 0;
-    let pending: { payload: unknown; seo: object } | undefined;
+    let pending: { payload: unknown; seo: Metadata } | undefined;
     // Each part waits for the next one: the last one has their number.
     const emit = (isLast: boolean) => {
       if (!pending) return;
@@ -122,9 +123,11 @@ const stream =
       pending = undefined;
       const place = { ...group, index, ...(isLast && { count: index + 1 }) };
       index++;
-      const msg = RED.util.cloneMessage({ ...rest, seo, parts: place });
-      target.set(msg, payload);
-      task.send(msg);
+      task.send(seo.attempts, () => {
+        const msg = RED.util.cloneMessage({ ...rest, seo, parts: place });
+        target.set(msg, payload);
+        return msg;
+      });
     };
     let count = 0;
     let total: number | undefined;
@@ -170,14 +173,16 @@ const outputs: Record<OutputName, Output> = {
   data: single(unwrap),
   async all(task, { RED, type, row, target }) {
     const payload: unknown[] = [];
-    let seo = {};
+    let seo: Metadata = {};
     let total: number | undefined;
     for await (const page of readAllPages(task, type, row)) {
       for (const record of page.records) payload.push(record);
       ({ seo, total } = page);
     }
-    target.set(task.msg, payload);
-    task.send(Object.assign(task.msg, { seo }));
+    task.send(seo.attempts, () => {
+      target.set(task.msg, payload);
+      return Object.assign(task.msg, { seo });
+    });
     return recordCount(RED, payload.length, total);
   },
   pages: stream(wholePage),

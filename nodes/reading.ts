@@ -11,7 +11,7 @@ type Position = Partial<Pick<Shape, "page" | "pages" | "total"> & Pick<ListPage,
 type Effort = Pick<CallResponse, "attempts" | "duration" | "waited">;
 
 /** `msg.seo`. */
-type Metadata = Partial<Effort> & Record<string, unknown>;
+export type Metadata = Partial<Effort> & Record<string, unknown>;
 
 /** The `msg.seo` of a response, with its place in a list if that is known. */
 export function metadata(operation: string, response: CallResponse, effort: Effort, position: Position = {}) {

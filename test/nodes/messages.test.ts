@@ -50,12 +50,13 @@ describe("Any message", () => {
   const { path: folder, close } = openFolder();
 
   before(async () => {
-    server = await listen((socket) => socket.write(answer(200, '{"data":[],"status":200}')));
+    server = await listen((socket) => socket.write(answer(200, '{"data":[{"id":7}],"meta":{"last_page":1}}')));
     flow = await startFlow([
       service("service", server.url, { retries: "0" }),
       ...types.map((type) => node(type, type)),
       ...others.map((type) => node(type, type, { folder, wires: [[], []] })),
       node("two", "seo-report-store", { wires: [["out", "out"]] }),
+      ...["all", "records"].map((output) => node(output, "seo-report-list", { output, wires: [["out", "out"]] })),
       node("two-list", "seo-report-list", { wires: [["out", "out"]] }),
     ]);
   });
@@ -95,9 +96,11 @@ describe("Any message", () => {
 
   for (const [id, uncertain] of [
     ["two", true],
+    ["all", false],
+    ["records", false],
     ["two-list", false],
   ] as const)
-    it(`gets an error that says the service responded, if only the output cannot be sent: ${id}`, async () => {
+    it(`gets an error that says the service responded, if only its output cannot be sent: ${id}`, async () => {
       const msg: Message = { payload: { url: "https://example.com" }, deep: nested(20_000) };
       const seen = server.requests.length;
       const outcome = await flow.send(id, msg);
