@@ -2,7 +2,7 @@ import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promis
 import type { SeoError } from "../errors.js";
 import { type Entry, FORMAT, type Settings } from "./entries.js";
 import { type Row, rowKey } from "./rows.js";
-import { apply, failedPages, isBegun, listOf, pageOf, phaseOf, type State, total } from "./state.js";
+import { apply, failedPages, isBegun, pageOf, phaseOf, type State, total } from "./state.js";
 
 /** The log of one batch: a file, or that of a job in a queue. Rejects with a Trouble, or as `deposed` if another machine leads. */
 export interface Journal {
@@ -104,7 +104,7 @@ export class Batch {
   }
 
   settingsOf(page: number): State["lists"][number] {
-    return this.state.lists[listOf(this.state, page)] as State["lists"][number];
+    return this.state.lists[this.state.listOf[page] as number] as State["lists"][number];
   }
 
   isWaiting(page: number): boolean {

@@ -7,7 +7,7 @@ import { idOf, reportsIn } from "../records.js";
 import type { Batch } from "./batch.js";
 import type { Plan, Settings } from "./entries.js";
 import type { Requests } from "./requests.js";
-import { listOf, pageOf } from "./state.js";
+import { pageOf } from "./state.js";
 
 const LIST = "seo-report-list";
 const LATEST_FIRST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
@@ -35,7 +35,7 @@ export async function makePlan(
   // Lists that join meanwhile are planned next.
   const lists = new Map(state.lists.map((list, at) => [at, list] as const).filter(([, { planned }]) => !planned));
   /** The list that a page waits for, if it is planned here. */
-  const listed = (page: number) => (batch.isWaiting(page) ? lists.get(listOf(state, page)) : undefined);
+  const listed = (page: number) => (batch.isWaiting(page) ? lists.get(state.listOf[page] as number) : undefined);
   const pages = state.inputs.reduce((count, _, row) => count + Number(listed(row) !== undefined), 0);
   /** Days. An older report has no effect. */
   const oldest = [...lists.values()].reduce((days, list) => Math.max(days, ageOf(list)), 0);
@@ -55,7 +55,7 @@ export async function makePlan(
     const generatedAt = typeof generated_at === "string" ? generated_at : undefined;
     if (outcome === "fresh") recent.set(page, record);
     if (outcome === "regenerated")
-      plans.set(page, { page, list: listOf(state, page), report: String(id), generatedAt });
+      plans.set(page, { page, list: state.listOf[page] as number, report: String(id), generatedAt });
     found.set(page, { id, generated_at, created_at });
   }
 

@@ -10,16 +10,15 @@ export type Phase = "waiting" | "sent" | "ended" | "delivered" | "repeat";
 /** The state of a batch. Only `apply` changes it, so that reading the journal again leads to the same state. */
 export class State {
   name = "";
-  /** `first`: its first row. */
-  lists: (Settings & { first: number; planned: boolean })[] = [];
+  lists: (Settings & { planned: boolean })[] = [];
   /** By row: its input as JSON, until its page has succeeded. */
   inputs: string[] = [];
   /** By row: how far it is. One that waits is not in it. */
   phases = new Map<number, Phase>();
   /** Rows that are no page: they have failed once their list is saved. */
   invalid = new Set<number>();
-  /** Pages that a later list than their own has named. */
-  relisted = new Map<number, number>();
+  /** By row: the number of the list that says what is done with it. */
+  listOf: number[] = [];
   /** By page: the rows that repeat it. */
   repeats = new Map<number, number[]>();
   /** The page of a key. */
@@ -50,18 +49,6 @@ export const isBegun = (state: State, page: number): boolean => ["sent", "ended"
 export const pageOf = ({ pages }: State, key: string): number | undefined => pages.get(digest(key));
 export const rowsOf = ({ repeats }: State, page: number): number[] => [page, ...(repeats.get(page) ?? [])];
 export const inputOf = ({ inputs }: State, row: number): unknown => JSON.parse(inputs[row] as string);
-/** The number of the list that says what is done with a page. Found by halves, because a flow can send a list for each page. */
-export function listOf({ lists, relisted }: State, page: number): number {
-  const later = relisted.get(page);
-  if (later !== undefined) return later;
-  let from = 0;
-  for (let to = lists.length; to - from > 1; ) {
-    const middle = (from + to) >> 1;
-    if ((lists[middle]?.first ?? 0) <= page) from = middle;
-    else to = middle;
-  }
-  return from;
-}
 export const hasFailed = ({ outcome }: Ended): boolean => outcome === "failed" || outcome === "uncertain";
 /** The pages that msg.retry is about. */
 export const failedPages = ({ ended, invalid }: State): number[] =>
@@ -84,6 +71,7 @@ function addRow(state: State, row: Row): void {
     state.phases.set(index, "repeat");
   }
   state.inputs.push(JSON.stringify(row.input));
+  state.listOf.push(state.lists.length - 1);
   if (row.error === undefined) return;
   state.invalid.add(index);
   if (page !== index) return;
@@ -119,12 +107,12 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     for (const page of pages) check(state, page);
     // Also if it has joined a batch that had finished, whose retry could not be saved.
     state.finished = false;
-    state.lists.push({ ...settings, first: total(state), planned: settings.existing === "create" });
+    state.lists.push({ ...settings, planned: settings.existing === "create" });
     for (const row of state.draft) addRow(state, row);
     state.draft = [];
     for (const page of pages) {
       if (phaseOf(state, page) !== "waiting") continue;
-      state.relisted.set(page, state.lists.length - 1);
+      state.listOf[page] = state.lists.length - 1;
       if (!state.requests.get(page)?.intent) state.requests.delete(page);
     }
   },
@@ -132,7 +120,7 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     for (const { page } of pages) check(state, page);
     for (const { page, list, ...plan } of pages) {
       // The effect of a lost request is looked for first, and a later list has its own plan.
-      const isMeant = phaseOf(state, page) === "waiting" && listOf(state, page) === list;
+      const isMeant = phaseOf(state, page) === "waiting" && state.listOf[page] === list;
       if (isMeant && !state.requests.get(page)?.intent) state.requests.set(page, { action: "regenerate", ...plan });
     }
   },
@@ -172,7 +160,6 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     if (hasFailed(ended)) return;
     state.ended.delete(page);
     state.requests.delete(page);
-    state.relisted.delete(page);
     for (const row of rows) state.inputs[row] = "";
   },
   pause(state) {
