@@ -138,11 +138,13 @@ export async function* readPages<A extends WithBody>(
   let count = 0;
   let total = 0;
   let last = 1;
+  /** 1 if the service counts pages from 0. */
+  let shift = 0;
   let response = await get({});
 
   /** A page by its number. One that the service itself does not find is empty: it is behind the end. */
   const getPage = (nth: number) =>
-    get({ page: String(nth) }).catch((cause: unknown): A => {
+    get({ page: String(nth - shift) }).catch((cause: unknown): A => {
       if (!(cause instanceof SeoError && cause.code === "SEO_NOT_FOUND" && isObject(cause.body))) throw cause;
       return { ...response, body: [] };
     });
@@ -162,6 +164,9 @@ export async function* readPages<A extends WithBody>(
 
   for (let nth = 1; ; nth++) {
     const shape = shapeOf(response);
+    if (nth === 1 && shape.page === 0) shift = 1;
+    if (shape.page !== undefined) shape.page += shift;
+    if (shape.pages !== undefined) shape.pages += shift;
     const added = shape.records.filter((record) => {
       const before = seen.size;
       return seen.add(keyOf(record)).size > before;

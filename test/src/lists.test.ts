@@ -10,7 +10,13 @@ import { readAll } from "../support/reading.js";
 const REPORTS = "seo-report-list";
 const table = Object.entries(shapes);
 /** Shapes that do not show whether another page follows. */
-const silent = new Set(["plain array", "plain data", "plain array of the whole list", "the whole list in data"]);
+const silent = new Set([
+  "counted from 0",
+  "plain array",
+  "plain data",
+  "plain array of the whole list",
+  "the whole list in data",
+]);
 /** A response that needs no HTTP. */
 const answered = (body: unknown): CallResponse => ({
   body,

@@ -103,6 +103,10 @@ export const shapes: Record<string, Shape> = {
     last_page_url: view.link({ page: pagesOf(view) }),
   }),
   "bare, simple": (view) => ({ current_page: view.page, data: records(view), ...bareLinks(view), per_page: view.size }),
+  "counted from 0": (view) => ({
+    data: records(view),
+    meta: { current_page: view.page - 1, last_page: pagesOf(view) - 1 },
+  }),
   "plain array": records,
   "plain data": (view) => ({ data: records(view) }),
   "plain array of the whole list": ({ all }) => all,
@@ -146,7 +150,8 @@ export function pageOf(
 ): unknown {
   const size = Math.min(Number(query.get("per_page") ?? 10), most);
   const cursor = query.get("cursor");
-  const page = Object.values(cursors).includes(shape) ? 1 : Number(query.get("page") ?? 1);
+  const first = shape === shapes["counted from 0"] ? 0 : 1;
+  const page = Object.values(cursors).includes(shape) ? 1 : Number(query.get("page") ?? first) + 1 - first;
   const from = cursor ? fromCursor(cursor) : (page - 1) * size;
   const link = (place: Record<string, string | number>) =>
     `${base}?${new URLSearchParams(Object.entries(place).map(([name, value]) => [name, String(value)]))}`;
