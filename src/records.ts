@@ -19,3 +19,6 @@ export function reportsIn(body: unknown): Json[] {
 }
 
 export const idOf = (record: Json) => String(record.id);
+
+/** The URL of a report; blank if it has none. */
+export const urlIn = ({ url }: Json) => (typeof url === "string" ? url : "");

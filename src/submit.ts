@@ -7,7 +7,7 @@ import { decide, type Existing, isNewer } from "./existing.js";
 import type { Json } from "./json.js";
 import { readPages } from "./lists.js";
 import { rowOf } from "./operations.js";
-import { isReport } from "./records.js";
+import { isReport, urlIn } from "./records.js";
 import type { CallResponse } from "./responses.js";
 import { validateInput } from "./schema.js";
 
@@ -49,13 +49,14 @@ async function find(request: Client["request"], list: string, key: string, searc
   let isBare = true;
   function collect(records: Json[]): string[] {
     for (const record of records) {
-      const url = String(record.url);
+      const url = urlIn(record);
+      if (url === "") throw new SeoError("SEO_RESPONSE", "The list contains a report without url.");
       isBare &&= url === bareUrl(url);
       if (pageKey(url) !== key) continue;
       if (!isReport(record)) throw new SeoError("SEO_RESPONSE", "The list contains the page's report without id.");
       if (!match.record || isNewer(record, match.record)) match.record = record;
     }
-    return records.map(({ url }) => String(url));
+    return records.map(urlIn);
   }
 
   let newest = "";

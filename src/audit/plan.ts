@@ -1,7 +1,6 @@
-import { pageKey } from "../address.js";
 import { clockOf } from "../dates.js";
 import { SeoError } from "../errors.js";
-import { DAY, dateOf, decide, isNewer } from "../existing.js";
+import { DAY, dateOf, decide, isNewer, reportKey } from "../existing.js";
 import type { Json } from "../json.js";
 import { idOf, reportsIn } from "../records.js";
 import type { Batch } from "./batch.js";
@@ -44,7 +43,7 @@ export async function makePlan(
   /** Reports that need no request. As long as the list is not sorted, a newer one of the same page can follow. */
   const recent = new Map<number, Json>();
   function see(record: Json, now: number): void {
-    const page = pageOf(state, pageKey(String(record.url)));
+    const page = pageOf(state, reportKey(record));
     const list = page === undefined ? undefined : listed(page);
     if (page === undefined || !list) return;
     const known = found.get(page);

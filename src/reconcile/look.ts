@@ -3,7 +3,7 @@ import { parseDate } from "../dates.js";
 import { SeoError } from "../errors.js";
 import type { Json } from "../json.js";
 import type { Lookup } from "../operations.js";
-import { idOf, reportsIn } from "../records.js";
+import { idOf, reportsIn, urlIn } from "../records.js";
 import type { Response } from "../responses.js";
 import type { Account } from "./account.js";
 import { covers, type Reading, type Requester } from "./list.js";
@@ -127,7 +127,7 @@ async function lookAtReport({ requester, now }: Knowledge, search: Search, decid
 /** Looks share their records, and each compares all of them with all tracked requests. */
 const keys = new WeakMap<Json, string>();
 function recordKey(record: Json): string {
-  const key = keys.get(record) ?? pageKey(String(record.url));
+  const key = keys.get(record) ?? pageKey(urlIn(record));
   keys.set(record, key);
   return key;
 }

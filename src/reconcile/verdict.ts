@@ -1,5 +1,6 @@
 import { hasZone, parseDate } from "../dates.js";
 import type { Json } from "../json.js";
+import { urlIn } from "../records.js";
 
 /**
  * The judgment of a look about a request whose response was lost, from what is known at that moment. The rules, and why:
@@ -51,7 +52,7 @@ const MINUTE = 60_000;
 /** No clock and no time zone is wrong by more. */
 const DAY = 86_400_000;
 
-const addressOf = ({ record }: NewReport) => String(record.url);
+const addressOf = ({ record }: NewReport) => urlIn(record);
 
 /**
  * Judges a request that creates a report by the reports that were created since, the newest first. If its page has none and the

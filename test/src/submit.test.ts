@@ -219,7 +219,7 @@ describe("The report of a page, however the service writes its URL", () => {
       }
       if (reportId) return answer({ data: reports.find(({ id }) => String(id) === reportId) });
       lists++;
-      const found = reports.filter((one) => one.url.toLowerCase().includes(search.toLowerCase())).reverse();
+      const found = reports.filter(({ url = search }) => url.toLowerCase().includes(search.toLowerCase())).reverse();
       if (sort_by === "url" && order) found.sort((a, b) => order(a.url, b.url));
       const page = pages ? Number(extra?.page ?? 1) : 1;
       const meta = { current_page: page, last_page: Math.max(1, Math.ceil(found.length / 100)) };
@@ -346,10 +346,15 @@ describe("The report of a page, however the service writes its URL", () => {
     assert.equal((await submit(url)).outcome, "fresh");
   });
 
-  it("is an error if it has no ID, and nothing is created", async () => {
-    const { submit, reports } = open([{ url: "example.com/a", generated_at: "2022-01-01" } as Stored]);
-    await assert.rejects(submit("example.com/a"), { message: "The list contains the page's report without id." });
-    assert.equal(reports.length, 1);
+  it("is an error if a report has no ID or no URL, and nothing is created", async () => {
+    for (const [report, message] of [
+      [{ url: "example.com/a" }, "The list contains the page's report without id."],
+      [{ id: 7, href: "example.com/a" }, "The list contains a report without url."],
+    ] as const) {
+      const { submit, reports } = open([report as unknown as Stored]);
+      await assert.rejects(submit("example.com/a"), { message });
+      assert.equal(reports.length, 1);
+    }
   });
 
   it("is unknown if the service ignores the page number", async () => {

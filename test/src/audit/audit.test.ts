@@ -699,17 +699,21 @@ describe("an audit", () => {
       assert.deepEqual([(await finished()).fresh, readings], [2, 2]);
     });
 
-  it("creates no report if the list of reports is not complete, also after it was read again", async () => {
-    const service = createFake();
-    async function* pages() {
-      yield { records: [{ id: 1, url: "example.com/1" }], total: 2, truncated: true, response: { headers: {} } };
-    }
-    const { add, audit, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
-    await add(urls(2), { existing: "regenerate" });
-    await until(() => errors.length === 1);
-    assert.match(String(errors[0]?.message), /is paused\. Which pages have a report is unknown/);
-    assert.deepEqual([service.carriedOut, (await audit.progress())[0]?.reason], [[], "SEO_RESPONSE"]);
-  });
+  for (const [why, record] of Object.entries({
+    "Which pages have a report is unknown": { id: 1, url: "example.com/1" },
+    "The list contains a report without url: 1": { id: 1 },
+  }))
+    it(`creates no report if the list of reports is not complete: ${why}`, async () => {
+      const service = createFake();
+      async function* pages() {
+        yield { records: [record], total: 2, truncated: true, response: { headers: {} } };
+      }
+      const { add, audit, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
+      await add(urls(2), { existing: "regenerate" });
+      await until(() => errors.length === 1);
+      assert.ok(String(errors[0]?.message).includes(`is paused. ${why}`));
+      assert.deepEqual([service.carriedOut, (await audit.progress())[0]?.reason], [[], "SEO_RESPONSE"]);
+    });
 
   it("reads the list of reports again if other settings arrive meanwhile, also in the next process", async () => {
     const closes = deferred();
