@@ -74,8 +74,10 @@ export async function makePlan(
     let previous = Number.POSITIVE_INFINITY;
     let misses = false;
     const before = found.size;
+    let atFirst: number | undefined;
     for await (const { records, response, total, truncated = false } of requests.pages(LIST, LATEST_FIRST)) {
       if (state.dropped) return false;
+      atFirst ??= total;
       const now = clockOf(response.headers);
       for (const record of reportsIn(records)) {
         if (typeof record.generated_at === "string") {
@@ -86,8 +88,8 @@ export async function makePlan(
         see(record, now);
         seen.add(idOf(record));
       }
-      // Without a total, another reading shows whether reports moved.
-      misses = total === undefined ? truncated || found.size > before : truncated && seen.size < total;
+      // Reports that are created meanwhile do not count. Without a total, another reading shows whether reports moved.
+      misses = atFirst === undefined ? truncated || found.size > before : truncated && seen.size < atFirst;
       if (!sorted) continue;
       await endRecent();
       if (found.size === pages) return false;

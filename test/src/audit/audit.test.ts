@@ -715,6 +715,19 @@ describe("an audit", () => {
       assert.deepEqual([service.carriedOut, (await audit.progress())[0]?.reason], [[], "SEO_RESPONSE"]);
     });
 
+  it("reads the list of reports once if others are created meanwhile", async () => {
+    const service = createFake();
+    let readings = 0;
+    async function* pages() {
+      const seen = { records: [{ id: 1, url: "example.com/1" }], response: { headers: {} } };
+      for (const total of [1, 2]) yield { ...seen, total, truncated: total > 1 };
+      readings++;
+    }
+    const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
+    await add(urls(2), { existing: "return" });
+    assert.deepEqual([(await finished()).created, readings], [2, 1]);
+  });
+
   it("reads the list of reports again if other settings arrive meanwhile, also in the next process", async () => {
     const closes = deferred();
     const service = createFake({ latency: 50, beforeList: () => closes.promise }, [reportOf(1), reportOf(2)]);
