@@ -131,8 +131,9 @@ export class Member {
     const lead = await link.lead();
     const { holder, progress, offered } = lead.data;
     const news: Record<string, Progress[]> = JSON.parse(progress);
-    for (const host of this.hosts) host.show(news[host.options.node] ?? []);
+    // If the server cannot write, the news of the lead are not shown: the failure is.
     const release = await link.acquire();
+    for (const host of this.hosts) host.show(news[host.options.node] ?? []);
     if (release) this.#term = createTerm(this, link, release);
     else if (offered && !this.isOffering()) await lead.updateProgress(holder);
   }

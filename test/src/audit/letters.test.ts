@@ -511,24 +511,27 @@ describe("The messages that one machine handles for all", () => {
     });
   });
 
-  it("shows on the machines that stand by that the server cannot be reached", async () => {
-    const service = createFake({ latency: 20 });
-    let isAway = false;
-    const way = () => (isAway ? "lost" : "answered");
-    const lead = open(service, { share: 1 }, way);
-    await lead.add(urls(50));
-    const other = open(service, {}, way);
-    const last = () => other.progress.at(-1);
-    await until(() => last()?.paused === false);
-    isAway = true;
-    await until(() => last()?.reason === "server");
-    await sleep(100);
-    assert.deepEqual([last()?.reason, other.audit.latest().map(({ reason }) => reason)], ["server", ["server"]]);
-    isAway = false;
-    await until(() => last()?.paused === false);
-    // The next lead repeats the result that could not be noted, if another one leads.
-    await until(() => new Set([...lead.results, ...other.results].map(({ index }) => index)).size === 50);
-  });
+  for (const [what, fails] of Object.entries({ "be reached": "", "write, but can read": "-lead" }))
+    it(`shows on the machines that stand by that the server cannot ${what}`, async () => {
+      const service = createFake({ latency: 20 });
+      let isAway = false;
+      const way = (name: string) => (isAway && name.endsWith(fails) ? "lost" : "answered");
+      const lead = open(service, { share: 1 }, way);
+      await lead.add(urls(50));
+      const other = open(service, {}, way);
+      const last = () => other.progress.at(-1);
+      await until(() => last()?.paused === false);
+      isAway = true;
+      await until(() => last()?.reason === "server");
+      const { length } = other.progress;
+      await sleep(100);
+      assert.deepEqual(other.progress.slice(length), []);
+      assert.deepEqual(other.audit.latest()[0]?.reason, "server");
+      isAway = false;
+      await until(() => last()?.paused === false);
+      // The next lead repeats the result that could not be noted, if another one leads.
+      await until(() => new Set([...lead.results, ...other.results].map(({ index }) => index)).size === 50);
+    });
 
   it("shows finished batches on all machines, also while another one takes the lead", async () => {
     const service = createFake();
