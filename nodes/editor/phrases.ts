@@ -144,7 +144,7 @@ export const phrases = {
     resume: "Resume",
     retry: "Retry failed",
     reset: "Reset",
-    question: "Waiting pages that will be dropped: about __count__.",
+    question: "Waiting pages that will be dropped: up to __count__.",
     forgotten: "Failed pages can then no longer be retried.",
     rows: "Failed rows (__count__)",
     more: "Rows only in the CSV: __count__",

@@ -58,9 +58,10 @@ export function createCard(tools: Tools, place: CardPlace, reveal: () => void, l
   }
 
   async function control(how: string): Promise<void> {
-    const dropped = last.waiting - last.reconciling;
+    // The card can be a second old.
+    if (how === "reset") await look();
     const warnings = [
-      dropped > 0 && text("sidebar.question", { count: figure(dropped) }),
+      last.waiting > 0 && text("sidebar.question", { count: figure(last.waiting) }),
       failedIn(last) > last.invalid && text("sidebar.forgotten"),
     ].filter(Boolean);
     if (isBusy || (how === "reset" && warnings.length > 0 && !window.confirm(warnings.join(" ")))) return;

@@ -148,7 +148,7 @@ describe("The tab of audits", () => {
     await shows("paused");
     await reset(true);
     await shows(/ · \d+ dropped/);
-    assert.match(String(questions[0]), /^Waiting pages that will be dropped: about \d+\./);
+    assert.match(String(questions[0]), /^Waiting pages that will be dropped: up to \d+\./);
     assert.equal(questions[1], questions[0]);
   });
 
@@ -171,7 +171,7 @@ describe("The tab of audits", () => {
     const dialog = await asked;
     assert.match(
       dialog.message(),
-      /^Waiting pages that will be dropped: about 700\. Failed pages can then no longer be retried\.$/,
+      /^Waiting pages that will be dropped: up to 723\. Failed pages can then no longer be retried\.$/,
     );
     await dialog.dismiss();
     await pressed;
