@@ -251,9 +251,12 @@ const method: Field = {
   help: "HTTP method of the request. The service treats both the same.",
 };
 
+/** A row must say when a POST takes effect once: otherwise, it would be repeated after a lost response. */
+type Repeatable<P extends string> = { method: "GET" | "PUT" | "DELETE" } | Required<Pick<Operation<P>, "once">>;
+
 /** Makes the compiler check the parameter names that a row mentions, and know the values, which one is required, and what is a list. */
 const define = <P extends Record<string, Param>, M extends keyof P & string = never, L extends string = never>(
-  row: Omit<Operation<keyof P & string>, "params"> & { params: P; main?: M; list?: L },
+  row: Omit<Operation<keyof P & string>, "params"> & { params: P; main?: M; list?: L } & Repeatable<keyof P & string>,
 ) => row;
 
 /**
