@@ -94,8 +94,8 @@ const results = ["good", "decent", "bad"];
 /** Whether a report is worse than before: by its score, or by its result if the scores do not differ. */
 function isWorse(before: Figures, now: Figures): boolean {
   if (before.score !== null && before.score !== now.score) return Number(now.score) < before.score;
-  const [rank, next] = [before, now].map(({ result }) => results.indexOf(String(result))) as [number, number];
-  return rank >= 0 && next > rank;
+  const rankOf = ({ result }: Figures) => results.indexOf(String(result).toLowerCase());
+  return rankOf(before) >= 0 && rankOf(now) > rankOf(before);
 }
 
 /** The ID by which a listed report is compared. Throws SEO_RESPONSE if it has none. */

@@ -207,7 +207,7 @@ describe("Changes between two lists", () => {
           assert.equal(meets("worse", { result: old }, { result: String(now) }), now < old);
         }),
       );
-      const ranks = ["good", "decent", "bad", "other"];
+      const ranks = ["good", "Decent", "bad", "other"];
       for (const old of ranks)
         for (const now of ranks) {
           const worse = now !== "other" && old !== "other" && ranks.indexOf(now) > ranks.indexOf(old);
