@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.js";
 import type { Outcome } from "./entries.js";
-import { done, isBegun, rowsOf, type State, total } from "./state.js";
+import { done, isBegun, phaseOf, rowsOf, type State, total } from "./state.js";
 
 /** How far a batch is, in rows. */
 export interface Progress extends Record<Outcome, number> {
@@ -38,13 +38,19 @@ export const BETWEEN = 5000;
 
 const round = (value: number) => (value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 
+/** The rows of pages. */
+const count = (state: State, pages: number[]) => pages.reduce((sum, page) => sum + rowsOf(state, page).length, 0);
+
 /** How far a batch is that has finished. */
 export const progressOf = (state: State): Progress => ({
   batch: state.name,
   total: total(state),
   done: done(state),
   ...state.counts,
-  invalid: state.invalid.size,
+  invalid: count(
+    state,
+    [...state.invalid].filter((page) => phaseOf(state, page) === "delivered"),
+  ),
   ...{ waiting: 0, reconciling: 0, dropped: 0, perMinute: 0, paused: false, finished: true },
   ...(state.dropped && { reset: true }),
 });
@@ -137,10 +143,9 @@ export class Reporter {
     const lost = [...steps].filter(({ isLost }) => isLost);
     const alone = lost.length > 0 && lost.length === steps.size;
     const rest = total(state) - done(state);
-    const count = (pages: number[]) => pages.reduce((sum, page) => sum + rowsOf(state, page).length, 0);
     const stays = (page: number) => !dropped || isBegun(state, page);
-    const reconciling = count(lost.flatMap(({ page }) => page ?? []).filter(stays));
-    const waiting = dropped ? count([...state.phases.keys()].filter(stays)) : rest;
+    const reconciling = count(state, lost.flatMap(({ page }) => page ?? []).filter(stays));
+    const waiting = dropped ? count(state, [...state.phases.keys()].filter(stays)) : rest;
     const ended = rest === 0 || (dropped && reconciling === 0);
     // How long lost responses take does not depend on the pace.
     const isRequesting = !ended && !dropped && !alone && rest > reconciling;

@@ -115,9 +115,11 @@ describe("an audit", () => {
       most = Math.max(most, now);
       now = 0;
     };
-    const { add, finished } = open(createFake(), { result: () => void (now++ === 0 && setImmediate(count)) });
+    const result = () => void (now++ === 0 && setImmediate(count));
+    const { add, finished, progress } = open(createFake(), { result });
     await add(Array.from({ length: 1000 }, (_, row) => `no page: ${row}`));
     assert.equal((await finished()).failed, 1000);
+    for (const { invalid, failed } of progress) assert.ok(invalid <= failed);
     assert.ok(most > 0 && most <= 100, String(most));
   });
 
