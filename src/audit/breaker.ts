@@ -40,7 +40,7 @@ export class Breaker {
   /** The request that shows whether the batch can go on. */
   #probe: number | undefined;
   /** The account's reports could not be read. */
-  #byPlan = false;
+  byPlan = false;
   #cancel = () => {};
 
   constructor(batch: Batch, options: Options, changed: () => void) {
@@ -100,12 +100,12 @@ export class Breaker {
 
   /** A plan was made, which does not prove that pages can be requested. */
   planned(): void {
-    if (this.#byPlan) this.end();
+    if (this.byPlan) this.end();
   }
 
   /** Has the batch wait. `byPlan`: the account's reports could not be read. */
   stop(cause: SeoError, byPlan = false): void {
-    this.#byPlan = byPlan;
+    this.byPlan = byPlan;
     // No repair of the account ends what has another cause.
     this.#pause(cause.code === "SEO_INPUT" ? cause : this.#explain(cause.toJSON()));
   }
@@ -141,7 +141,7 @@ export class Breaker {
   end(): void {
     if (!this.error) return;
     this.error = undefined;
-    this.#byPlan = false;
+    this.byPlan = false;
     this.#failures = [];
     this.#isDue = false;
     this.#probe = undefined;

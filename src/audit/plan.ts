@@ -23,12 +23,14 @@ const ageOf = ({ existing, maxAge = Number.POSITIVE_INFINITY }: Settings) =>
 /**
  * Finds out which pages of all unplanned lists have a report, by reading the account's list of reports until nothing more can
  * change: each page was found, or only reports that are too old are left. A report that is generated meanwhile moves to
- * where the list was read before: then it is read again. `fresh` gets the pages that need no request.
+ * where the list was read before: then it is read again. `fresh` gets the pages that need no request; `began` is called
+ * when reports have come.
  */
 export async function makePlan(
   batch: Batch,
   requests: Requests,
   fresh: (page: number, record: Json) => Promise<void>,
+  began: () => void,
 ): Promise<void> {
   const { state } = batch;
   // Lists that join meanwhile are planned next.
@@ -77,6 +79,7 @@ export async function makePlan(
     let atFirst: number | undefined;
     for await (const { records, response, total, truncated = false } of requests.pages(LIST, LATEST_FIRST)) {
       if (state.dropped) return false;
+      began();
       atFirst ??= total;
       const now = clockOf(response.headers);
       for (const record of reportsIn(records)) {

@@ -33,6 +33,8 @@ export class Run {
   readonly reporter: Reporter;
   /** Messages that change it. */
   active = 0;
+  /** The account's reports are being read, and at least one page of them has arrived. */
+  #reads = false;
 
   /** `fill` begins what can begin. */
   constructor(
@@ -48,7 +50,8 @@ export class Run {
   /** Why it waits. */
   get paused() {
     if (this.batch.state.paused) return { reason: "message", message: "Paused by msg.pause." };
-    const error = this.breaker.error ?? this.access.error;
+    const isRepaired = this.#reads && this.breaker.byPlan;
+    const error = (isRepaired ? undefined : this.breaker.error) ?? this.access.error;
     return error && { reason: reasonOf(error), message: error.message };
   }
 
@@ -183,8 +186,15 @@ export class Run {
       const ended: Ended = { outcome: "fresh", report: String(record.id), attempts: 0 };
       await this.#end(page, { ended, record }).finally(() => batch.release(page));
     };
+    const began = () => {
+      this.#reads = true;
+      this.reporter.changed();
+    };
+    const plan = makePlan(batch, requests, fresh, began).finally(() => {
+      this.#reads = false;
+    });
     try {
-      await makePlan(batch, requests, fresh);
+      await plan;
       breaker.planned();
     } catch (cause) {
       if (!(cause instanceof SeoError) || cause instanceof Refusal || cause.code === "SEO_CANCELLED") throw cause;

@@ -479,10 +479,12 @@ describe("an audit", () => {
         for (let tick = 0; tick < ticks; tick++) await null;
         await audit.retry();
       }
-      function pages(...parameters: Parameters<Requests["pages"]>): AsyncIterable<PageOfReports> {
+      const closes = deferred();
+      async function* pages(...parameters: Parameters<Requests["pages"]>): AsyncIterable<PageOfReports> {
         listed++;
         void endJob();
-        return refuses ? unreadable(refused)() : service.connect().pages(...parameters);
+        yield* refuses ? unreadable(refused)() : service.connect().pages(...parameters);
+        await closes.promise;
       }
       const connect = () => ({ ...service.connect(), pages });
       const { add, audit, errors, finished } = open(service, { connect });
@@ -498,6 +500,9 @@ describe("an audit", () => {
       assert.equal(errors.length, 1);
       refuses = false;
       await audit.resume();
+      await until(async () => (await audit.progress())[0]?.reason === "plan");
+      assert.equal((await audit.progress())[0]?.paused, false);
+      closes.resolve();
       assert.equal((await finished()).created, 2);
     });
 
