@@ -411,6 +411,10 @@ export const changes: NodeType = {
   title: "report changes",
   help: "Sends a message for each report or check that changed since the last run.",
   returns: "The new or changed report. For a deleted report, its last known values. For a check, the issue.",
+  metadata: [
+    ...["operation", "statusCode", "headers", "attempts", "duration", "waited", "page", "pages", "total", "truncated"],
+    ...["change", "previous", "fields", "check"],
+  ],
   record: "report",
   color: REPORT,
   params: {

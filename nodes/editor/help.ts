@@ -21,8 +21,8 @@ const records = {
   project: ["project", "reports", "created_at"],
 };
 
-/** The properties of `msg.seo` that a node can send. Nodes that are no operation have no path. */
-const metadata = ({ path, list, deletes, lookup, params, metadata }: Form) =>
+/** The properties of `msg.seo` that a node can send. */
+const metadata = ({ list, deletes, lookup, params, metadata }: Form) =>
   metadata ?? [
     "operation",
     "statusCode",
@@ -30,11 +30,10 @@ const metadata = ({ path, list, deletes, lookup, params, metadata }: Form) =>
     "attempts",
     "duration",
     "waited",
-    ...(list || !path ? ["page", "pages", "total", "truncated"] : []),
+    ...(list ? ["page", "pages", "total", "truncated"] : []),
     ...(deletes ? ["alreadyDeleted"] : []),
     ...(lookup ? ["reconciled"] : []),
     ...(params?.existing ? ["outcome"] : []),
-    ...(path ? [] : ["change", "previous", "fields", "check"]),
   ];
 
 /** A value in prose, with its label if that differs. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
 import { startSandbox } from "../../sandbox/server.js";
+import { changes as row } from "../../src/operations.js";
 import { deferred } from "../../src/turns.js";
 import { fromPalette } from "../support/editor.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
@@ -108,6 +109,7 @@ describe("The changes node", () => {
       for (const msg of [changed, deleted]) {
         assert.deepEqual([msg.topic, msg.kept, msg.parts], ["t", { deep: 1 }, undefined]);
         assert.ok(msg.req === req && msg.res === res);
+        for (const key of Object.keys(seo(msg))) assert.ok(row.metadata?.includes(key), key);
       }
       assert.notEqual(changed.kept, deleted.kept);
       assert.notEqual(changed.seo, deleted.seo);
