@@ -62,7 +62,9 @@ export function build(table: Record<string, NodeType> = nodeTypes) {
       ...(row.outputs && { outputs }),
       ...(row.details && { details: row.details, stage: stages[type as ConfigType] }),
     };
-    if (row.done) status[row.done] = row.done;
+    const { done = "" } = row;
+    if (done && (status[done] ?? done) !== done) throw new Error(`There is another status “${done}” already.`);
+    if (done) status[done] = done;
     const rows = Object.entries(Object.assign({}, ...parts) as (typeof parts)[number]).map(([name, field]) => [
       name,
       { value: field.initial ?? field.default ?? "", ...field, key: keyFor(type, name, field) },

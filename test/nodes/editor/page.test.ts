@@ -327,6 +327,8 @@ describe("The editor page", () => {
       },
       options: {},
     };
+    const taken = { ...ping, done: "paused" } as NodeType;
+    assert.throws(() => build({ ...table, "seo-ping": taken }), /There is another status “paused” already\./);
     const { types: more, english: texts } = build({ ...table, "seo-ping": ping });
     const stand = createEditor(page(more, icons, MODULES), texts);
     const node = stand.add("seo-ping", "p", { host: "example.com", hostType: "str" });
