@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type ById, type Change, conditions, type Figures, reports } from "../../src/changes.js";
+import { changes as row } from "../../src/operations.js";
 import type { Row } from "../support/lists.js";
 
 type Snapshot = ById<Figures>;
@@ -232,6 +233,7 @@ describe("Changes between two lists", () => {
     it("only “below” if they are new, and none but “all” if they are gone", () => {
       const names = (changes: Change[]) =>
         Object.keys(conditions).filter((name) => changes.every((one) => conditions[name]?.(one, 50)));
+      assert.deepEqual(Object.keys(conditions), Object.keys(row.options.only?.values ?? {}));
       const low = [{ id: 1, score: 49 }];
       assert.deepEqual(names(compare({}, low).changes), ["all", "below"]);
       assert.deepEqual(names(compare({}, [{ id: 1, score: 50 }]).changes), ["all"]);
