@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { pageKey } from "./address.js";
 import { invalidParams } from "./errors.js";
-import { isObject } from "./json.js";
+import { isObject, type Json } from "./json.js";
 import { conflictOf, isBlank, type Kind, kindOf, named } from "./kinds.js";
 import type { Field, NodeType, Operation } from "./operations.js";
 
@@ -99,14 +99,14 @@ export function readSettings(
   return read;
 }
 
-/** Takes the main parameter out of an object that contains it, or out of a response that wraps such an object in `data`. */
-function mainIn(value: unknown, names: string[]): unknown {
-  if (!isObject(value)) return value;
-  for (const holder of [value, value.data]) {
-    if (!isObject(holder)) continue;
-    for (const name of names) if (Object.hasOwn(holder, name)) return holder[name];
+/** The main parameter in an object that contains it, or in a response that wraps such an object in `data`, and where it is in there. */
+function mainIn(value: unknown, names: string[]): [value: unknown, place: string] {
+  if (!isObject(value)) return [value, ""];
+  function find(holder: unknown, place: string): [unknown, string] | undefined {
+    const name = isObject(holder) ? names.find((one) => Object.hasOwn(holder, one)) : undefined;
+    return name === undefined ? undefined : [(holder as Json)[name], `${place}.${name}`];
   }
-  return undefined;
+  return find(value, "") ?? find(value.data, ".data") ?? [undefined, `.${names.at(-1)}`];
 }
 
 const validators = new Map<NodeType, ReturnType<typeof createValidator>>();
@@ -125,9 +125,8 @@ export function validateInput(
   const { main = "" } = row;
   const { wire = main } = row.params[main] ?? {};
   const whole = input[main];
-  const value = mainIn(whole, [main, wire]);
-  const inside = value === undefined && typeof whole === "object" && whole !== null ? `.${wire}` : "";
-  const source = (name: string) => (from[name] ?? name) + (name === main ? inside : "");
+  const [value, place] = mainIn(whole, [main, wire]);
+  const source = (name: string) => (from[name] ?? name) + (name === main ? place : "");
   return validate(value === whole ? input : { ...input, [main]: value }, source);
 }
 

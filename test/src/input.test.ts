@@ -22,7 +22,8 @@ describe("The main parameter of an input", () => {
     [null, "msg.payload is blank"],
     [" ", "msg.payload is blank"],
     [{}, "msg.payload.id is blank"],
-    [{ id: null }, "msg.payload is blank"],
+    [{ id: null }, "msg.payload.id is blank"],
+    [{ data: { id: " " } }, "msg.payload.data.id is blank"],
     [{ report: { id: 3 } }, "msg.payload.id is blank"],
   ])
     it(`is missing where it was looked for: ${JSON.stringify(value)}`, () =>
