@@ -142,23 +142,25 @@ export async function* readPages<A extends WithBody>(
   let shift = 0;
   let response = await get({});
 
-  /** A page by its number. One that the service itself does not find is empty: it is behind the end. */
-  const getPage = (nth: number) =>
+  /** A page by its number. If no response says that it exists, and the service itself does not find it, it is behind the end. */
+  const getPage = (nth: number, { pages, more }: Shape) =>
     get({ page: String(nth - shift) }).catch((cause: unknown): A => {
-      if (!(cause instanceof SeoError && cause.code === "SEO_NOT_FOUND" && isObject(cause.body))) throw cause;
-      return { ...response, body: [] };
+      const isMissing = cause instanceof SeoError && cause.code === "SEO_NOT_FOUND" && isObject(cause.body);
+      if (!isMissing || pages !== undefined || more !== undefined) throw cause;
+      return { ...response, body: [], attempts: cause.attempts };
     });
 
-  function request(cursor: string | undefined): Promise<A> {
+  function request(shape: Shape): Promise<A> {
     last++;
-    const next = cursor === undefined ? getPage(last) : get({ cursor });
+    const { cursor } = shape;
+    const next = cursor === undefined ? getPage(last, shape) : get({ cursor });
     next.catch(() => {});
     return next;
   }
 
   /** A page that fails may have more. */
-  const hasMore = (nth: number) =>
-    getPage(nth)
+  const hasMore = (nth: number, shape: Shape) =>
+    getPage(nth, shape)
       .then((next) => shapeOf(next).records.some((record) => !seen.has(keyOf(record))))
       .catch(() => true);
 
@@ -175,11 +177,11 @@ export async function* readPages<A extends WithBody>(
     count += records.length;
     total = Math.max(total, shape.total ?? 0);
     const progress = { nth, count, most, added: added.length, kept: records.length, size, total };
-    const { isLast, truncated = await hasMore(nth + 1) } = endOf(shape, progress);
+    const { isLast, truncated = await hasMore(nth + 1, shape) } = endOf(shape, progress);
     const wanted = isLast ? 0 : lastAhead(shape, progress, ahead);
-    while (last < wanted) requested.push(request(shape.cursor));
+    while (last < wanted) requested.push(request(shape));
     yield { records, page: nth, pages: shape.pages, total: shape.total, truncated, isLast, response };
     if (isLast) return;
-    response = await (requested.shift() ?? request(shape.cursor));
+    response = await (requested.shift() ?? request(shape));
   }
 }

@@ -282,15 +282,17 @@ describe("A list of several pages", () => {
   });
 
   it("fails at the page whose request failed, after returning the pages before it", async () => {
-    const ask = async ({ page }: Record<string, string>) => {
-      // As a gateway returns it.
-      if (page === "2") throw new SeoError("SEO_NOT_FOUND", "lost", { body: "<html>" });
-      return answered({ data: rows(Number(page ?? 1)), meta: { current_page: page, last_page: 3 } });
-    };
-    const reading = readPages(ask, {}, { id: "id", limit: 0, ahead: 3 });
-    assert.deepEqual((await reading.next()).value?.records, rows(1));
-    await late(20);
-    await assert.rejects(reading.next(), /lost/);
+    // Also if only a gateway does not find it, or a page before it says that it exists.
+    for (const [body, figures] of [["<html>"], [{}, { meta: { last_page: 3 } }], [{}, { links: { next: "?" } }]]) {
+      const ask = async ({ page }: Record<string, string>) => {
+        if (page === "2") throw new SeoError("SEO_NOT_FOUND", "lost", { body });
+        return answered({ data: rows(Number(page ?? 1)), ...(figures as object) });
+      };
+      const reading = readPages(ask, {}, { id: "id", limit: 0, ahead: 3 });
+      assert.deepEqual((await reading.next()).value?.records, rows(1));
+      await late(20);
+      await assert.rejects(reading.next(), /lost/);
+    }
   });
 });
 
