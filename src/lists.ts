@@ -32,7 +32,9 @@ export interface ListPage<A = unknown> {
 type WithBody = { body: unknown; attempts?: number };
 
 const count = (value: unknown) =>
-  value !== "" && value !== null && Number.isSafeInteger(Number(value)) ? Number(value) : undefined;
+  ["number", "string"].includes(typeof value) && value !== "" && Number.isSafeInteger(Number(value))
+    ? Number(value)
+    : undefined;
 
 /** A cursor that is only in a link. The rest of the link is not used: it may name another host, or lack the filters. */
 function cursorOf(link: unknown): string | undefined {
@@ -82,6 +84,8 @@ const isNumbered = ({ pages, cursor }: Shape) => pages !== undefined && cursor =
 /** The part of a list that was read so far. */
 interface ListProgress {
   nth: number;
+  /** 1 if the service counts pages from 0. */
+  shift: number;
   /** The records that were returned, and how many there can be. */
   count: number;
   most: number;
@@ -97,11 +101,13 @@ interface ListProgress {
 /** Whether a list ends with a page, the nth, and whether it then has more; undefined if only the next page can show it. */
 function endOf(
   shape: Shape,
-  { nth, count, most, added, kept, size, total }: ListProgress,
+  { nth, shift, count, most, added, kept, size, total }: ListProgress,
 ): { isLast: boolean; truncated: boolean | undefined } {
   const { records, page = nth, pages = 0, more } = shape;
-  // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come.
-  const moves = added > 0 || (isNumbered(shape) && records.length > 0 && page === nth);
+  // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come. So do those of
+  // the first page, if the service counts from 1 although it calls it 0.
+  const canMove = (isNumbered(shape) && page === nth) || (shift > 0 && nth === 2);
+  const moves = added > 0 || (canMove && records.length > 0);
   const follows = isNumbered(shape) ? nth < pages : more;
   const canFollow = moves && follows !== false;
   if (count >= most) return { isLast: true, truncated: added > kept || (canFollow && follows) };
@@ -138,7 +144,6 @@ export async function* readPages<A extends WithBody>(
   let count = 0;
   let total = 0;
   let last = 1;
-  /** 1 if the service counts pages from 0. */
   let shift = 0;
   let response = await get({});
 
@@ -176,7 +181,7 @@ export async function* readPages<A extends WithBody>(
     const records = added.slice(0, most - count);
     count += records.length;
     total = Math.max(total, shape.total ?? 0);
-    const progress = { nth, count, most, added: added.length, kept: records.length, size, total };
+    const progress = { nth, shift, count, most, added: added.length, kept: records.length, size, total };
     const { isLast, truncated = await hasMore(nth + 1, shape) } = endOf(shape, progress);
     const wanted = isLast ? 0 : lastAhead(shape, progress, ahead);
     while (last < wanted) requested.push(request(shape));

@@ -12,6 +12,7 @@ const table = Object.entries(shapes);
 /** Shapes that do not show whether another page follows. */
 const silent = new Set([
   "counted from 0",
+  "counted from 1, but called 0",
   "plain array",
   "plain data",
   "plain array of the whole list",
@@ -66,7 +67,7 @@ describe("The position of a page", () => {
       { page: 2, pages: 3, total: 1 },
     ],
     [{ data, meta: { total: null, current_page: "", last_page: "many" } }, {}],
-    [{ data, meta: { last_page: 0 } }, {}],
+    [{ data, meta: { last_page: 0, current_page: false } }, {}],
     [{ data, total: 1.5 }, {}],
     [{ data, links: { next: "https://other.example/?page=2" } }, { more: true }],
     [{ data, links: { next: null } }, { more: false }],

@@ -107,6 +107,10 @@ export const shapes: Record<string, Shape> = {
     data: records(view),
     meta: { current_page: view.page - 1, last_page: pagesOf(view) - 1 },
   }),
+  "counted from 1, but called 0": (view) => ({
+    data: records(view),
+    meta: { current_page: 0, last_page: pagesOf(view) },
+  }),
   "plain array": records,
   "plain data": (view) => ({ data: records(view) }),
   "plain array of the whole list": ({ all }) => all,
