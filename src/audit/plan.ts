@@ -1,9 +1,11 @@
+import { pageKey } from "../address.js";
 import { clockOf } from "../dates.js";
 import { SeoError } from "../errors.js";
-import { DAY, dateOf, decide, isNewer, reportKey } from "../existing.js";
+import { DAY, dateOf, decide, isNewer } from "../existing.js";
 import type { Json } from "../json.js";
-import { idOf, reportsIn } from "../records.js";
+import { reportsIn, urlIn } from "../records.js";
 import type { Batch } from "./batch.js";
+import { Census } from "./census.js";
 import type { Plan, Settings } from "./entries.js";
 import type { Requests } from "./requests.js";
 import { pageOf } from "./state.js";
@@ -23,8 +25,8 @@ const ageOf = ({ existing, maxAge = Number.POSITIVE_INFINITY }: Settings) =>
 /**
  * Finds out which pages of all unplanned lists have a report, by reading the account's list of reports until nothing more can
  * change: each page was found, or only reports that are too old are left. A report that is generated meanwhile moves to
- * where the list was read before: then it is read again. `fresh` gets the pages that need no request; `began` is called
- * when reports have come.
+ * where the list was read before: then it is read again. `fresh` gets the pages that need no request; `began` is
+ * called with each page that has arrived.
  */
 export async function makePlan(
   batch: Batch,
@@ -44,8 +46,12 @@ export async function makePlan(
   const found = new Map<number, Json>();
   /** Reports that need no request. As long as the list is not sorted, a newer one of the same page can follow. */
   const recent = new Map<number, Json>();
+  /** Undefined as long as no report was found. */
+  let hasUrls: boolean | undefined;
   function see(record: Json, now: number): void {
-    const page = pageOf(state, reportKey(record));
+    const url = urlIn(record);
+    hasUrls ||= url !== "";
+    const page = pageOf(state, pageKey(url));
     const list = page === undefined ? undefined : listed(page);
     if (page === undefined || !list) return;
     const known = found.get(page);
@@ -68,44 +74,44 @@ export async function makePlan(
     while (all.length > 0) await Promise.all(all.splice(0, AT_ONCE).map(end));
   }
 
-  /** The IDs of all reports, because one that moves is missed by one reading, but not by all. */
-  const seen = new Set<string>();
+  const census = new Census();
   /** Reads the list. Returns whether reports were missed. */
   async function read(): Promise<boolean> {
     let sorted = true;
     let previous = Number.POSITIVE_INFINITY;
-    let misses = false;
+    let isCut = false;
     const before = found.size;
-    let atFirst: number | undefined;
+    census.begin();
     for await (const { records, response, total, truncated = false } of requests.pages(LIST, LATEST_FIRST)) {
       if (state.dropped) return false;
       began();
-      atFirst ??= total;
+      isCut = truncated;
       const now = clockOf(response.headers);
-      for (const record of reportsIn(records)) {
+      const reports = reportsIn(records);
+      census.add(reports, reportsIn(response.body).length, total);
+      for (const record of reports) {
         if (typeof record.generated_at === "string") {
           const date = dateOf(record);
           sorted &&= Number.isFinite(date) && date <= previous;
           previous = date;
         }
         see(record, now);
-        seen.add(idOf(record));
       }
-      // Reports that are created meanwhile do not count. Without a total, another reading shows whether reports moved.
-      misses = atFirst === undefined ? truncated || found.size > before : truncated && seen.size < atFirst;
       if (!sorted) continue;
       await endRecent();
       if (found.size === pages) return false;
-      if (previous < now - oldest * DAY) return false;
+      if (previous < now - oldest * DAY) return census.skips();
     }
-    return misses;
+    // Without a total, another reading shows whether reports moved.
+    return census.misses(isCut) ?? (isCut || found.size > before);
   }
 
   let misses = true;
   for (let times = 0; times < MOST_READINGS && misses; times++) misses = await read();
   if (state.dropped) return;
-  if (misses)
-    throw new SeoError("SEO_RESPONSE", "Which pages have a report is unknown: the list of reports is not complete.");
+  const problem = misses ? "is not complete" : hasUrls === false && "has no URLs";
+  if (problem)
+    throw new SeoError("SEO_RESPONSE", `Which pages have a report is unknown: the list of reports ${problem}.`);
   await endRecent();
   const all = [...plans.values()];
   while (all.length > 0) await batch.write({ type: "plan", pages: all.splice(0, PLANS) });

@@ -10,7 +10,7 @@ import { createLane, createTask, type Task } from "../scheduler.js";
 export type DurableResponse = Pick<CallResponse, "body" | "attempts" | "reconciled">;
 
 /** The part of a page of the account's list of reports that an audit needs. */
-export type PageOfReports = Pick<ListPage<Pick<CallResponse, "headers">>, "records" | "response"> &
+export type PageOfReports = Pick<ListPage<Pick<CallResponse, "headers" | "body">>, "records" | "response"> &
   Partial<Pick<ListPage, "total" | "truncated">>;
 
 export interface DurableOptions extends Omit<Durable, "horizon"> {

@@ -508,15 +508,17 @@ describe("an audit", () => {
 
     it("stays paused with one error if the list of reports can be read, but no report can be created", async () => {
       const service = createRefusing(refused);
-      const { add, audit, errors } = await openPaused(service, IN_A_ROW, { share: 2 });
+      const { add, audit, errors, progress } = await openPaused(service, IN_A_ROW, { share: 2 });
       await sleep(20);
       const before = service.requests;
+      progress.length = 0;
       await add(urls(2, 21), { existing: "regenerate" });
       await audit.resume();
       // The list is the probe, and then a page.
       await until(() => service.requests > before);
       await sleep(50);
       assert.deepEqual([service.listed(), service.requests, errors.length], [1, before + 1, 1]);
+      assert.ok(progress.every(({ paused }) => paused));
     });
 
     it("pauses with an error that it does not expect, and retries", async () => {
@@ -699,41 +701,98 @@ describe("an audit", () => {
       async function* pages() {
         const moved = [{ id: 1, url: "example.com/1" }];
         const records = [...(++readings === 1 ? [] : moved), { id: 2, url: "example.com/2" }];
-        yield { records, response: { headers: {} }, ...(readings === 1 && first) };
+        yield { records, response: { headers: {}, body: [] }, ...(readings === 1 && first) };
       }
       const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
       await add(["https://example.com/1", "https://example.com/2"], { existing: "return" });
       assert.deepEqual([(await finished()).fresh, readings], [2, 2]);
     });
 
-  for (const [why, record] of Object.entries({
-    "Which pages have a report is unknown": { id: 1, url: "example.com/1" },
-    "The list contains a report without url: 1": { id: 1 },
+  for (const [problem, record] of Object.entries({
+    "is not complete": { id: 1, url: "example.com/1" },
+    "has no URLs": { id: 1 },
   }))
-    it(`creates no report if the list of reports is not complete: ${why}`, async () => {
+    it(`creates no report if the list of reports ${problem}`, async () => {
       const service = createFake();
       async function* pages() {
-        yield { records: [record], total: 2, truncated: true, response: { headers: {} } };
+        yield { records: [record], total: 2, truncated: "url" in record, response: { headers: {}, body: [] } };
       }
       const { add, audit, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
       await add(urls(2), { existing: "regenerate" });
       await until(() => errors.length === 1);
+      const why = `Which pages have a report is unknown: the list of reports ${problem}.`;
       assert.ok(String(errors[0]?.message).includes(`is paused. ${why}`));
       assert.deepEqual([service.carriedOut, (await audit.progress())[0]?.reason], [[], "SEO_RESPONSE"]);
     });
 
-  it("reads the list of reports once if others are created meanwhile", async () => {
-    const service = createFake();
-    let readings = 0;
-    async function* pages() {
-      const seen = { records: [{ id: 1, url: "example.com/1" }], response: { headers: {} } };
-      for (const total of [1, 2]) yield { ...seen, total, truncated: total > 1 };
-      readings++;
-    }
-    const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
-    await add(urls(2), { existing: "return" });
-    assert.deepEqual([(await finished()).created, readings], [2, 1]);
-  });
+  type Given = [ids: number[], total: number, generated_at?: string];
+  const old = "2020-01-01";
+  const changing: [meanwhile: string, expected: number, first: Given[], then: Given][] = [
+    [
+      "others are created",
+      1,
+      [
+        [[1], 1],
+        [[1], 2],
+      ],
+      [[1], 2],
+    ],
+    [
+      "one moves, and a new one is behind it",
+      2,
+      [
+        [[1], 2],
+        [[9], 3],
+      ],
+      [[9, 2, 1], 3],
+    ],
+    [
+      "one moves, and the last page is too old",
+      2,
+      [
+        [[1], 3],
+        [[1, 7], 3, old],
+      ],
+      [[3, 1, 7], 3, old],
+    ],
+    [
+      "one is deleted, and the last page is too old",
+      2,
+      [
+        [[1], 3],
+        [[7], 2, old],
+      ],
+      [[7], 2, old],
+    ],
+    [
+      "one is deleted, and another one is missed twice",
+      3,
+      [
+        [[1, 2], 4],
+        [[4], 3],
+      ],
+      [[2, 4], 3],
+    ],
+  ];
+  for (const [meanwhile, expected, first, then] of changing)
+    it(`reads the list of reports as often as necessary if ${meanwhile}`, async () => {
+      const service = createFake();
+      let readings = 0;
+      async function* pages() {
+        const given = readings++ === 0 ? first : [then];
+        const seen = new Set<number>();
+        for (const [ids, total, generated_at] of given) {
+          const body = ids.map((id) => ({ id, url: `example.com/${id}`, generated_at }));
+          const records = body.filter(({ id }) => !seen.has(id));
+          for (const id of ids) seen.add(id);
+          yield { records, total, truncated: total > seen.size, response: { headers: {}, body } };
+        }
+      }
+      const { add, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
+      await add(urls(2), { existing: "return", maxAge: 30 });
+      await until(() => errors.length > 0 || service.carriedOut.length > 1);
+      assert.equal(readings, expected);
+    });
 
   it("reads the list of reports again if other settings arrive meanwhile, also in the next process", async () => {
     const closes = deferred();

@@ -218,7 +218,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       listed++;
       await pause();
       await fake.beforeList();
-      const response = { headers: { date: new Date().toUTCString() } };
+      const response = { headers: { date: new Date().toUTCString() }, body: undefined };
       yield { records: sorted.slice(first, first + size), total: sorted.length, response };
     }
   }
