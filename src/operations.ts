@@ -90,6 +90,10 @@ export interface Operation<P extends string = string> extends NodeType<P> {
   effects?: NoInfer<P>[];
 }
 
+/** The properties of `msg.seo` that describe a response, and the place in a list. */
+export const responseProperties = ["operation", "statusCode", "headers", "attempts", "duration", "waited"];
+export const listProperties = ["page", "pages", "total", "truncated"];
+
 /** Seconds that creating or regenerating a report can take. */
 const REPORT_TIMEOUT = 120;
 
@@ -411,10 +415,7 @@ export const changes: NodeType = {
   title: "report changes",
   help: "Sends a message for each report or check that changed since the last run.",
   returns: "The new or changed report. For a deleted report, its last known values. For a check, the issue.",
-  metadata: [
-    ...["operation", "statusCode", "headers", "attempts", "duration", "waited", "page", "pages", "total", "truncated"],
-    ...["change", "previous", "fields", "check"],
-  ],
+  metadata: [...responseProperties, ...listProperties, "change", "previous", "fields", "check"],
   record: "report",
   color: REPORT,
   params: {

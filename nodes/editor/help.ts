@@ -1,3 +1,4 @@
+import { listProperties, responseProperties } from "../../src/operations.js";
 import type { Form, Texts } from "./forms.js";
 import { KEYS, safe, widgets } from "./page.js";
 
@@ -24,13 +25,8 @@ const records = {
 /** The properties of `msg.seo` that a node can send. */
 const metadata = ({ list, deletes, lookup, params, metadata }: Form) =>
   metadata ?? [
-    "operation",
-    "statusCode",
-    "headers",
-    "attempts",
-    "duration",
-    "waited",
-    ...(list ? ["page", "pages", "total", "truncated"] : []),
+    ...responseProperties,
+    ...(list ? listProperties : []),
     ...(deletes ? ["alreadyDeleted"] : []),
     ...(lookup ? ["reconciled"] : []),
     ...(params?.existing ? ["outcome"] : []),
