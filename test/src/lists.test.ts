@@ -284,10 +284,18 @@ describe("A list of several pages", () => {
 
   it("fails at the page whose request failed, after returning the pages before it", async () => {
     // Also if only a gateway does not find it, or a page before it says that it exists.
-    for (const [body, figures] of [["<html>"], [{}, { meta: { last_page: 3 } }], [{}, { links: { next: "?" } }]]) {
+    const notFound = (body: unknown) => new SeoError("SEO_NOT_FOUND", "lost", { body });
+    const failures: [cause: Error, figures?: object][] = [
+      [new Error("lost"), { meta: { last_page: 3 } }],
+      [new SeoError("SEO_SERVER", "lost", { body: {} })],
+      [notFound("<html>")],
+      [notFound({}), { meta: { last_page: 3 } }],
+      [notFound({}), { links: { next: "?" } }],
+    ];
+    for (const [cause, figures] of failures) {
       const ask = async ({ page }: Record<string, string>) => {
-        if (page === "2") throw new SeoError("SEO_NOT_FOUND", "lost", { body });
-        return answered({ data: rows(Number(page ?? 1)), ...(figures as object) });
+        if (page === "2") throw cause;
+        return answered({ data: rows(Number(page ?? 1)), ...figures });
       };
       const reading = readPages(ask, {}, { id: "id", limit: 0, ahead: 3 });
       assert.deepEqual((await reading.next()).value?.records, rows(1));
