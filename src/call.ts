@@ -160,7 +160,7 @@ export class Call {
       if (pause === Number.POSITIVE_INFINITY) scheduler.cancel(result.with({ uncertain: false }));
       else if (pause !== undefined) scheduler.pause(pause);
     } else if (row.deletes) reconciler.forget(input.reportId);
-    else reconciler.observe(result);
+    else if (row.record === "report") reconciler.observe(result);
     this.#ticket?.afterAttempt(result);
   }
 

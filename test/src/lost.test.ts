@@ -205,6 +205,15 @@ describe("A lost response", () => {
     assert.deepEqual([id, reconciled?.looks], ["report-2", 1]);
   });
 
+  test("is found although projects have higher IDs", async () => {
+    const get = ({ path }: Asked) =>
+      path.endsWith("/projects") ? { data: [{ id: 9, project: "a.example" }] } : undefined;
+    const { client, store } = await open({ fate: ofPage("carried out, then cut"), get });
+    await store("first.example/first");
+    await client.call("seo-project-list", {});
+    assert.equal((await store()).id, 2);
+  });
+
   for (const [what, type, input] of [
     ["a newer report", "seo-report-delete", { reportId: "3" }],
     ["the project of a newer report", "seo-project-delete", { project: "other.example" }],
