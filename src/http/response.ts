@@ -14,6 +14,8 @@ export interface RawResponse {
   statusCode: number;
   headers: Headers;
   bytes: Buffer;
+  /** Milliseconds from the request to the beginning of the response. */
+  duration: number;
 }
 
 const MAX_DECODED = 16 << 20;
@@ -23,6 +25,9 @@ const MAX_SEARCHED = 1 << 16;
 const MAX_QUOTED = 1000;
 /** Characters of the messages by field; longer ones are only in the body. An audit keeps them in its journal. */
 const MAX_FIELDS = 10_000;
+
+/** Milliseconds within which a service that is overloaded or maintained rejects a request. A gateway gives up on a working one later. */
+const PROMPT = 2000;
 
 /** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */
 const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };
@@ -109,7 +114,7 @@ const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHE
  * wait and certainty are the client's own, and no secret can change them. `subject` is the record that the path names.
  */
 function rejectionOf(
-  { statusCode: status, headers }: RawResponse,
+  { statusCode: status, headers, duration }: RawResponse,
   text: string,
   redact: Redact,
   subject?: string,
@@ -133,7 +138,8 @@ function rejectionOf(
       ? serverMessages(body)
       : { message: "the response is not JSON, so it did not come from the API.", fields: undefined };
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
-  const isRefused = retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
+  // A gateway can put X-RateLimit-Reset into every response. Only Retry-After says that nothing was done.
+  const isRefused = duration < PROMPT && retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
   const [code, stage] = meanings[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
   const what = rejected[status];
   const returned = what ? `rejected ${what} (${status})` : `returned ${status}`;
@@ -151,7 +157,6 @@ function rejectionOf(
     stage: whose && "json" in parsed ? "service" : stage,
     ...(whose && isObject(body) && { missing: true }),
     transient: isTransient(status),
-    // A gateway can put X-RateLimit-Reset into every response. Only Retry-After says that nothing was done.
     uncertain: status === 408 || (status >= 500 && !(status === 503 && isRefused)),
   });
 }

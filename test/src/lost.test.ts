@@ -111,6 +111,7 @@ describe("A lost response", () => {
     "a report that is created afterwards": ["cut, then carried out", isFound, 1],
     "a report whose response is reset": ["reset", isFound, 1],
     "a report that is not created": ["cut, not carried out", isRetried, 1],
+    "a report on which a gateway gives up": ["carried out, then given up", isFound, 1],
     "a page that the service rejects": ["rejected", isError("SEO_SERVER", false, 1), 0],
     "a report that is created, then rejected": [
       "carried out, then rejected",

@@ -23,8 +23,8 @@ export interface Asked {
 }
 
 /**
- * The fate of a store, or of an update with `update=1`. `cut`: a server in front responds with a 504; `hidden`: with a 200 and a
- * page of its own.
+ * The fate of a store, or of an update with `update=1`. `cut`: a server in front responds with a 504; `given up`: after its
+ * timeout, with a 503 and a wait; `hidden`: with a 200 and a page of its own.
  */
 export type Fate =
   | "answered"
@@ -33,6 +33,7 @@ export type Fate =
   | "cut, not carried out"
   | "rejected"
   | "carried out, then rejected"
+  | "carried out, then given up"
   | "carried out, then hidden"
   | "hidden, not carried out"
   | "reset"
@@ -103,6 +104,7 @@ export async function startAccount(options: AccountOptions = {}) {
     const cut = () => send(response, 504, "<h1>504 Gateway Time-out</h1>");
     const hide = () => send(response, 200, account.options.page ?? null);
     const reject = () => send(response, 500, { message: "The page could not be fetched." });
+    const giveUp = () => send(response.setHeader("retry-after", "1"), 503, "<h1>503 Backend fetch failed</h1>");
     const steps: Record<Fate, (() => unknown)[]> = {
       answered: [carryOut, () => send(response, 200, { data: report })],
       "cut, then carried out": [cut, () => setTimeout(late), carryOut],
@@ -110,6 +112,7 @@ export async function startAccount(options: AccountOptions = {}) {
       "cut, not carried out": [cut],
       rejected: [reject],
       "carried out, then rejected": [carryOut, reject],
+      "carried out, then given up": [carryOut, () => setTimeout(2100), giveUp],
       "carried out, then hidden": [carryOut, hide],
       "hidden, not carried out": [hide],
       reset: [carryOut, () => response.socket?.resetAndDestroy()],

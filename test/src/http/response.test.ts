@@ -33,8 +33,11 @@ const read = async (
   statusCode: number,
   body: string | Buffer,
   headers: Headers = {},
-  { secrets = [], subject }: { secrets?: string[]; subject?: string } = {},
-) => readResponse(row, { statusCode, headers, bytes: Buffer.from(body) }, () => createRedactor(secrets), subject).body;
+  { secrets = [], subject, duration = 0 }: { secrets?: string[]; subject?: string; duration?: number } = {},
+) => {
+  const received = { statusCode, headers, bytes: Buffer.from(body), duration };
+  return readResponse(row, received, () => createRedactor(secrets), subject).body;
+};
 
 const failed = (reading: Promise<unknown>) =>
   reading.then(
@@ -192,7 +195,14 @@ describe("An HTTP status", () => {
         );
       });
 
-  it("of 503 with Retry-After is certain to have had no effect", async () => {
+  it("of 503 with Retry-After is certain to have had no effect, if it is prompt", async () => {
+    for (const [duration, uncertain] of [
+      [1999, false],
+      [2000, true],
+    ] as const) {
+      const reading = read(show, 503, HTML, { "retry-after": "1" }, { duration });
+      assert.equal((await failed(reading)).details.uncertain, uncertain);
+    }
     for (const after of ["1", "0"])
       assert.equal((await failure(503, HTML, { "retry-after": after })).details.uncertain, false);
     assert.equal((await failure(500, HTML, { "retry-after": "1" })).details.uncertain, true);
