@@ -1,7 +1,7 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import { SeoError } from "../errors.js";
 import type { Json } from "../json.js";
-import { idOf, reportsIn, unwrap } from "../records.js";
+import { idOf, reportsIn } from "../records.js";
 import { isAccounts } from "./breaker.js";
 import type { Ended, PageRequest } from "./entries.js";
 import { type DurableOptions, type Requests, STORE, toJSON } from "./requests.js";
@@ -15,10 +15,6 @@ export interface End {
 
 const UPDATE = "seo-report-update";
 const SHOW = "seo-report-show";
-
-function reportOf(body: unknown): object | null {
-  return reportsIn(body)[0] ?? (unwrap(body) as object | null) ?? null;
-}
 
 /**
  * Sends a page's request, or looks for one that was sent before. `beforeAttempt` is awaited before it is sent. Rejects as
@@ -73,7 +69,7 @@ export async function showReport(requests: Requests, { report, error }: Ended): 
     return null;
   }
   try {
-    return reportOf((await requests.request(SHOW, { reportId: report })).body);
+    return reportsIn((await requests.request(SHOW, { reportId: report })).body)[0] ?? null;
   } catch (cause) {
     if (cause instanceof SeoError && (cause.code === "SEO_CANCELLED" || isAccounts(cause))) throw cause;
     return null;
