@@ -39,6 +39,8 @@ export class Batch {
   isUnchanged = true;
   /** Pages that failed before it was opened. */
   readonly failed: readonly number[];
+  /** The next nodes may be closed, too, so the last results may not reach them: no more of them are noted. */
+  isClosing = false;
   /** The last note that a result was delivered. */
   #noted: Promise<unknown> = Promise.resolve();
   /** Pages that somebody works on. */
@@ -149,7 +151,7 @@ export class Batch {
     apply(this.state, { type: "delivered", page });
     setTimeout(() => {
       // After msg.retry, the note would be that of a later result.
-      if (phaseOf(this.state, page) !== "delivered") return;
+      if (this.isClosing || phaseOf(this.state, page) !== "delivered") return;
       this.#noted = this.journal.append({ type: "delivered", page }, false).catch(() => {});
     }, DELIVERY);
   }

@@ -61,6 +61,7 @@ export class Engine {
 
   /** Ends what is in flight; the next one to open the store looks for its effects. */
   async end(): Promise<void> {
+    for (const { batch } of this.runs) batch.isClosing = true;
     this.#requests.cancel();
     await Promise.all(this.#working);
     this.#known = this.latest();
