@@ -39,7 +39,7 @@ describe("docs/compose.yaml", () => {
   it("runs two Node-RED instances, one Redis server and nothing else", () => {
     assert.deepEqual([Object.keys(services).length, instances.length], [3, 2]);
     assert.deepEqual(services.redis?.command, [
-      ...["redis-server", "--appendonly", "yes", "--maxmemory-policy", "noeviction"],
+      ...["redis-server", "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"],
     ]);
   });
 
