@@ -12,13 +12,6 @@ describe("The budget of a service", () => {
     return count;
   }
 
-  it("has as many slots as its concurrency, and reuses released ones", () => {
-    const budget = createBudget({ concurrency: 3, rate: Number.POSITIVE_INFINITY });
-    assert.deepEqual([acquireAll(budget), budget.wait(), budget.blockedFor()], [3, Number.POSITIVE_INFINITY, 0]);
-    budget.release();
-    assert.equal(acquireAll(budget), 1);
-  });
-
   it("starts nothing during a pause, then one request at a time, then two, then three", async () => {
     const budget = createBudget({ concurrency: 4, rate: Number.POSITIVE_INFINITY });
     for (let i = 0; i < 3; i++) budget.acquire();

@@ -153,6 +153,20 @@ describe("an audit", () => {
     await Promise.all(Array.from({ length: 40 }, (_, ticks) => addLate(ticks)));
   });
 
+  it("replaces a batch that has failed by a list that is added at the moment at which it ends", async () => {
+    let added: Promise<number> | undefined;
+    const first = open(createFake({ fate: () => rejected }), {
+      progress({ finished }) {
+        if (finished) added ??= first.add(["late.example"]);
+      },
+    });
+    await first.add(["early.example"]);
+    await until(() => added !== undefined);
+    await added;
+    await until(() => first.results.length === 2);
+    assert.equal(await first.audit.retry(), 1);
+  });
+
   it("works through the oldest batch first, with at most its share in flight", async () => {
     const service = createFake({ latency: 5, fate: (page) => (page.endsWith("5") ? "lost" : "answered") });
     const { add, finished, results, progress, clock } = open(service, { share: 2 });
