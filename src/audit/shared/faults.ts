@@ -29,6 +29,7 @@ const faults: Fault[] = [
   [rejects, /^SchemaVersionMismatchError$/, "its schema is of another version of BullMQ", "version"],
   [fails, /^OOM |^53200$/, "its memory is full"],
   [fails, /^MISCONF |^53100$/, "it cannot write to its disk"],
+  [fails, /^READONLY |^25006$/, "it is read-only, as a replica is"],
   [fails, /^53300$/, "it has too many connections"],
   [away, /^57P0[12]$/, "it is shutting down"],
   [away, /^57P03$/, "it is not ready"],

@@ -176,6 +176,12 @@ describe("The queue that several machines share", () => {
       ["PostgreSQL", () => raises("53100", "could not extend file"), "it cannot write to its disk"],
       ["PostgreSQL", () => raises("53200", "out of memory"), "its memory is full"],
       ["PostgreSQL", () => raises("53300", "connection slots are reserved"), "it has too many connections"],
+      [
+        "Redis",
+        () => replies("READONLY You can't write against a read only replica."),
+        "it is read-only, as a replica is",
+      ],
+      ["PostgreSQL", () => raises("25006", "cannot execute INSERT"), "it is read-only, as a replica is"],
     ];
     await redis.config("SET", "maxmemory", "1");
     for (const [engine, fails, reason, what = "reports an error"] of rows) {
