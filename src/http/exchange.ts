@@ -18,7 +18,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #length = 0;
   #controller: Dispatcher.DispatchController | undefined;
   #sentAt = 0;
-  #duration = 0;
   #reason: SeoError | undefined;
   #statusCode = 0;
   #headers: Headers = {};
@@ -58,7 +57,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Also called for each 1xx, before the response itself. */
   onResponseStart(_: Dispatcher.DispatchController, statusCode: number, headers: Headers): void {
     this.#statusCode = statusCode;
-    this.#duration = performance.now() - this.#sentAt;
     // The first would change the prototype of a message's clone; the others can hold a session.
     for (const name of ["__proto__", "set-cookie", "set-cookie2"]) Reflect.deleteProperty(headers, name);
     this.#headers = headers;
@@ -81,7 +79,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const bytes = this.#body.subarray(0, this.#length);
-    this.#resolve({ statusCode: this.#statusCode, headers: this.#headers, bytes, duration: this.#duration });
+    this.#resolve({ statusCode: this.#statusCode, headers: this.#headers, bytes, sentAt: this.#sentAt });
   }
 
   onResponseError(_: Dispatcher.DispatchController, cause: Error & { code?: string }): void {

@@ -14,8 +14,8 @@ export interface RawResponse {
   statusCode: number;
   headers: Headers;
   bytes: Buffer;
-  /** Milliseconds from the request to the beginning of the response. */
-  duration: number;
+  /** When the request was sent, in the clock of `performance.now()`. */
+  sentAt: number;
 }
 
 const MAX_DECODED = 16 << 20;
@@ -114,7 +114,7 @@ const quote = (text: string, redact: Redact) => redact(text.slice(0, MAX_SEARCHE
  * wait and certainty are the client's own, and no secret can change them. `subject` is the record that the path names.
  */
 function rejectionOf(
-  { statusCode: status, headers, duration }: RawResponse,
+  { statusCode: status, headers, sentAt }: RawResponse,
   text: string,
   redact: Redact,
   subject?: string,
@@ -139,7 +139,8 @@ function rejectionOf(
       : { message: "the response is not JSON, so it did not come from the API.", fields: undefined };
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   // A gateway can put X-RateLimit-Reset into every response. Only Retry-After says that nothing was done.
-  const isRefused = duration < PROMPT && retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
+  const isRefused =
+    performance.now() - sentAt < PROMPT && retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
   const [code, stage] = meanings[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
   const what = rejected[status];
   const returned = what ? `rejected ${what} (${status})` : `returned ${status}`;
