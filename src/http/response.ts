@@ -26,7 +26,7 @@ const MAX_QUOTED = 1000;
 /** Characters of the messages by field; longer ones are only in the body. An audit keeps them in its journal. */
 const MAX_FIELDS = 10_000;
 
-/** Milliseconds within which a service that is overloaded or maintained rejects a request. A gateway gives up on a working one later. */
+/** Milliseconds within which a service that is overloaded or maintained rejects a request. A gateway gives up on one that works later. */
 const PROMPT = 2000;
 
 /** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */
@@ -139,8 +139,8 @@ function rejectionOf(
       : { message: "the response is not JSON, so it did not come from the API.", fields: undefined };
   const wait = status === 429 || status === 503 ? retryAfter(headers) : undefined;
   // A gateway can put X-RateLimit-Reset into every response. Only Retry-After says that nothing was done.
-  const isRefused =
-    performance.now() - sentAt < PROMPT && retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
+  const hasWait = retryAfter({ ...headers, "x-ratelimit-reset": undefined }) !== undefined;
+  const isRefused = hasWait && ("json" in parsed || performance.now() - sentAt < PROMPT);
   const [code, stage] = meanings[status] ?? (status < 500 ? ["SEO_REJECTED", "service"] : ["SEO_SERVER", "service"]);
   const what = rejected[status];
   const returned = what ? `rejected ${what} (${status})` : `returned ${status}`;

@@ -195,13 +195,15 @@ describe("An HTTP status", () => {
         );
       });
 
-  it("of 503 with Retry-After is certain to have had no effect, if it is prompt", async () => {
+  it("of 503 with Retry-After is certain to have had no effect, if it is JSON or prompt", async () => {
     for (const [duration, uncertain] of [
       [1000, false],
       [2000, true],
     ] as const) {
-      const reading = read(show, 503, HTML, { "retry-after": "1" }, { duration });
-      assert.equal((await failed(reading)).details.uncertain, uncertain);
+      for (const [body, of] of Object.entries({ [HTML]: uncertain, '{"message":"Busy"}': false })) {
+        const reading = read(show, 503, body, { "retry-after": "1" }, { duration });
+        assert.equal((await failed(reading)).details.uncertain, of);
+      }
     }
     for (const after of ["1", "0"])
       assert.equal((await failure(503, HTML, { "retry-after": after })).details.uncertain, false);
