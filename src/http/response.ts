@@ -26,8 +26,8 @@ const MAX_QUOTED = 1000;
 /** Characters of the messages by field; longer ones are only in the body. An audit keeps them in its journal. */
 const MAX_FIELDS = 10_000;
 
-/** Milliseconds within which a service that is overloaded or maintained rejects a request. A gateway gives up on one that works later. */
-const PROMPT = 2000;
+/** Milliseconds within which a service that is overloaded or maintained rejects a request. A gateway waits longer for one that works. */
+const PROMPT = 10_000;
 
 /** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */
 const options = { maxOutputLength: MAX_DECODED, chunkSize: 256 << 10 };

@@ -112,7 +112,7 @@ export async function startAccount(options: AccountOptions = {}) {
       "cut, not carried out": [cut],
       rejected: [reject],
       "carried out, then rejected": [carryOut, reject],
-      "carried out, then given up": [carryOut, () => setTimeout(2100), giveUp],
+      "carried out, then given up": [carryOut, () => setTimeout(10_100), giveUp],
       "carried out, then hidden": [carryOut, hide],
       "hidden, not carried out": [hide],
       reset: [carryOut, () => response.socket?.resetAndDestroy()],

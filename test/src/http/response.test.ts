@@ -197,8 +197,8 @@ describe("An HTTP status", () => {
 
   it("of 503 with Retry-After is certain to have had no effect, if it is JSON or prompt", async () => {
     for (const [duration, uncertain] of [
-      [1000, false],
-      [2000, true],
+      [5000, false],
+      [10_000, true],
     ] as const) {
       for (const [body, of] of Object.entries({ [HTML]: uncertain, '{"message":"Busy"}': false })) {
         const reading = read(show, 503, body, { "retry-after": "1" }, { duration });
