@@ -138,11 +138,12 @@ describe("The tab of audits", () => {
     assert.equal(await textOf(find("button:focus")), "Resume");
     const questions: string[] = [];
     const reset = async (accepts: boolean) => {
-      page.once("dialog", (dialog) => {
-        questions.push(dialog.message());
-        void (accepts ? dialog.accept() : dialog.dismiss());
-      });
-      await find("button:visible").filter({ hasText: "Reset" }).press("Enter");
+      const asked = page.waitForEvent("dialog");
+      const pressed = find("button:visible").filter({ hasText: "Reset" }).press("Enter");
+      const dialog = await asked;
+      questions.push(dialog.message());
+      await (accepts ? dialog.accept() : dialog.dismiss());
+      await pressed;
     };
     await reset(false);
     await shows("paused");
