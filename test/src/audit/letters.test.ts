@@ -480,14 +480,15 @@ describe("The messages that one machine handles for all", () => {
       fate: (page) => (page.endsWith("/1") ? "lost" : "answered"),
       look: () => found.promise,
     });
-    const lead = open(service);
+    const calm = { create: memory.auditing(CALM) };
+    const lead = open(service, calm);
     await lead.add(urls(1));
     await until(() => service.looking() === 1);
     await lead.audit.reset();
     await lead.add(urls(1, 2));
     await until(() => lead.results.length === 1);
     await lead.add(urls(5, 3), { batch: "other" });
-    const other = open(service);
+    const other = open(service, calm);
     const shown = () => other.audit.progress();
     await until(async () => (await shown()).some(({ batch, finished }) => batch === "other" && finished));
     const left = (await shown()).filter(({ finished }) => !finished);
