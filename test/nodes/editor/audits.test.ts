@@ -145,15 +145,14 @@ describe("The tab of audits", () => {
       await (accepts ? dialog.accept() : dialog.dismiss());
       await pressed;
     };
+    // The pages in flight at the pause end.
+    await page.waitForTimeout(2000);
     await reset(false);
     await shows("paused");
     await reset(true);
     await shows(/ · \d+ dropped/);
-    const [first = 0, second = 0] = questions.map((question) =>
-      Number(/^Waiting pages that will be dropped: up to (\d+)\.$/.exec(question)?.[1]),
-    );
-    // Pages in flight at the pause can end between the questions.
-    assert.ok(second > 0 && second <= first && first - second <= 4, questions.join());
+    assert.match(String(questions[0]), /^Waiting pages that will be dropped: up to \d+\./);
+    assert.equal(questions[1], questions[0]);
   });
 
   it("shows each figure, and only what can be done with the batch", async () => {
