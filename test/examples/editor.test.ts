@@ -66,8 +66,7 @@ function inspect() {
   );
 }
 
-describe("Each example in the editor, at the first click", function () {
-  this.timeout(240_000);
+describe("Each example in the editor, at the first click", () => {
   const examples = readExamples("examples");
   let redis: Server | undefined;
   let bench: Workbench;

@@ -40,8 +40,7 @@ interface Chart {
 /** Dashboard 2.0 publishes its charts once it has drawn one. */
 declare const window: { uiCharts?: Record<string, { chart: Chart }> };
 
-describe("example 09 with the real Dashboard 2.0", function () {
-  this.timeout(300_000);
+describe("example 09 with the real Dashboard 2.0", () => {
   const [, example = []] = readExamples("examples").find(([title]) => title.startsWith("09")) ?? [];
   const idOf = (name: string) => example.find((node) => node.name === name)?.id ?? assert.fail(name);
   const userDir = mkdtempSync(join(tmpdir(), "seo-widgets-"));

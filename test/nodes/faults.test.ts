@@ -88,8 +88,7 @@ describe("Every operation", () => {
   let stages: Stage[];
   let played: Awaited<ReturnType<typeof play>>;
 
-  before(async function () {
-    this.timeout(300_000);
+  before(async () => {
     stages = await Promise.all(table.map(([, scenario], i) => setStage(`s${i}`, scenario)));
     played = await play(stages, 8);
   });
@@ -166,8 +165,7 @@ describe("Every lost response of an SEO service node with a reconcile time", () 
   let stages: Stage[];
   let played: Awaited<ReturnType<typeof play>>;
 
-  before(async function () {
-    this.timeout(300_000);
+  before(async () => {
     const setUpAll = all.map(({ scenario, one, carriedOut }, i) => {
       const late = scenario.code === "SEO_TIMEOUT" && { timeout: "2" };
       const settings = { ...scenario.settings, reconcile: "1", ...late };

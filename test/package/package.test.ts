@@ -51,8 +51,7 @@ function flows(): object[] {
   ];
 }
 
-describe("The packed package", function () {
-  this.timeout(300_000);
+describe("The packed package", () => {
   /** A user directory with the package already installed, so that tests with several Node.js versions install it once. */
   const installed = process.env.INSTALLED;
   const userDir = installed ?? mkdtempSync(join(tmpdir(), "seo-reports-"));

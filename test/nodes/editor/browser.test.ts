@@ -35,8 +35,7 @@ const BY_HAND = "seo-report-update";
 const inOrder = (fields: Fields) =>
   [false, true].flatMap((fold) => Object.keys(fields).filter((name) => Boolean(fields[name]?.fold) === fold));
 
-describe("The editor in Chromium", function () {
-  this.timeout(300_000);
+describe("The editor in Chromium", () => {
   /** Each test continues where the previous one left the editor; mocha's bail option would also stop the other files. */
   let failed = false;
   let bench: Workbench;
