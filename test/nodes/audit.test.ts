@@ -221,7 +221,7 @@ describe("The audit node", () => {
     it("pauses and resumes one batch", async () => {
       await run({}, { latency: 25 });
       for (const topic of ["one", "two"]) await succeed({ payload: urls(40), topic });
-      await succeed({ pause: true, topic: "one" });
+      await succeed({ pause: true, topic: "one", batch: null });
       await flow.until(() => state("one") === "Paused by msg.pause.");
       await finished("two");
       assert.equal(last("one")?.finished, false);

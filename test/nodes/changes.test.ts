@@ -305,6 +305,9 @@ describe("The changes node", () => {
       lists.options.reply = () => void requests++;
       await look();
       assert.equal(requests, 3);
+      list(reports(50));
+      await look();
+      assert.equal(requests, 4, "a single page, from which nothing can move");
     });
 
     it("if the second reading fails, whose error counts the attempts of both", async () => {
