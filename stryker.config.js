@@ -3,14 +3,22 @@ import { existsSync } from "node:fs";
 const { PART: part = "src" } = process.env;
 const hooks = ["dist/test/support/limit.js", "dist/test/support/unhandled.js"];
 const tests = (names, folder = "") => names.map((name) => `dist/test/${folder}${name}.test.js`);
+/** In `nodes/`, those that take more than ten seconds. */
+const LONG = "audit|faults|hostile|lost|queue";
 /** What a mutant leaves running would fail the tests of the next one. */
 const alone = { maxTestRunnerReuse: 1 };
 
 /** What is changed, by which tests, and what differs from the options below. */
 const parts = {
   src: { mutate: ["src/**/*.ts", "!src/audit/**"], spec: tests(["src/*", "src/http/*"]) },
-  /** The tests that run the nodes in a Node-RED inside the test process. */
-  nodes: { mutate: ["nodes/*.ts"], spec: tests(["nodes/!(shared-*)"]), ...alone },
+  /** The tests that run the nodes in a Node-RED inside the test process. Those that take long come last. */
+  nodes: {
+    mutate: ["nodes/*.ts"],
+    spec: tests([`!(shared-*|${LONG})`, `@(${LONG})`], "nodes/"),
+    // Most tests wait for most of the time.
+    concurrency: 8,
+    ...alone,
+  },
   /** The tests that need neither a server nor other processes. */
   audit: {
     mutate: ["src/audit/*.ts", "src/audit/shared/{host,letter,log,member,post,store,term}.ts"],
