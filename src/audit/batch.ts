@@ -39,7 +39,7 @@ export class Batch {
   isUnchanged = true;
   /** Pages that failed before it was opened. */
   readonly failed: readonly number[];
-  /** The next nodes may be closed, too, so the last results may not reach them: no more of them are noted. */
+  /** The work ends, and the next nodes may be closed, too: no more results are noted, because the last ones may not reach them. */
   isClosing = false;
   /** The last note that a result was delivered. */
   #noted: Promise<unknown> = Promise.resolve();
