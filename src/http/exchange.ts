@@ -17,7 +17,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #body: Buffer = Buffer.alloc(0);
   #length = 0;
   #controller: Dispatcher.DispatchController | undefined;
-  #sentAt = 0;
   #reason: SeoError | undefined;
   #statusCode = 0;
   #headers: Headers = {};
@@ -49,7 +48,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#sentAt = performance.now();
     if (this.#reason) controller.abort(this.#reason);
     else this.#controller = controller;
   }
@@ -79,7 +77,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const bytes = this.#body.subarray(0, this.#length);
-    this.#resolve({ statusCode: this.#statusCode, headers: this.#headers, bytes, sentAt: this.#sentAt });
+    this.#resolve({ statusCode: this.#statusCode, headers: this.#headers, bytes, sentAt: this.due - this.timeout });
   }
 
   onResponseError(_: Dispatcher.DispatchController, cause: Error & { code?: string }): void {

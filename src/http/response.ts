@@ -14,7 +14,7 @@ export interface RawResponse {
   statusCode: number;
   headers: Headers;
   bytes: Buffer;
-  /** When the request was sent, in the clock of `performance.now()`. */
+  /** When the request was made, before it waited for a connection, in the clock of `performance.now()`. */
   sentAt: number;
 }
 
@@ -26,7 +26,7 @@ const MAX_QUOTED = 1000;
 /** Characters of the messages by field; longer ones are only in the body. An audit keeps them in its journal. */
 const MAX_FIELDS = 10_000;
 
-/** Milliseconds within which a service that is overloaded or maintained rejects a request. A gateway waits longer for one that works. */
+/** Milliseconds within which a service that is overloaded or maintained rejects a request. Most gateways wait longer for one that works. */
 const PROMPT = 10_000;
 
 /** Chunks of this size detect a decompression bomb in a tenth of the time that zlib's own 16 KiB take. */
