@@ -28,8 +28,13 @@ export interface List {
 
 /** Rows that are saved together. Between them, the process does other things, such as a deploy. */
 const ROWS = 1000;
-/** Milliseconds that a result takes to its next nodes: Node-RED delivers messages later, and several nodes in turn. */
+/** Milliseconds, and then turns of the event loop, that a result takes to its next nodes: to each, Node-RED delivers in a later turn. */
 const DELIVERY = 50;
+const TURNS = 10;
+/** A process that is held up for longer than that has taken no turn. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await breathe();
+}
 
 /** A batch that is worked on: what its journal says, and which page is next. */
 export class Batch {
@@ -149,7 +154,8 @@ export class Batch {
   /** The result of a page was sent to the flow. If the process dies before that is noted, it is sent again. */
   delivered(page: number): void {
     apply(this.state, { type: "delivered", page });
-    setTimeout(() => {
+    setTimeout(async () => {
+      await turns();
       // After msg.retry, the note would be that of a later result.
       if (this.isClosing || phaseOf(this.state, page) !== "delivered") return;
       this.#noted = this.journal.append({ type: "delivered", page }, false).catch(() => {});
@@ -158,8 +164,9 @@ export class Batch {
 
   /** Resolves when the notes of all results were written, or could not be. */
   async noted(): Promise<void> {
-    // Timers of the same time end in their order.
+    // Timers of the same time end in their order, and so do their turns.
     await sleep(DELIVERY);
+    await turns();
     await this.#noted;
   }
 
