@@ -229,7 +229,10 @@ describe("The messages that one machine handles for all", () => {
 
   for (const [name, message] of Object.entries(messages))
     it(`takes effect once if two commands of ${name} fail, or the lead dies`, async () => {
-      const took = await live(message, Number.POSITIVE_INFINITY, "answered", false);
+      let took = 0;
+      // A lead that the machine holds up loses its lock, and then another one takes the message.
+      for (let tries = 0; took <= 4 && tries < 5; tries++)
+        took = await live(message, Number.POSITIVE_INFINITY, "answered", false);
       assert.ok(took > 4, `${took} commands`);
       const commands = Array.from({ length: took + 6 }, (_, index) => index + 1);
       await tryAll(ways.flatMap(([way, dies]) => commands.map((command) => () => live(message, command, way, dies))));
