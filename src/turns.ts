@@ -37,8 +37,8 @@ export function createTurns() {
   };
 }
 
-/** Does work for all that came meanwhile, together: the next group begins when the one before has ended, and `rest` after it. */
-export function createGroups<Item, Value>(work: (items: Item[]) => Promise<Value>, rest: () => unknown = () => {}) {
+/** Does work for all that came meanwhile, together: the next group begins when the one before, and `wait` after it, have ended. */
+export function createGroups<Item, Value>(work: (items: Item[]) => Promise<Value>, wait: () => unknown = () => {}) {
   const inOrder = createSequence();
   let next: { items: Item[]; done: Promise<Value> } | undefined;
   let closed = false;
@@ -48,12 +48,12 @@ export function createGroups<Item, Value>(work: (items: Item[]) => Promise<Value
       if (closed) throw cancelled;
       if (!next) {
         const items: Item[] = [];
+        void inOrder(wait);
         const done = inOrder(() => {
           next = undefined;
           return work(items);
         });
         next = { items, done };
-        void inOrder(rest);
       }
       next.items.push(...items);
       return next.done;

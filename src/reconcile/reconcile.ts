@@ -25,15 +25,20 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
   const turnOf = createTurns();
   const tracked = new Set<TrackedRequest>();
   let searching = 0;
+  /** From when the list may be read again. */
+  let readableAt = 0;
   /** One read of the list serves all that look at the same time. */
   const { add: read } = createGroups(
     async (needs: ListNeed[]) => {
       const wanted = needs.filter(({ request }) => tracked.has(request));
       const [oldest] = wanted.sort((a, b) => a.readTo.rank - b.readTo.rank);
       if (!oldest) throw cancelled;
-      return account.readAfter(oldest.list, oldest.readTo);
+      return account.readAfter(oldest.list, oldest.readTo).finally(() => {
+        readableAt = now() + SECOND * Math.min(searching, MOST_SECONDS_BETWEEN);
+      });
     },
-    () => sleep(SECOND * Math.min(searching, MOST_SECONDS_BETWEEN)),
+    // At least a turn, so that requests of an earlier process, which begin together, share the first one.
+    () => sleep(Math.max(0, readableAt - now())),
   );
   const knowledge: Knowledge = { account, requester, tracked, now, sleep, read };
 

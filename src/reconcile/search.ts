@@ -44,7 +44,9 @@ export async function searchFor(
   const isRejected = statusCode === 500 && isObject(body);
   const lostAt = now();
   const horizonAt = isRejected ? lostAt + AFTER_RESPONSE : Math.max(lostAt, request.sentAt + horizon);
-  const early = isRejected ? [] : LOOKS.map((delay) => lostAt + delay).filter((time) => time < horizonAt);
+  // An earlier process has sent it: it may have taken effect long ago.
+  const delays = request.settled ? LOOKS : [0, ...LOOKS];
+  const early = isRejected ? [] : delays.map((delay) => lostAt + delay).filter((time) => time < horizonAt);
   request.horizonAt = horizonAt;
   const search: Search = { request };
   const due = [...early, horizonAt];

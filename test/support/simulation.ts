@@ -28,7 +28,7 @@ function createClock() {
       };
       work.then(settle, settle);
       for (;;) {
-        for (let turn = 0; turn < 30; turn++) await Promise.resolve();
+        for (let turn = 0; turn < 60; turn++) await Promise.resolve();
         if (ended) return work;
         const timer = timers.shift();
         if (!timer) throw new Error("Nothing happens any more, and the work has not ended.");
