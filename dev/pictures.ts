@@ -26,10 +26,7 @@ try {
     if (wanted.length > 0 && !wanted.some((part) => title.startsWith(part))) continue;
     const tab = nodes.find(({ type }) => type === "tab")?.id ?? "";
     await page.evaluate((id) => RED.workspaces.show(id), tab);
-    await page.screenshot({
-      path: join(root, `docs/pictures/${title.split(" ")[0]}.png`),
-      clip: await bounds(page),
-    });
+    await page.screenshot({ path: join(root, `docs/pictures/${title.split(" ")[0]}.png`), clip: await bounds(page) });
     console.log(title);
   }
 } finally {

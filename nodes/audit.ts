@@ -208,11 +208,7 @@ class AuditNode implements Watched {
     const list = {
       batch,
       rows: readRows(pages, String(from.pages)),
-      settings: {
-        existing: existing as Existing,
-        maxAge: maxAge === undefined ? undefined : Number(maxAge),
-        privacy,
-      },
+      settings: { existing: existing as Existing, maxAge: maxAge === undefined ? undefined : Number(maxAge), privacy },
     };
     return async () => (await this.#open()).audit.add(list);
   }

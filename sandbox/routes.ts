@@ -81,11 +81,7 @@ const ROUTES: Route[] = [
     respond: ({ reports, fields, pageError }) =>
       pageError(parseAddress(fields.url ?? "")?.url ?? "") ?? item(reports.store(fields), reportRecord, 201),
   },
-  {
-    methods: ["GET"],
-    path: REPORT,
-    respond: ({ reports, key }) => item(reports.get(Number(key)), reportRecord),
-  },
+  { methods: ["GET"], path: REPORT, respond: ({ reports, key }) => item(reports.get(Number(key)), reportRecord) },
   {
     methods: ["PUT", "PATCH"],
     path: REPORT,

@@ -45,10 +45,7 @@ export function parseBase(text: string): Base {
   if (!url) throw refuse("is not a valid URL");
   const { origin, pathname, username, password } = url;
   if (username || password) throw refuse("must not contain a user name or password");
-  return {
-    origin,
-    prefix: pathname.replace(/(?:\/+api\/v1)?\/*$/, ""),
-  };
+  return { origin, prefix: pathname.replace(/(?:\/+api\/v1)?\/*$/, "") };
 }
 
 /** Reads an API key, without the spaces that were copied with it. Throws SEO_CONFIG, which does not quote it. */

@@ -8,10 +8,7 @@ export const codes = {
     status: "invalid input",
     help: "A parameter, the message, a folder or a context store cannot be used. If attempts is 0, no request was sent.",
   },
-  SEO_UNAUTHORIZED: {
-    status: "invalid API key, enter it again",
-    help: "The service rejected the API key (401).",
-  },
+  SEO_UNAUTHORIZED: { status: "invalid API key, enter it again", help: "The service rejected the API key (401)." },
   SEO_FORBIDDEN: {
     status: "not allowed, check plan and ownership",
     help: "The account's plan does not include the API, or the report belongs to another account (403).",
@@ -36,10 +33,7 @@ export const codes = {
     status: "connection failed, check the service",
     help: "The service or the server of a queue could not be reached, or the connection was lost.",
   },
-  SEO_TIMEOUT: {
-    status: "timed out, retry later",
-    help: "No response in time.",
-  },
+  SEO_TIMEOUT: { status: "timed out, retry later", help: "No response in time." },
   SEO_RESPONSE: {
     status: "unexpected response, check base URL",
     help: "The response is not valid: not JSON, a redirect, too large, or nested too deeply.",
@@ -48,10 +42,7 @@ export const codes = {
     status: "queue full, send more slowly",
     help: "The queue of the SEO service node is full. No request was sent.",
   },
-  SEO_CANCELLED: {
-    status: "canceled",
-    help: "A redeploy stopped the request.",
-  },
+  SEO_CANCELLED: { status: "canceled", help: "A redeploy stopped the request." },
 } as const satisfies Record<string, { status: string; help: string }>;
 
 export type Code = keyof typeof codes;

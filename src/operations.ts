@@ -100,24 +100,12 @@ const REPORT_TIMEOUT = 120;
 const REPORT = "#3FADB5";
 const PROJECT = "#AAAA66";
 
-const search: Param = {
-  kind: "text",
-  label: "Search",
-  example: "pricing",
-  help: "Text to search for.",
-};
+const search: Param = { kind: "text", label: "Search", example: "pricing", help: "Text to search for." };
 /** A choice of a record's property; the first is the default. */
 const by =
   (label: string, help: string) =>
   <V extends Record<string, string>>(values: V) =>
-    ({
-      kind: "choice",
-      label,
-      fold: true,
-      values,
-      default: String(Object.keys(values)[0]),
-      help,
-    }) satisfies Param;
+    ({ kind: "choice", label, fold: true, values, default: String(Object.keys(values)[0]), help }) satisfies Param;
 const searchBy = by("Search by", "Field to search in.");
 const sortBy = by("Sort by", "Field to sort by.");
 const sort = {
@@ -338,12 +326,7 @@ export const operations = {
     main: "reportId",
     done: "updated",
     options: { method, ...report },
-    params: {
-      reportId,
-      privacy,
-      password,
-      update,
-    },
+    params: { reportId, privacy, password, update },
   }),
   "seo-report-delete": define({
     title: "delete report",

@@ -38,7 +38,4 @@ export interface AuditOptions {
   clock?: Clock;
 }
 
-export type Options = Omit<AuditOptions, "progress"> & {
-  readonly clock: Clock;
-  progress(progress: Progress): void;
-};
+export type Options = Omit<AuditOptions, "progress"> & { readonly clock: Clock; progress(progress: Progress): void };

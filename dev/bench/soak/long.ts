@@ -141,9 +141,5 @@ const held = [...new Set(samples.flatMap(Object.keys))].map((name) => [
 ]);
 conclude(
   { batches: reported.batches, deploys, ...events, ...Object.fromEntries(held) },
-  {
-    ...reported.problems(),
-    ...ledger.problems(),
-    "figures that grew": Object.entries(last).filter(grown).length,
-  },
+  { ...reported.problems(), ...ledger.problems(), "figures that grew": Object.entries(last).filter(grown).length },
 );

@@ -74,10 +74,5 @@ conclude(
     "found after a lost response": reconciled,
     "heap MB after each tenth": heaps.join(" "),
   },
-  {
-    lost: open.size,
-    "ended more than once": endedTwice,
-    ...ledger.problems(),
-    "heap has grown": hasGrown(heaps),
-  },
+  { lost: open.size, "ended more than once": endedTwice, ...ledger.problems(), "heap has grown": hasGrown(heaps) },
 );
