@@ -7,7 +7,7 @@ import { fill, table } from "./markdown.js";
 import { root } from "./nodered.js";
 
 const { types } = build();
-const palette = Object.entries(types).filter(([, { color }]) => color);
+const palette = Object.entries(types).filter(([, { params }]) => params);
 
 const code = (text?: string) => (text ? `\`${text}\`` : "");
 const request = ({ method, path }: Form) => code(path && `${method} ${path}`);

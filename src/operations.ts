@@ -47,7 +47,8 @@ export interface NodeType<P extends string = string> {
   /** The content of the payload, and the kind of record that it has. */
   returns: string;
   record?: "report" | "project";
-  color: string;
+  /** In the palette, if it is not that of reports. */
+  color?: string;
   /** The messages of each output, if there are several: a label, and the properties of the payload if it is not a record. */
   outputs?: { label: string; payload?: string[] }[];
   /** The properties of `msg.seo`, if they are not those of a response. */
@@ -97,7 +98,6 @@ export const listProperties = ["page", "pages", "total", "truncated"];
 /** Seconds that creating or regenerating a report can take. */
 const REPORT_TIMEOUT = 120;
 
-const REPORT = "#3FADB5";
 const PROJECT = "#AAAA66";
 
 const search: Param = { kind: "text", label: "Search", example: "pricing", help: "Text to search for." };
@@ -261,7 +261,6 @@ export const operations = {
     help: "Lists the reports in the account, with search, filters and sorting.",
     returns: "The reports: one page, or all pages as set in Output.",
     record: "report",
-    color: REPORT,
     method: "GET",
     path: "/api/v1/reports",
     list: "id",
@@ -280,7 +279,6 @@ export const operations = {
     help: "Gets a report by its ID.",
     returns: "The report.",
     record: "report",
-    color: REPORT,
     method: "GET",
     path: "/api/v1/reports/{id}",
     main: "reportId",
@@ -293,7 +291,6 @@ export const operations = {
     help: "Creates an SEO report for a web page, or regenerates or returns the existing one.",
     returns: "The page's report: new, regenerated or existing.",
     record: "report",
-    color: REPORT,
     method: "POST",
     path: "/api/v1/reports",
     once: () => true,
@@ -316,7 +313,6 @@ export const operations = {
     help: "Changes a report's privacy, or regenerates the report.",
     returns: "The updated report.",
     record: "report",
-    color: REPORT,
     method: "PUT",
     path: "/api/v1/reports/{id}",
     once: ({ update }) => update === "1",
@@ -332,7 +328,6 @@ export const operations = {
     title: "delete report",
     help: "Permanently deletes a report.",
     returns: "The service's response, or null if it is empty.",
-    color: REPORT,
     method: "DELETE",
     path: "/api/v1/reports/{id}",
     deletes: ({ reportId: id = "" }) => ({ id: /^[1-9]\d{0,14}$/.test(id) ? Number(id) : id, object: "report" }),
@@ -400,7 +395,6 @@ export const changes: NodeType = {
   returns: "The new or changed report. For a deleted report, its last known values. For a check, the issue.",
   metadata: [...responseProperties, ...listProperties, "change", "previous", "fields", "check"],
   record: "report",
-  color: REPORT,
   params: {
     search: fixed(search),
     search_by: fixed(searchBy({ url: "URL" })),
@@ -476,7 +470,6 @@ export const audit: NodeType = {
   returns:
     "The page's report, or null if none was received. Failed and uncertain pages are also sent here, with `msg.seo.error`, and not to Catch nodes.",
   record: "report",
-  color: REPORT,
   outputs: [
     { label: "results" },
     {

@@ -105,7 +105,7 @@ export function help(types: Record<string, Form>, ...catalogues: Texts[]): strin
     // Name and service are not explained in the help of each node.
     const own = Object.entries(form.rows).filter(([name, row]) => row.source || name in (form.options ?? form.rows));
     const fields = (read: boolean) => list(own.filter(([, row]) => (row.source === "msg") === read).map(field));
-    const palette = Boolean(form.color);
+    const palette = Boolean(form.params);
     return `<script type="text/html" data-help-name="${type}">
 <p>${html(text(`node.${type}.help`))}</p>
 ${section("inputs", fields(true))}${palette ? section("outputs", outputs(type, form)) : ""}${section("settings", fields(false))}${

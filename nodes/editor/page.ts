@@ -109,7 +109,7 @@ ${folded && `<details>\n<summary data-i18n="${KEYS}dialog.advanced"></summary>\n
 }
 
 /** The definition of a node type, as an object literal: the flow library's parser reads nothing else. */
-function definition(type: string, { color, rows, outputs = [] }: Form, icon: string): string {
+function definition(type: string, { params, color = "#3FADB5", rows, outputs = [] }: Form, icon: string): string {
   const entries = (credential: boolean) =>
     Object.entries(rows)
       .filter(([, row]) => Boolean(row.credential) === credential)
@@ -124,8 +124,8 @@ function definition(type: string, { color, rows, outputs = [] }: Form, icon: str
       .join("\n");
   const credentials = entries(true);
   return `RED.nodes.registerType(${literal(type)}, {
-  category: ${literal(color ? CATEGORY : "config")},${
-    color
+  category: ${literal(params ? CATEGORY : "config")},${
+    params
       ? `\n  color: ${literal(color)},\n  inputs: 1,\n  outputs: ${outputs.length || 1},\n  icon: ${literal(icon)},`
       : ""
   }
@@ -135,7 +135,7 @@ ${entries(false)}
   paletteLabel: seo.title,
   label: seo.label,
   labelStyle: seo.labelStyle,
-  oneditprepare: seo.prepare,${color ? "\n  onadd: seo.add," : ""}${outputs.length ? "\n  outputLabels: seo.outputLabel," : ""}
+  oneditprepare: seo.prepare,${params ? "\n  onadd: seo.add," : ""}${outputs.length ? "\n  outputLabels: seo.outputLabel," : ""}
 });`;
 }
 
