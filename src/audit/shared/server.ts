@@ -18,24 +18,14 @@ export interface Lease {
   stalledInterval: number;
 }
 
-/** A connection to the server. Its queues share it. */
-export interface Server {
-  /** Such as `Redis 7.0.15`. */
-  readonly version: string;
-  /** A setting that a user should change, although the server works. */
-  readonly warning?: string | undefined;
-  queue(name: string): Queue;
-  /** Fetches nothing by itself. */
-  worker(name: string, lease: Lease): Worker;
-  /** Ends within two seconds, whatever the server does. */
-  close(): Promise<void>;
-}
-
 /** An integer of PostgreSQL. */
 const MOST_STALLS = 2 ** 31 - 1;
 
-/** Connects to the server. Rejects with SEO_CONFIG if the password, the rights or a package is at fault, or with SEO_NETWORK. */
-export async function connect(place: Place): Promise<Server> {
+/**
+ * Connects to the server; its queues share the connection. Rejects with SEO_CONFIG if the password, the rights or a package is
+ * at fault, or with SEO_NETWORK.
+ */
+export async function connect(place: Place) {
   const url = new URL(place.url);
   const openDriver = url.protocol.startsWith("redis") ? openRedis : openPostgres;
   const { version, warning, factory, close, destroy } = await openDriver(url, place).catch((cause) => {
@@ -50,14 +40,18 @@ export async function connect(place: Place): Promise<Server> {
     return part;
   }
   return {
+    /** Such as `Redis 7.0.15`. */
     version,
+    /** A setting that a user should change, although the server works. */
     warning,
-    queue: (name) => register(new bullmq.Queue(name, { connection: {} }, factory) as Queue),
-    worker(name, lease) {
+    queue: (name: string) => register(new bullmq.Queue(name, { connection: {} }, factory) as Queue),
+    /** Fetches nothing by itself. */
+    worker(name: string, lease: Lease): Worker {
       const options = { ...lease, connection: {}, autorun: false, maxStalledCount: MOST_STALLS };
       return register(new bullmq.Worker(name, null, options, factory) as Worker);
     },
-    async close() {
+    /** Ends within two seconds, whatever the server does. */
+    async close(): Promise<void> {
       const ended = Promise.all(parts.map((part) => part.close()))
         .then(close)
         .catch(() => {});
@@ -66,3 +60,5 @@ export async function connect(place: Place): Promise<Server> {
     },
   };
 }
+
+export type Server = Awaited<ReturnType<typeof connect>>;

@@ -195,8 +195,8 @@ export class QueueStore implements Store {
     return again && "count" in reply ? { count: Math.max(1, reply.count) } : reply;
   }
 
-  /** Takes over what is open, the oldest first. */
-  load(): Promise<void> {
+  /** Takes over what is open, the oldest first. Rejects as `fail` returns. */
+  load(): Promise<this> {
     return this.#safely(async () => {
       const ids = await idsIn(this.#queue, this.#node, ["wait"]);
       for (let first = 0; first < ids.length; first += GROUP) {
@@ -212,6 +212,7 @@ export class QueueStore implements Store {
       const named = this.batches.flatMap(({ state }) => (state.dropped ? [] : prefixOf(this.#node, state.name)));
       for (const id of await this.#kept())
         if (named.some((prefix) => id.startsWith(prefix))) this.#jobs.set(id, { is: "replaced" });
+      return this;
     });
   }
 
@@ -294,11 +295,4 @@ export class QueueStore implements Store {
   async close(): Promise<void> {
     await Promise.all(this.batches.map((batch) => batch.journal.close()));
   }
-}
-
-/** Opens the jobs of one node. Rejects as `fail` returns. */
-export async function openStore(queue: Queue, node: string, lead: Lead): Promise<QueueStore> {
-  const store = new QueueStore(queue, node, lead);
-  await store.load();
-  return store;
 }

@@ -8,7 +8,7 @@ import { isUnfinished, prefixOf } from "./letter.js";
 import type { Link, News } from "./link.js";
 import { isMissing, newName, readLines } from "./log.js";
 import type { Lease } from "./server.js";
-import { openStore } from "./store.js";
+import { QueueStore } from "./store.js";
 
 interface Machine {
   hosts: ReadonlySet<Host>;
@@ -88,15 +88,10 @@ export function createTerm(machine: Machine, link: Link, release: () => Promise<
 
   function begin(host: Host): void {
     if (ended) return;
-    host.begin((isOver) =>
-      openStore(link.jobs, host.options.node, {
-        fail,
-        isOver,
-        gone: async () => ((await isLed()) ? lostData : deposed),
-        // PostgreSQL would compress a text that repeats.
-        probe: () => publish(randomBytes(PADDING / 2).toString("hex")),
-      }),
-    );
+    const gone = async () => ((await isLed()) ? lostData : deposed);
+    // PostgreSQL would compress a text that repeats.
+    const probe = () => publish(randomBytes(PADDING / 2).toString("hex"));
+    host.begin((isOver) => new QueueStore(link.jobs, host.options.node, { fail, isOver, gone, probe }).load());
   }
 
   /** Does what there is to do now. */

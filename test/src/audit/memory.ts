@@ -149,6 +149,7 @@ export function createMemory(patience = MESSAGE) {
     const timers = new Set<NodeJS.Timeout>();
     return {
       version: "memory",
+      warning: undefined,
       queue,
       worker(name, lease) {
         const all = queue(name) as unknown as Record<string, (...parameters: unknown[]) => Promise<unknown>>;
