@@ -739,63 +739,24 @@ describe("an audit", () => {
       assert.deepEqual([service.carriedOut, (await audit.progress())[0]?.reason], [[], "SEO_RESPONSE"]);
     });
 
-  type Given = [ids: number[], total: number, generated_at?: string];
+  /** A page of the list of reports: what it has, and the total that it names. */
+  const given = (ids: number[], total: number, generated_at?: string) => ({ ids, total, generated_at });
+  type Given = ReturnType<typeof given>;
   const old = "2020-01-01";
   const changing: [meanwhile: string, expected: number, first: Given[], then: Given][] = [
-    [
-      "others are created",
-      1,
-      [
-        [[1], 1],
-        [[1], 2],
-      ],
-      [[1], 2],
-    ],
-    [
-      "one moves, and a new one is behind it",
-      2,
-      [
-        [[1], 2],
-        [[9], 3],
-      ],
-      [[9, 2, 1], 3],
-    ],
-    [
-      "one moves, and the last page is too old",
-      2,
-      [
-        [[1], 3],
-        [[1, 7], 3, old],
-      ],
-      [[3, 1, 7], 3, old],
-    ],
-    [
-      "one is deleted, and the last page is too old",
-      2,
-      [
-        [[1], 3],
-        [[7], 2, old],
-      ],
-      [[7], 2, old],
-    ],
-    [
-      "one is deleted, and another one is missed twice",
-      3,
-      [
-        [[1, 2], 4],
-        [[4], 3],
-      ],
-      [[2, 4], 3],
-    ],
+    ["others are created", 1, [given([1], 1), given([1], 2)], given([1], 2)],
+    ["one moves, and a new one is behind it", 2, [given([1], 2), given([9], 3)], given([9, 2, 1], 3)],
+    ["one moves, and the last page is too old", 2, [given([1], 3), given([1, 7], 3, old)], given([3, 1, 7], 3, old)],
+    ["one is deleted, and the last page is too old", 2, [given([1], 3), given([7], 2, old)], given([7], 2, old)],
+    ["one is deleted, and another one is missed twice", 3, [given([1, 2], 4), given([4], 3)], given([2, 4], 3)],
   ];
   for (const [meanwhile, expected, first, then] of changing)
     it(`reads the list of reports as often as necessary if ${meanwhile}`, async () => {
       const service = createFake();
       let readings = 0;
       async function* pages() {
-        const given = readings++ === 0 ? first : [then];
         const seen = new Set<number>();
-        for (const [ids, total, generated_at] of given) {
+        for (const { ids, total, generated_at } of readings++ === 0 ? first : [then]) {
           const body = ids.map((id) => ({ id, url: `example.com/${id}`, generated_at }));
           const records = body.filter(({ id }) => !seen.has(id));
           for (const id of ids) seen.add(id);
