@@ -35,18 +35,22 @@ const refused = new SeoError("SEO_UNAUTHORIZED", "The service rejected the API k
 const rejected = new SeoError("SEO_REJECTED", "The service rejected the request (422).", { attempts: 1 });
 const noSpace = new Trouble("disk", "The disk is full.");
 
+/** Opens files of which something is changed. */
+const changedFiles = (folder: string, change: (store: Store) => Partial<Store>) => async (lost: Lost) => {
+  const store = await openFiles(folder, "node", lost);
+  return vary(store, change(store));
+};
+
 /** Opens files, and writes the entries of new batches in another way. */
-const filesWith =
-  (folder: string, write: (entry: Entry, save: () => Promise<void>) => Promise<void>) => async (lost: Lost) => {
-    const store = await openFiles(folder, "node", lost);
-    const create: Store["create"] = async (...parameters) => {
+const filesWith = (folder: string, write: (entry: Entry, save: () => Promise<void>) => Promise<void>) =>
+  changedFiles(folder, (store) => ({
+    async create(...parameters) {
       const batch = await store.create(...parameters);
       const save = batch.write.bind(batch);
       batch.write = (entry) => write(entry, () => save(entry));
       return batch;
-    };
-    return vary(store, { create });
-  };
+    },
+  }));
 
 const numberOf = (page: string) => Number(page.split("/").at(-1));
 
@@ -1045,11 +1049,8 @@ describe("an audit", () => {
     let closed: Promise<number> | undefined;
     const first = open(service, {
       share: 1,
-      async open(lost) {
-        const store = await openFiles(folder, "node", lost);
-        // It takes longer to close than to deliver a result.
-        return vary(store, { close: () => sleep(2 * DELIVERY).then(() => store.close()) });
-      },
+      // It takes longer to close than to deliver a result.
+      open: changedFiles(folder, (store) => ({ close: () => sleep(2 * DELIVERY).then(() => store.close()) })),
       result(result) {
         // The second result is on its way to the next node.
         if (first.results.push(result) === 2) closed = first.audit.close();
@@ -1061,10 +1062,8 @@ describe("an audit", () => {
     const second = open(service);
     await second.finished();
     const again = second.results.filter(({ index }) => index === first.results[1]?.index);
-    assert.deepEqual(
-      again.map(({ outcome, repeated }) => [outcome, repeated]),
-      [["created", true]],
-    );
+    const ends = again.map(({ outcome, repeated }) => [outcome, repeated]);
+    assert.deepEqual(ends, [["created", true]]);
     const known = first.results.map(({ record }) => String((record as { id: unknown }).id));
     assert.ok(known.every((id) => service.claimed.includes(id)));
     assert.equal(service.carriedOut.length, 6);
@@ -1185,10 +1184,7 @@ describe("an audit", () => {
   it("reports nothing if it is closed while its store is opened", async () => {
     let closed = 0;
     const { audit, errors } = open(createFake(), {
-      async open(lost) {
-        const store = await openFiles(folder, "node", lost);
-        return vary(store, { close: () => store.close().finally(() => closed++) });
-      },
+      open: changedFiles(folder, (store) => ({ close: () => store.close().finally(() => closed++) })),
     });
     await audit.close();
     await until(() => closed === 1);
@@ -1199,15 +1195,13 @@ describe("an audit", () => {
   it("rejects the list that it saves when it is closed, and waits for that", async () => {
     let saving = false;
     const { audit, add } = open(createFake(), {
-      async open(lost) {
-        const store = await openFiles(folder, "node", lost);
-        const create: Store["create"] = async (...parameters) => {
+      open: changedFiles(folder, (store) => ({
+        async create(...parameters) {
           saving = true;
           await sleep(50);
           return store.create(...parameters);
-        };
-        return vary(store, { create });
-      },
+        },
+      })),
     });
     const order: string[] = [];
     const adding = assert.rejects(add(urls(2)), cancelled).then(() => order.push("rejected"));
@@ -1235,20 +1229,20 @@ describe("an audit", () => {
         return batch;
       };
       const { add, audit, progress } = open(createFake({ step: () => ends.promise }), {
-        async open(lost) {
-          const store = await openFiles(folder, "node", lost);
+        open: changedFiles(folder, (store) => {
           store.batches.forEach(change);
-          const create: Store["create"] = async (...parameters) => {
-            const batch = await store.create(...parameters);
-            order.push("saving");
-            return saving(change(batch));
+          return {
+            async create(...parameters) {
+              const batch = await store.create(...parameters);
+              order.push("saving");
+              return saving(change(batch));
+            },
+            close() {
+              order.push("closed");
+              return store.close();
+            },
           };
-          const close = () => {
-            order.push("closed");
-            return store.close();
-          };
-          return vary<Store>(store, { create, close });
-        },
+        }),
       });
       await audit.progress();
       const added = add([...urls(2, from), `no page: ${from}`]).then(() => order.push("saved"));
