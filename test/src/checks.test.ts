@@ -90,13 +90,11 @@ describe("Changes of checks", () => {
     const now = { id: 1, url: "a.example", project: "a", results: { title: wrong, links: { passed: true } } };
     const { found } = compare(state, [now]);
     const issue = { report: 1, url: "a.example", project: "a" };
-    assert.deepEqual(
-      found.map(({ change, payload, details }) => [change, payload, details]),
-      [
-        ["failed", { ...issue, check: "title", importance: "high", value: 3, errors: ["short"] }, { check: "title" }],
-        ["fixed", { ...issue, check: "links", importance: null, value: null, errors: [] }, { check: "links" }],
-      ],
-    );
+    const told = found.map(({ change, payload, details }) => [change, payload, details]);
+    assert.deepEqual(told, [
+      ["failed", { ...issue, check: "title", importance: "high", value: 3, errors: ["short"] }, { check: "title" }],
+      ["fixed", { ...issue, check: "links", importance: null, value: null, errors: [] }, { check: "links" }],
+    ]);
   });
 
   it("compare a check that was missing with its last result", () => {

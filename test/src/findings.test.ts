@@ -16,22 +16,18 @@ describe("The checks of a report", () => {
       none: null,
     };
     const found = findingsOf({ id: "7", project: "a.example", results });
-    assert.deepEqual(
-      found.map(({ check, passed }) => [check, passed]),
-      [
-        ["title", true],
-        ["load_time", false],
-        ["robots", true],
-      ],
-    );
+    const checks = found.map(({ check, passed }) => [check, passed]);
+    assert.deepEqual(checks, [
+      ["title", true],
+      ["load_time", false],
+      ["robots", true],
+    ]);
     const report = { report: "7", url: null, project: "a.example" };
-    assert.deepEqual(
-      found.slice(0, 2).map(({ issue }) => issue()),
-      [
-        { ...report, check: "title", importance: "high", value: "A", errors: [] },
-        { ...report, check: "load_time", importance: null, value: 3, errors: [] },
-      ],
-    );
+    const issues = found.slice(0, 2).map(({ issue }) => issue());
+    assert.deepEqual(issues, [
+      { ...report, check: "title", importance: "high", value: "A", errors: [] },
+      { ...report, check: "load_time", importance: null, value: 3, errors: [] },
+    ]);
   });
 
   it("have their errors as a list, whatever the shape of these", () => {

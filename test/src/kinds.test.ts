@@ -86,14 +86,10 @@ describe("A value", () => {
     assert.deepEqual(conflict({ privacy: "1" }), { other: "privacy", needed: "2" });
     assert.deepEqual(conflict({ kind: "site" }), { other: "kind", needed: "page" });
     assert.equal(conflict({ privacy: "2" }), undefined);
-    assert.equal(
-      conflictOf(fields, "privacy", true, () => "1"),
-      undefined,
-    );
-    assert.equal(
-      conflictOf(fields, "unknown", true, () => "1"),
-      undefined,
-    );
+    for (const name of ["privacy", "unknown"]) {
+      const found = conflictOf(fields, name, true, () => "1");
+      assert.equal(found, undefined, name);
+    }
   });
 
   it("is required if all other fields have certain values, of which the first that is no default is named", () => {
@@ -108,9 +104,7 @@ describe("A value", () => {
     assert.deepEqual(requirement({ privacy: "2", existing: "create" }), { other: "privacy", needed: "2" });
     for (const values of [{}, { privacy: "1" }, { privacy: "2", existing: "return" }])
       assert.equal(requirement(values), undefined);
-    assert.equal(
-      conflictOf(fields, "privacy", false, () => "2"),
-      undefined,
-    );
+    const found = conflictOf(fields, "privacy", false, () => "2");
+    assert.equal(found, undefined);
   });
 });

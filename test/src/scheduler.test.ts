@@ -85,13 +85,9 @@ describe("The scheduler of a service", () => {
     await time.pass(MINUTE);
     admit(lane);
     await time.pass(0);
-    assert.deepEqual(
-      [jobs(), refused.map(({ job }) => job)],
-      [
-        [2, 4],
-        [1, 3],
-      ],
-    );
+    assert.deepEqual(jobs(), [2, 4]);
+    const dropped = refused.map(({ job }) => job);
+    assert.deepEqual(dropped, [1, 3]);
   });
 
   it("gives a slot that an admitted message does not use to the next message", async () => {

@@ -277,10 +277,8 @@ describe("The messages that one machine handles for all", () => {
       assert.equal(await audit.retry(), 1);
       await finished();
       const twice = requested.filter((page, index) => requested.indexOf(page) < index);
-      assert.deepEqual(
-        twice,
-        [1, 3, 5, 7].map((page) => `request example.org/page/${page}`),
-      );
+      const failed = [1, 3, 5, 7].map((page) => `request example.org/page/${page}`);
+      assert.deepEqual(twice, failed);
     });
 
   it("requests no invalid row if its batch is retried and it was not noted that its result was sent", async () => {
@@ -300,10 +298,7 @@ describe("The messages that one machine handles for all", () => {
     assert.equal(await audit.retry(), 1);
     const { total, done, created, failed } = await finished();
     assert.deepEqual([total, done, created, failed], [4, 4, 3, 1]);
-    assert.ok(
-      requested.every((what) => what.includes("example.org/page")),
-      requested.join(),
-    );
+    for (const what of requested) assert.match(what, /example\.org\/page/);
   });
 
   it("requests each page once, and reports each row, at whatever side effect the lead dies", async () => {

@@ -99,20 +99,16 @@ describe("The queue that several machines share", () => {
     deaf.stdin.write("x");
     const [cause] = await once(deaf.stdin, "error");
     deaf.kill();
-    assert.equal(
-      fromServer(cause, new URL("redis://127.0.0.1:1")).message,
-      "The queue's server 127.0.0.1:1 cannot be reached: connection closed.",
-    );
+    const { message } = fromServer(cause, new URL("redis://127.0.0.1:1"));
+    assert.equal(message, "The queue's server 127.0.0.1:1 cannot be reached: connection closed.");
   });
 
   it("says that a password is required", async () => {
     for (const engine of engines) {
       const { port, url } = serverOf(engine);
       const begin = `SEO_CONFIG: The queue's server 127.0.0.1:${port} rejects the connection:`;
-      assert.equal(
-        await said({ url: url.replace(`:${PASSWORD}`, "") }),
-        `${begin} it requires a password in the queue's URL.`,
-      );
+      const text = await said({ url: url.replace(`:${PASSWORD}`, "") });
+      assert.equal(text, `${begin} it requires a password in the queue's URL.`);
     }
   });
 

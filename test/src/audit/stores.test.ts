@@ -89,10 +89,8 @@ function contract(name: string, open: () => Kept): void {
       await Promise.all(benches.map((one) => one.finished()));
       assert.equal(service.carriedOut.length, 30);
       const indexes = results().map(({ index }) => index);
-      assert.deepEqual(
-        indexes.sort((a, b) => a - b),
-        [...pages.keys()],
-      );
+      indexes.sort((a, b) => a - b);
+      assert.deepEqual(indexes, [...pages.keys()]);
       const { perMinute: _, ...end } = finals()[0] as Progress;
       const counts = { total: 33, done: 33, created: 32, regenerated: 0, fresh: 0, failed: 1, uncertain: 0 };
       const left = { invalid: 1, waiting: 0, reconciling: 0, dropped: 0, secondsLeft: 0 };

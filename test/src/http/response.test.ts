@@ -86,10 +86,8 @@ describe("The service's error message", () => {
       fc.asyncProperty(words, words, async (name, text) => {
         for (const body of [{ message: text }, { message: { [`f${name}`]: [text] } }, { error: text }]) {
           const { message, details } = await failure(422, body);
-          assert.doesNotMatch(
-            JSON.stringify([message, details.fields]),
-            /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]|\\/u,
-          );
+          const shown = JSON.stringify([message, details.fields]);
+          assert.doesNotMatch(shown, /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]|\\/u);
           assert.deepEqual(details.body, body);
         }
       }),
@@ -458,11 +456,9 @@ describe("An error response", () => {
   it("names the limit if the required wait exceeds it, and not otherwise", async () => {
     const message = async (after: string, words = "No.") =>
       (await failure(429, { message: words }, { "retry-after": after })).message;
+    const said = "The service returned 429: No.";
     for (const words of ["No.", "No"])
-      assert.equal(
-        await message("301", words),
-        "The service returned 429: No. The required wait of 301 s exceeds the limit of 300 s.",
-      );
-    assert.equal(await message("300"), "The service returned 429: No.");
+      assert.equal(await message("301", words), `${said} The required wait of 301 s exceeds the limit of 300 s.`);
+    assert.equal(await message("300"), said);
   });
 });
