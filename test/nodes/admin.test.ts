@@ -107,14 +107,8 @@ describe("The admin routes", () => {
     ]) {
       const { body } = await ask("suggest", at({ id: "stored", operation, text: "exam" }));
       assert.deepEqual(body.suggestions[0], { value, label });
-      const { searchParams } = new URL(server.requests.at(-1)?.path ?? "", server.url);
-      assert.deepEqual(
-        [...searchParams],
-        [
-          ["search", "exam"],
-          ["per_page", "25"],
-        ],
-      );
+      const { search } = new URL(server.requests.at(-1)?.path ?? "", server.url);
+      assert.equal(search, "?search=exam&per_page=25");
     }
   });
 

@@ -226,10 +226,8 @@ describe("The audit node", () => {
       await finished("two");
       assert.equal(last("one")?.finished, false);
       assert.deepEqual([ring(), status()?.shape], ["yellow", "ring"]);
-      assert.match(
-        String(status()?.text),
-        /^seo-reports\.status\.message \{\} · seo-reports\.status\.auditing \{"done":"\d+","total":"40"\}$/,
-      );
+      const text = String(status()?.text).replace(/"done":"\d+"/, '"done":"…"');
+      assert.equal(text, `${KEY}.message {} · ${KEY}.auditing {"done":"…","total":"40"}`);
       const before = stored();
       await late(100);
       assert.equal(stored(), before);
@@ -251,10 +249,8 @@ describe("The audit node", () => {
       await succeed({ payload: urls(5) });
       const end = await finished();
       assert.deepEqual([end.created, end.failed], [3, 2]);
-      assert.deepEqual(
-        [ring(), status()?.text],
-        ["red", `${KEY}.auditing {"done":"5","total":"5"} · ${KEY}.failed {"count":"2"}`],
-      );
+      const text = `${KEY}.auditing {"done":"5","total":"5"} · ${KEY}.failed {"count":"2"}`;
+      assert.deepEqual([ring(), status()?.text], ["red", text]);
       fate = "answered";
       await succeed({ retry: true, topic: "default" });
       await flow.until(() => last()?.created === 5 && last()?.finished);

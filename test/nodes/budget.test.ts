@@ -32,10 +32,7 @@ describe("The limits that all nodes of a service share", () => {
     const outcomes = await Promise.all([first, ...others]);
     assert.ok(outcomes.every(({ outputs }) => outputs.length === 1));
     const [asked, ...after] = came;
-    assert.ok(
-      after.every(({ at }) => at - (asked?.at ?? 0) >= 990),
-      "no request for one second",
-    );
+    for (const { at } of after) assert.ok(at - (asked?.at ?? 0) >= 990, "no request for one second");
     assert.equal(after[0]?.underWay, 1);
     assert.ok((after[1]?.at ?? 0) - (after[0]?.at ?? 0) >= 45, "the second request waits for the first response");
     const [{ seo } = {}] = (await first).outputs;

@@ -496,11 +496,8 @@ describe("The changes node", () => {
       await openStores({ first: { module: "memory" }, second: { module: "memory" } });
       lists.asked.length = 0;
       const { code, message } = failure(await flow.send("changes")).error;
-      assert.equal(code, "SEO_CONFIG");
-      assert.equal(
-        message,
-        'Watch: the context store "third" is not in Node-RED\'s settings, which have: first, second.',
-      );
+      const sentence = 'Watch: the context store "third" is not in Node-RED\'s settings, which have: first, second.';
+      assert.deepEqual([code, message], ["SEO_CONFIG", sentence]);
       assert.equal(lists.asked.length, 0);
     });
 

@@ -41,10 +41,8 @@ describe("The interval of the changes node", () => {
     await asked(2);
     lists.options.all = reports(4);
     const [out] = await flow.take("out", 1);
-    assert.deepEqual(
-      [short(out as Message), typeof out?._msgid, Object.keys(out ?? {}).toSorted()],
-      ["created 4", "string", ["_msgid", "payload", "seo"]],
-    );
+    assert.deepEqual([short(out as Message), typeof out?._msgid], ["created 4", "string"]);
+    assert.deepEqual(Object.keys(out ?? {}).toSorted(), ["_msgid", "payload", "seo"]);
     await asked(5);
     assert.equal(flow.of("out").length, 1);
     assert.ok(flow.of("completed").length >= 4, "each run is complete");

@@ -77,10 +77,8 @@ describe("The status that a node shows", () => {
     assert.deepEqual(await at({ running: 1, waiting: 1 }), blue('running {"running":1,"queued":1}'));
     assert.deepEqual(await at({ running: 1, waiting: 3 }), blue('running {"running":1,"queued":3}'));
     assert.deepEqual(await at({ waiting: 1, reconciling: 1 }), blue('reconciling {"count":1}'));
-    assert.deepEqual(
-      await at({ running: 1, waiting: 5, reconciling: 2 }),
-      blue('running {"running":1,"queued":3}, reconciling {"count":2}'),
-    );
+    const both = blue('running {"running":1,"queued":3}, reconciling {"count":2}');
+    assert.deepEqual(await at({ running: 1, waiting: 5, reconciling: 2 }), both);
   });
 
   it("says how long the service lets nothing start, only while nothing is in flight and something waits", async () => {

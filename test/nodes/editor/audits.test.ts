@@ -77,10 +77,8 @@ describe("The tab of audits", () => {
     await shows(/\d+ of 62 · [\d.]+ a minute/);
     await press("Pause");
     await shows("paused");
-    assert.match(
-      await textOf(find(".seo-spoken")),
-      /^Weekly: pages · <b>spring<\/b> · paused · continues with “Resume” · \d+ of/,
-    );
+    const spoken = await textOf(find(".seo-spoken"));
+    assert.match(spoken, /^Weekly: pages · <b>spring<\/b> · paused · continues with “Resume” · \d+ of/);
     const bar = find("[role=progressbar]");
     assert.match(String(await bar.getAttribute("aria-valuetext")), /^\d+ of 62$/);
     // Only the card above its rows has room.
@@ -172,10 +170,8 @@ describe("The tab of audits", () => {
     const asked = page.waitForEvent("dialog");
     const pressed = press("Reset");
     const dialog = await asked;
-    assert.match(
-      dialog.message(),
-      /^Waiting pages that will be dropped: up to 723\. Failed pages can then no longer be retried\.$/,
-    );
+    const dropped = "Waiting pages that will be dropped: up to 723.";
+    assert.equal(dialog.message(), `${dropped} Failed pages can then no longer be retried.`);
     await dialog.dismiss();
     await pressed;
     await respond({ ...open, paused: "Within 15 minutes, or at msg.resume.", reason: "disk" });

@@ -117,15 +117,12 @@ describe("The editor in Chromium", () => {
     const icons = await editor.icons(nodeTypes);
     for (const [i, icon] of icons.entries()) {
       const ink = icon.filter(Boolean).length / icon.length;
-      assert.ok(
-        ink > 0.15 && ink < 0.7,
-        `${nodeTypes[i]}.svg covers ${ink} of its square; legible icons cover 0.15 to 0.7`,
-      );
-      for (const [k, other] of icons.slice(0, i).entries())
-        assert.ok(
-          icon.filter((dot, at) => dot !== other[at]).length >= 12,
-          `${nodeTypes[i]}.svg looks like ${nodeTypes[k]}.svg`,
-        );
+      const file = `${nodeTypes[i]}.svg`;
+      assert.ok(ink > 0.15 && ink < 0.7, `${file} covers ${ink} of its square; legible icons cover 0.15 to 0.7`);
+      for (const [k, other] of icons.slice(0, i).entries()) {
+        const different = icon.filter((dot, at) => dot !== other[at]).length;
+        assert.ok(different >= 12, `${file} looks like ${nodeTypes[k]}.svg`);
+      }
     }
   });
 
@@ -149,10 +146,8 @@ describe("The editor in Chromium", () => {
           const where = `${type}.${name}: ${JSON.stringify(wrong[name])}`;
           assert.match(said[name]?.reason ?? "", /^\p{Lu}.{8,}/u, where);
           const { label = "" } = fieldsOf(type)[name] ?? {};
-          assert.ok(
-            errors.some((error) => error.includes(label)),
-            `${where} ${errors}`,
-          );
+          const isNamed = errors.some((error) => error.includes(label));
+          assert.ok(isNamed, `${where} ${errors}`);
         }
       }
     }

@@ -144,10 +144,8 @@ describe("The translations", () => {
 
   it("start from English statuses that fit under a node", () => {
     const wrong = Object.entries(texts).filter(([key, text]) => isStatus(key) && !fits(text));
-    none(
-      wrong.map(([key, text]) => `${key}: ${text}`),
-      RULE,
-    );
+    const lines = wrong.map(([key, text]) => `${key}: ${text}`);
+    none(lines, RULE);
   });
 
   for (const language of languages) {
@@ -171,13 +169,9 @@ describe("The translations", () => {
 
       it("has the keys of the English catalog, and a text for each", () => {
         const beside = (one: Texts, other: Texts) => Object.keys(one).filter((key) => !(key in other));
-        none(
-          [
-            ...beside(texts, translated).map((key) => `${file}: ${key} is missing`),
-            ...beside(translated, texts).map((key) => `${places[key]}: ${key} is not in the English catalog`),
-          ],
-          "Run npm run texts, then this test again.",
-        );
+        const missing = beside(texts, translated).map((key) => `${file}: ${key} is missing`);
+        const unknown = beside(translated, texts).map((key) => `${places[key]}: ${key} is not in the English catalog`);
+        none([...missing, ...unknown], "Run npm run texts, then this test again.");
         none(list((text) => !text || text !== text.trim()).map(shown), "A text is blank, or has a space at an end.");
       });
 
