@@ -63,10 +63,8 @@ describe("The identifiers", () => {
       const found = Object.entries(replaced).filter(
         ([word]) => words.has(word) && !excepted.get(word)?.includes(path.replaceAll("\\", "/")),
       );
-      assert.deepEqual(
-        found.map(([word, instead]) => `${word}: use ${instead}`),
-        [],
-      );
+      const advice = found.map(([word, instead]) => `${word}: use ${instead}`);
+      assert.deepEqual(advice, []);
     });
 
   for (const path of modules)

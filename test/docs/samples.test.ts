@@ -45,10 +45,8 @@ describe("The samples in the documents", () => {
   it("show an issue of that report", () => {
     const failed = findingsOf(sample("results")).map(({ issue }) => issue());
     const shown = sample("check");
-    assert.deepEqual(
-      failed.find(({ check }) => check === shown.check),
-      shown,
-    );
+    const same = failed.find(({ check }) => check === shown.check);
+    assert.deepEqual(same, shown);
   });
 
   it("show the error of a rejected URL", async () => {

@@ -103,10 +103,8 @@ describe("Dependabot", () => {
     const { updates } = parse(read(".github/dependabot.yml")) as {
       updates: { "package-ecosystem": string; ignore?: { "dependency-name": string }[] }[];
     };
-    assert.deepEqual(
-      updates.map((one) => one["package-ecosystem"]),
-      ["npm", "github-actions"],
-    );
+    const ecosystems = updates.map((one) => one["package-ecosystem"]);
+    assert.deepEqual(ecosystems, ["npm", "github-actions"]);
     const { dependencies, devDependencies } = JSON.parse(read("package.json"));
     for (const { ignore = [] } of updates)
       for (const { "dependency-name": name } of ignore)
@@ -127,10 +125,8 @@ describe("The notes of a release", () => {
   });
 
   it("exist for the version that was released last", () => {
-    assert.match(
-      releaseNotes("v1.0.0", read("CHANGELOG.md"), "1.0.0"),
-      /^The first release: a node for each operation/,
-    );
+    const notes = releaseNotes("v1.0.0", read("CHANGELOG.md"), "1.0.0");
+    assert.match(notes, /^The first release: a node for each operation/);
   });
 
   it("are rejected if the tag, the package and the CHANGELOG do not have the same version", () => {

@@ -173,10 +173,8 @@ describe("the sandbox", () => {
     assert.equal(stored.status, 201);
     const { data, ...rest } = stored.body;
     assert.deepEqual(rest, { status: 200 });
-    assert.deepEqual(
-      [data.id, data.url, data.project, data.privacy, data.password],
-      [37, "example.com", "example.com", 0, false],
-    );
+    assert.deepEqual([data.id, data.url, data.project], [37, "example.com", "example.com"]);
+    assert.deepEqual([data.privacy, data.password], [0, false]);
     assert.equal(data.created_at, "2026-11-12T09:30:00.000000Z");
     const again = await send("POST", REPORTS, { url: "https://www.example.com/" });
     assert.deepEqual([again.body.data.id, again.body.data.score], [38, data.score]);
