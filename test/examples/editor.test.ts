@@ -101,10 +101,8 @@ describe("Each example in the editor, at the first click", () => {
         .map(({ id }) => id),
     );
     const all = examples.flatMap(([title, nodes]) => nodes.map(({ id, name }) => ({ id, says: `${title}: ${name}` })));
-    assert.deepEqual(
-      all.filter(({ id }) => invalid.includes(id)).map(({ says }) => says),
-      [],
-    );
+    const wrong = all.filter(({ id }) => invalid.includes(id)).map(({ says }) => says);
+    assert.deepEqual(wrong, []);
     await bench.deploy();
     await red.outputs();
     await bench.sandbox.close();
@@ -144,10 +142,8 @@ describe("Each example in the editor, at the first click", () => {
       await settle();
       await sleep(DRAWN);
       assert.deepEqual(await page.evaluate(inspect), FAILED[number] ?? []);
-      assert.deepEqual(
-        await page.locator(".red-ui-notification-error, .red-ui-notification-warning").allTextContents(),
-        [],
-      );
+      const notifications = page.locator(".red-ui-notification-error, .red-ui-notification-warning");
+      assert.deepEqual(await notifications.allTextContents(), []);
       assert.deepEqual([...complaints, ...bench.log.filter((line) => /\[error\]|Uncaught/.test(line))], []);
     });
   }

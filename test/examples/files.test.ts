@@ -37,10 +37,7 @@ function properties(type: string): string[] {
 describe("the files of the examples", () => {
   it("are numbered, without a gap", () => {
     const numbers = examples.map(([title]) => Number.parseInt(title, 10));
-    assert.deepEqual(
-      numbers,
-      examples.map((_, index) => index + 1),
-    );
+    for (const [index, number] of numbers.entries()) assert.equal(number, index + 1);
   });
 
   it("share one SEO service node and no other ID", () => {
@@ -55,11 +52,8 @@ describe("the files of the examples", () => {
 
   it("use every node type of the package", () => {
     const used = new Set(examples.flatMap(([, nodes]) => nodes.map(({ type }) => type)));
-    assert.deepEqual(
-      Object.keys(own).filter((type) => !used.has(type)),
-      [],
-      "A type of node is in no flow in examples/: see CONTRIBUTING.md.",
-    );
+    const unused = Object.keys(own).filter((type) => !used.has(type));
+    assert.deepEqual(unused, [], "A type of node is in no flow in examples/: see CONTRIBUTING.md.");
   });
 
   it("create no second report of a page that their audits work through", () => {
@@ -73,11 +67,9 @@ describe("the files of the examples", () => {
   it("are each in the gallery: a picture, a sentence, and every property of its flow", () => {
     const gallery = readFileSync(join(root, "examples/README.md"), "utf8");
     const rows = [...gallery.matchAll(/^\*\*(.+?)\.\*\* (.+)\n\n<img src="\.\.\/(.+?)" width="480" alt="[^"]+">$/gm)];
-    const titles = rows.map(([, title]) => title).sort();
-    assert.deepEqual(
-      titles,
-      examples.map(([title]) => title),
-    );
+    const shown = rows.map(([, title]) => title).sort();
+    const titles = examples.map(([title]) => title);
+    assert.deepEqual(shown, titles);
     for (const [title, [tab]] of examples) {
       const [, , sentences = "", picture = ""] = rows.find(([, name]) => name === title) ?? [];
       assert.equal(picture, `docs/pictures/${title.slice(0, 2)}.png`);
@@ -107,11 +99,9 @@ describe("the files of the examples", () => {
         assert.equal(tab?.label, title.replace(/^\d+ - /, "SEO: "));
         assert.equal(comment?.type, "comment");
         assert.ok((comment?.name ?? "").length > 0);
-        assert.match(
-          String(comment?.info),
-          /^\*\*Setup\.\*\*\n\n- [\s\S]*SEO_BASE_URL[\s\S]*\n\n\*\*What it does\.\*\* /,
-        );
-        assert.equal(tab?.info, comment?.info);
+        const info = String(comment?.info);
+        assert.match(info, /^\*\*Setup\.\*\*\n\n- [\s\S]*SEO_BASE_URL[\s\S]*\n\n\*\*What it does\.\*\* /);
+        assert.equal(tab?.info, info);
         assert.ok(placed.every(({ y }) => Number(y) >= Number(comment?.y)));
       });
 

@@ -17,6 +17,7 @@ describeExample(
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => JSON.parse(line) as { date: string; url: string; score: number });
+    const scoresOf = (all: { url: string; score: number }[]) => all.map(({ url, score }) => [url, score]);
     /** Writes readings as earlier runs would have. */
     const write = (...readings: [date: string, url: string, score: number][]) =>
       appendFileSync(
@@ -37,10 +38,7 @@ describeExample(
       await start(url);
       assert.deepEqual(await press(BUTTON), { added: ["12 scores added"] });
       const newest = reports.list({ sort_by: "generated_at" }).filter(({ id }) => id !== first?.id);
-      assert.deepEqual(
-        lines().map(({ url, score }) => [url, score]),
-        newest.map(({ url, score }) => [url, score]),
-      );
+      assert.deepEqual(scoresOf(lines()), scoresOf(newest));
       for (const { id } of newest) reports.update(id, { update: "1" });
       await press(BUTTON);
       const scores = lines().filter(({ url }) => url === first?.url);
@@ -104,13 +102,10 @@ describeExample(
       ];
       await start((await standIn(() => json(200, { data: records }))).url);
       assert.deepEqual(await press(BUTTON), { added: ["2 scores added"] });
-      assert.deepEqual(
-        lines().map(({ url, score }) => [url, score]),
-        [
-          ["a.example", 71],
-          ["c.example", 0],
-        ],
-      );
+      assert.deepEqual(scoresOf(lines()), [
+        ["a.example", 71],
+        ["c.example", 0],
+      ]);
     });
 
     it("reports a file that can neither be read nor written", async () => {

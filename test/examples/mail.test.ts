@@ -140,10 +140,8 @@ describeExample("13 - E-mail report", ({ up, standIn, deploy, press, page, red, 
     server.state.refuse = false;
     await until(() => server.mails.length > 0);
     await red().outputs(() => true, { except: [TEAM] });
-    assert.deepEqual(
-      server.mails.map(({ subject }) => subject.replace(/:.*/, "")),
-      ["SEO report of all projects"],
-    );
+    const subjects = server.mails.map(({ subject }) => subject.replace(/:.*/, ""));
+    assert.deepEqual(subjects, ["SEO report of all projects"]);
   });
 
   it("gives up after a day", async () => {

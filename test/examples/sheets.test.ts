@@ -128,13 +128,9 @@ describeExample("20 - Google Sheets", ({ example, up, standIn, deploy, press, un
       if (click === 0) reports.store({ url: "https://example.com/a-new-page" });
     }
     const [, ...rows] = app.rows;
-    assert.deepEqual(
-      rows.map(([batch, url, , , outcome]) => [batch, url, outcome]).sort(),
-      reports
-        .list({ project: PROJECT })
-        .map(({ url }) => [TODAY, url, "fresh"])
-        .sort(),
-    );
+    const written = rows.map(([batch, url, , , outcome]) => [batch, url, outcome]);
+    const listed = reports.list({ project: PROJECT }).map(({ url }) => [TODAY, url, "fresh"]);
+    assert.deepEqual(written.sort(), listed.sort());
   });
 
   it("sends at most 100 rows at once", async () => {

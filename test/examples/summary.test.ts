@@ -41,10 +41,8 @@ describeExample("14 - AI summary", ({ up, standIn, deploy, press, page: get, una
     assert.deepEqual([model, messages.map(({ role }) => role)], ["a-model", ["system", "user"]]);
     const { failed_checks } = JSON.parse(messages[1]?.content ?? "") as Data;
     assert.ok(failed_checks.length > 20 && new Set(failed_checks.map((check) => check.page)).size <= 20);
-    assert.match(
-      await page(),
-      /<p>Repair the titles\.<\/p>\s*<p><small>Written by a-model on \d{4}-\d\d-\d\d, from \d+ failed/,
-    );
+    const written = /<p>Repair the titles\.<\/p>\s*<p><small>Written by a-model on \d{4}-\d\d-\d\d, from \d+ failed/;
+    assert.match(await page(), written);
   });
 
   it("sends texts of pages as data only", async () => {
@@ -67,10 +65,8 @@ describeExample("14 - AI summary", ({ up, standIn, deploy, press, page: get, una
       assert.doesNotMatch(system?.content ?? "", /Ignore|API key/);
       const { failed_checks, ...others } = JSON.parse(user?.content ?? "") as Data;
       assert.deepEqual(others, {});
-      assert.deepEqual(
-        failed_checks.map(({ page: url, check, importance }) => [url, check, importance]),
-        [[INJECTION, INJECTION, INJECTION]],
-      );
+      const texts = failed_checks.map(({ page: url, check, importance }) => [url, check, importance]);
+      assert.deepEqual(texts, [[INJECTION, INJECTION, INJECTION]]);
     }
     assert.equal((JSON.parse(bodies[1]?.messages[1]?.content ?? "") as Data).failed_checks[0]?.value, INJECTION);
   });

@@ -151,11 +151,8 @@ describe("example 09 with the real Dashboard 2.0", () => {
       .evaluateAll((all) =>
         all.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent?.trim() ?? "")),
       );
-    if (page === pages[0])
-      assert.deepEqual(
-        shown.map(([url, , score]) => [url, score]),
-        rows,
-      );
+    const scores = shown.map(([url, , score]) => [url, score]);
+    if (page === pages[0]) assert.deepEqual(scores, rows);
   };
 
   it("draws bars for the results and scores, with the numbers of the service", async () => {
@@ -199,9 +196,7 @@ describe("example 09 with the real Dashboard 2.0", () => {
       await close.waitFor({ state: "detached" });
     }
     await legible();
-    assert.deepEqual(
-      nodeRed.log.filter((line) => /\[error\]/.test(line) && !line.includes("ECONNREFUSED")),
-      [],
-    );
+    const errors = nodeRed.log.filter((line) => /\[error\]/.test(line) && !line.includes("ECONNREFUSED"));
+    assert.deepEqual(errors, []);
   });
 });
