@@ -24,11 +24,7 @@ describeExample("12 - More than one machine", ({ example, up, deploy, file, red,
     await redis?.close();
   });
 
-  const envFor = (url: string) => ({
-    SEO_BASE_URL: url,
-    SEO_API_KEY: "sandbox-key",
-    SEO_QUEUE_URL: redis?.url ?? "",
-  });
+  const envFor = (url: string) => ({ SEO_BASE_URL: url, SEO_API_KEY: "sandbox-key", SEO_QUEUE_URL: redis?.url ?? "" });
   const deployFirst = (url: string, service: Record<string, string> = {}) => deploy(url, { env: envFor(url), service });
   const deploySecond = (url: string, service: Record<string, string> = {}) =>
     other().deploy(example, { service: { retries: "0", reconcile: "", ...service }, env: envFor(url) });

@@ -69,9 +69,7 @@ describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, 
   });
 
   it("shows the whole path of a relative one", async () => {
-    await deploy((await up({ reports: 1 })).url, {
-      tab: { REPORTS_CSV: "relative.csv", CHECKS_CSV: "" },
-    });
+    await deploy((await up({ reports: 1 })).url, { tab: { REPORTS_CSV: "relative.csv", CHECKS_CSV: "" } });
     assert.deepEqual(await press("every day at 6:00"), { written: [file("relative.csv"), file("seo-checks.csv")] });
   });
 

@@ -27,10 +27,7 @@ const rows: Record<string, { settings: object; key?: string; message: string }> 
   "no API key": { settings: {}, key: " ", message: "The service's API key is missing." },
   "missing TLS configuration node": { settings: { tls: "gone" }, message: noNode("TLS") },
   "missing CA file": { settings: { tls: "missing-file" }, message: badTls },
-  "missing proxy configuration node": {
-    settings: { proxy: "gone" },
-    message: noNode("proxy"),
-  },
+  "missing proxy configuration node": { settings: { proxy: "gone" }, message: noNode("proxy") },
   "proxy without a URL": { settings: { proxy: "blank" }, message: badProxy },
   "proxy without a URL, but with a user name": { settings: { proxy: "blank-with-user" }, message: badProxy },
 };

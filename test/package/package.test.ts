@@ -111,10 +111,7 @@ describe("The packed package", () => {
       .filter((path) => path.endsWith(".md"))
       .flatMap((path) =>
         [...readFileSync(join(root, path), "utf8").matchAll(/(?:\]\(|src=")(?!https:|#)([^)"#]+)/g)].map(
-          ([, to = ""]) => ({
-            path,
-            to: join(dirname(path), to),
-          }),
+          ([, to = ""]) => ({ path, to: join(dirname(path), to) }),
         ),
       );
     // The flow library resolves no relative link.

@@ -16,13 +16,7 @@ const added: Operation = {
   main: "reportId",
   options: operations["seo-report-list"]?.options ?? {},
   params: {
-    reportId: {
-      kind: "segment",
-      wire: "id",
-      label: "Report ID",
-      required: true,
-      help: "The ID of the report.",
-    },
+    reportId: { kind: "segment", wire: "id", label: "Report ID", required: true, help: "The ID of the report." },
     since: { kind: "text", label: "Since", help: "Only audits after this date." },
   },
 };

@@ -32,7 +32,4 @@ function findChromium(): string | undefined {
 export const needChromium = () => findChromium() ?? missing(HINT);
 
 export const launch = (executablePath: string): Promise<Browser> =>
-  chromium.launch({
-    executablePath,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-  });
+  chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });

@@ -308,12 +308,7 @@ const tls: Record<string, Scenario> = {
     settings: trusting,
     ...refused,
   },
-  "TLS, expired certificate": {
-    behave: say(ok),
-    server: { certificate: "expired" },
-    settings: trusting,
-    ...refused,
-  },
+  "TLS, expired certificate": { behave: say(ok), server: { certificate: "expired" }, settings: trusting, ...refused },
 };
 
 /** The responses of a proxy to CONNECT, in place of a tunnel. */

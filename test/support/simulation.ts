@@ -115,11 +115,7 @@ function createService(clock: Clock, world: World) {
   const isWithin = ([from, to]: [number, number]) => clock.now() >= from * SECOND && clock.now() < to * SECOND;
   /** Whole seconds, as databases often keep them. */
   const date = () => new Date(Math.floor((EPOCH + clock.now()) / SECOND + skew) * SECOND);
-  const respond = (body: unknown): Response => ({
-    body,
-    statusCode: 200,
-    headers: { date: date().toUTCString() },
-  });
+  const respond = (body: unknown): Response => ({ body, statusCode: 200, headers: { date: date().toUTCString() } });
   function create(page: string, by?: number): Report {
     const at = date().toISOString();
     const number = reports.length + 1;
