@@ -38,11 +38,8 @@ describeExample("16 - New pages from a feed", ({ up, standIn, deploy, press, una
       const { url, current } = await feed(write("a", "b"));
       const { url: service, reports } = await up({ reports: 0 });
       await deploy(service, { tab: { FEED: url } });
-      const first = await run(2);
-      assert.match(
-        String(first),
-        /^created: https:\/\/example\.com\/a \(\d+\),created: https:\/\/example\.com\/b \(\d+\)$/,
-      );
+      const first = String(await run(2));
+      assert.match(first, /^created: https:\/\/example\.com\/a \(\d+\),created: https:\/\/example\.com\/b \(\d+\)$/);
       await nothing(url);
       current.body = write("c", "a", "b");
       assert.match(String(await run(1)), /^created: https:\/\/example\.com\/c \(\d+\)$/);

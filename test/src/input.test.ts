@@ -50,9 +50,8 @@ describe("The secrets of an input", () => {
 });
 
 describe("The error of an input", () => {
-  it("names a conflict beside an invalid value of another parameter", () =>
-    assert.throws(
-      () => validateInput(operations["seo-report-store"], { password: "s", privacy: 0 }, {}),
-      /^url is required; .* privacy must be 2 \(Password\) if password is set; privacy is 0\.$/,
-    ));
+  it("names a conflict beside an invalid value of another parameter", () => {
+    const error = /^url is required; .* privacy must be 2 \(Password\) if password is set; privacy is 0\.$/;
+    assert.throws(() => validateInput(operations["seo-report-store"], { password: "s", privacy: 0 }, {}), error);
+  });
 });

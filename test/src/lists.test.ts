@@ -380,11 +380,10 @@ describe("A list of which some records have no ID", () => {
 });
 
 describe("A response that is not a usable list", () => {
-  const rejected = (body: unknown, error: object) =>
-    assert.rejects(
-      readGot(async () => answered(body)),
-      { code: "SEO_RESPONSE", ...error },
-    );
+  const rejected = (body: unknown, error: object) => {
+    const reading = readGot(async () => answered(body));
+    return assert.rejects(reading, { code: "SEO_RESPONSE", ...error });
+  };
 
   for (const data of [[null], ["one"]])
     it(`is rejected: records that are ${typeof data[0]}`, () => rejected({ data }, { message: /not an object/ }));

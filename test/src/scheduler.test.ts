@@ -312,11 +312,8 @@ describe("The scheduler of a service", () => {
         assert.equal(ends.length, entered, "nothing twice");
         for (const one of lanes) {
           const order = started.filter((start) => start.lane === one && fresh.has(start.job)).map(({ job }) => job);
-          assert.deepEqual(
-            order,
-            [...order].sort((a, b) => a - b),
-            "first come, first served",
-          );
+          const sorted = order.toSorted((a, b) => a - b);
+          assert.deepEqual(order, sorted, "first come, first served");
           assert.deepEqual([one.running, one.waiting], [0, 0]);
         }
         for (const [i, { at }] of started.entries()) {

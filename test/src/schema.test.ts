@@ -161,10 +161,9 @@ describe("Settings", () => {
           [service, ...Object.values(operations).map(({ options }) => options), changes.options].find(
             (all) => name in all,
           ) ?? {};
-        assert.throws(
-          () => readSettings(fields, { ...base, [name]: value }, "SEO_CONFIG"),
-          (error: SeoError) => error.message.startsWith(`${name} must be ${wholeNumber(fields[name]?.min)}; `),
-        );
+        const rule = `${name} must be ${wholeNumber(fields[name]?.min)}; `;
+        const isNamed = ({ message }: SeoError) => message.startsWith(rule);
+        assert.throws(() => readSettings(fields, { ...base, [name]: value }, "SEO_CONFIG"), isNamed);
       });
     }
   }

@@ -32,6 +32,7 @@ const body = JSON.stringify(fine);
 /** A successful response in bytes. */
 export const ok = answer(200, body);
 const html = "<!doctype html><title>Log in</title>";
+const asHtml = { "Content-Type": "text/html" };
 
 const lost = { code: "SEO_NETWORK", transient: true, acted: true } as const;
 const unsent = { code: "SEO_NETWORK", transient: true, unseen: true } as const;
@@ -160,7 +161,7 @@ const bomb = Buffer.alloc((16 << 20) + 1, " ");
 const megabyte = Buffer.alloc(1 << 20, " ");
 
 const bodies: Record<string, Scenario> = {
-  "200 with HTML": { behave: say(answer(200, html, { "Content-Type": "text/html" })), ...wrong, status: 200 },
+  "200 with HTML": { behave: say(answer(200, html, asHtml)), ...wrong, status: 200 },
   "200 with an empty body": { behave: say(answer(200)), ...wrong, status: 200, empty: true },
   "204 without a body": { behave: say(head(204)), ...wrong, status: 204, empty: true },
   "204 with Content-Length": { behave: say(head(204, "Content-Length: 2")), ...wrong, status: 204, empty: true },
@@ -211,7 +212,7 @@ const bodies: Record<string, Scenario> = {
   "byte order mark": { behave: say(answer(200, `\ufeff${body}`)) },
   "invalid UTF-8": { behave: say(answer(200, Buffer.from('{"data":"\xff"}', "latin1"))), payload: { data: "\ufffd" } },
   "201 with status 200 in the body": { behave: say(answer(201, body)) },
-  "JSON with a Content-Type of HTML": { behave: say(answer(200, body, { "Content-Type": "text/html" })) },
+  "JSON with a Content-Type of HTML": { behave: say(answer(200, body, asHtml)) },
   "200 with null": { behave: say(answer(200, "null")), payload: null },
   "200 with a number": { behave: say(answer(200, "7")), payload: 7 },
 };
@@ -250,10 +251,7 @@ const statuses = Object.fromEntries(
   meanings.flatMap(([all, scenario]) =>
     all.flatMap((status) => [
       [`${status} with JSON`, { behave: say(answer(status, '{"message":"Said so."}')), status, ...scenario }],
-      [
-        `${status} with HTML`,
-        { behave: say(answer(status, html, { "Content-Type": "text/html" })), status, ...scenario },
-      ],
+      [`${status} with HTML`, { behave: say(answer(status, html, asHtml)), status, ...scenario }],
     ]),
   ),
 );
