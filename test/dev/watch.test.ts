@@ -1,20 +1,11 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  cpSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../../dev/nodered.js";
+import { openFolder } from "../support/opened.js";
 import { endGroup } from "../support/processes.js";
 
 /** The files that the build and `npm start` read. */
@@ -24,7 +15,7 @@ const PARTS = [
 ];
 
 describe("npm run dev", () => {
-  const folder = mkdtempSync(join(tmpdir(), "seo-dev-"));
+  const { path: folder, close: remove } = openFolder();
   let child: ChildProcess;
   let output = "";
   before(() => {
@@ -39,7 +30,7 @@ describe("npm run dev", () => {
   });
   after(async () => {
     await endGroup(Number(child.pid));
-    rmSync(folder, { recursive: true, force: true });
+    remove();
   });
 
   const printed = async (text: string) => {
