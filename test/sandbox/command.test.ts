@@ -31,15 +31,8 @@ describe("the seo-reports-sandbox command", () => {
   }
 
   it("uses the next port if one is taken, prints URL and key, and stops on SIGINT", async () => {
-    const { code, stdout, stderr } = await run([
-      "--port",
-      String(other.port),
-      "--key",
-      "k3y",
-      "--reports",
-      "5",
-      "--live",
-    ]);
+    const args = ["--port", String(other.port), "--key", "k3y", "--reports", "5", "--live"];
+    const { code, stdout, stderr } = await run(args);
     assert.deepEqual([code, stderr], [0, ""]);
     assert.match(stdout, new RegExp(`Port ${other.port} is in use; trying ${other.port + 1}`));
     assert.match(stdout, /Base URL {2}http:\/\/127\.0\.0\.1:\d+\n {2}API key {3}k3y/);

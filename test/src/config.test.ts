@@ -93,14 +93,8 @@ describe("The options of a client", () => {
   });
 
   it("can be text or numbers", () => {
-    const { timeout, concurrency, rate, queue, retries } = readConfig({
-      ...place,
-      timeout: 7,
-      concurrency: "2",
-      rate: 60,
-      queue: "0",
-      retries: 0,
-    });
+    const given = { timeout: 7, concurrency: "2", rate: 60, queue: "0", retries: 0 };
+    const { timeout, concurrency, rate, queue, retries } = readConfig({ ...place, ...given });
     assert.deepEqual([timeout, concurrency, rate, queue, retries], [7, 2, 60, 0, 0]);
   });
 

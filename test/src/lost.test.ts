@@ -69,13 +69,8 @@ describe("A lost response", () => {
 
   async function open(options: AccountOptions = {}, settings: object = {}) {
     const account = await startAccount(options);
-    const client = createClient({
-      baseUrl: account.url,
-      apiKey: "key-of-tests",
-      retries: "2",
-      reconcile: "1",
-      ...settings,
-    });
+    const usual = { baseUrl: account.url, apiKey: "key-of-tests", retries: "2", reconcile: "1" };
+    const client = createClient({ ...usual, ...settings });
     opened.push({ account, client });
     const call = (type: string, input: object, more?: RequestOptions): Promise<End> =>
       client.call(type, { ...input }, more).then(

@@ -329,15 +329,8 @@ describe("The editor page", () => {
     const stand = createEditor(page(more, icons, MODULES), texts);
     const node = stand.add("seo-ping", "p", { host: "example.com", hostType: "str" });
     const $ = stand.open(node);
-    assert.deepEqual(Object.keys(stand.definitions["seo-ping"].defaults), [
-      ...COMMON,
-      "host",
-      "hostType",
-      "near",
-      "nearType",
-      "sort",
-      "sortType",
-    ]);
+    const fields = [...COMMON, "host", "hostType", "near", "nearType", "sort", "sortType"];
+    assert.deepEqual(Object.keys(stand.definitions["seo-ping"].defaults), fields);
     assert.equal(stand.definitions["seo-ping"].defaults.near.value, "payload.by");
     assert.equal(stand.definitions["seo-ping"].icon, "file.svg");
     assert.equal(node._def.label.call(node), "ping <b>: example.com");
