@@ -339,8 +339,9 @@ describe("The audit node", () => {
   for (const how of ["", ", also after a deploy"])
     it(`requests other pages of the same list while it looks for those of the list that was reset${how}`, async () => {
       const isLost = ({ form, nth }: Asked) => nth === 1 && /\/[123]$/.test(String(form.get("url")));
-      const fate = (asked: Asked) => (isLost(asked) ? "carried out, then cut" : "answered");
-      const account = await open(startAccount({ fate }));
+      const fate = (asked: Asked) => (isLost(asked) ? "cut, then carried out" : "answered");
+      // After the first look of the process that takes them over.
+      const account = await open(startAccount({ fate, late: 2000 }));
       const [, ...rest] = nodes({}, account.url);
       const all = [service("service", account.url, { retries: "0", reconcile: "4" }), ...rest];
       await start(all);
