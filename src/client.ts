@@ -107,6 +107,9 @@ export function createClient(options: ClientOptions) {
     /** Says which reports an earlier process got, so that none of them counts as the effect of a lost request. */
     claim: reconciler.claim,
 
+    /** Says that an audit will claim reports. Returns what says that it has. */
+    announceClaims: reconciler.announceClaims,
+
     /** How many requests can be in flight. */
     concurrency,
 

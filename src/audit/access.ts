@@ -10,6 +10,8 @@ const SOON = 1000;
 
 /** The engine, as it is needed here. */
 interface Listener {
+  /** Says that reports of the store will be claimed. Returns what says that they are. */
+  announceClaims(): () => void;
   begin(store: Store): void;
   /** Nothing can go on, or everything can. */
   changed(): void;
@@ -26,6 +28,7 @@ export class Access {
   /** Nothing more is begun. */
   isEnding = false;
   readonly #engine: Listener;
+  readonly #claimed: () => void;
   /** The reason that was reported, until something is saved. */
   #reported: string | undefined;
   /** The end of the error, or of the store. */
@@ -40,6 +43,7 @@ export class Access {
     engine: Listener,
   ) {
     this.#engine = engine;
+    this.#claimed = engine.announceClaims();
     this.#opening = this.#open();
   }
 
@@ -60,6 +64,7 @@ export class Access {
       this.error = undefined;
       this.#reported = undefined;
       this.#engine.begin(store);
+      this.#claimed();
     } catch (cause) {
       this.stop(cause);
     }
@@ -158,6 +163,7 @@ export class Access {
   /** Ends everything, but for a store that is being opened: that ends by itself. */
   close(saved: Promise<unknown>): Promise<void> {
     this.closed = true;
+    this.#claimed();
     this.#cancel();
     return this.#leave(saved);
   }

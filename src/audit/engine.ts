@@ -53,6 +53,10 @@ export class Engine {
     for (const batch of batches) this.add(batch);
   }
 
+  announceClaims(): () => void {
+    return this.#requests.announceClaims();
+  }
+
   /** Nothing can go on, and the progress says why; or everything can. */
   changed(): void {
     for (const run of this.runs) run.reporter.changed();

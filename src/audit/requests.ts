@@ -25,6 +25,8 @@ export interface Requests {
   pages(type: string, input: Record<string, string>): AsyncIterable<PageOfReports>;
   /** Says that reports belong to pages already: no lost request created them. */
   claim(ids: readonly string[]): void;
+  /** Says that reports will be claimed. Returns what says that they are. */
+  announceClaims(): () => void;
   /** Milliseconds for which no request can start; 0 while one is in flight. */
   waitingFor(): number;
   /** Ends everything that is in flight or waits, with SEO_CANCELLED. */
@@ -48,6 +50,7 @@ export function requestsOf(client: Client, share: number, changed: () => void): 
       client.request(type, input, { task: Object.assign(task, createTask(lane)), durable: { ...durable, horizon } }),
     pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
     claim: (ids) => client.claim(ids, horizon),
+    announceClaims: client.announceClaims,
     waitingFor: () => (lane.running > 0 ? 0 : Math.max(0, client.waitingFor(lane))),
     cancel: () => client.cancel(lane),
   };

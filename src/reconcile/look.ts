@@ -54,6 +54,8 @@ export interface Knowledge extends Time {
   account: Account;
   requester: Requester;
   tracked: ReadonlySet<TrackedRequest>;
+  /** Resolves when all audits have claimed the reports that earlier processes got. */
+  claimed(): Promise<unknown>;
   /** Reads the list, for all that look at the same time. */
   read(need: ListNeed): Promise<Reading>;
 }

@@ -40,7 +40,10 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
     // At least a turn, so that requests of an earlier process, which begin together, share the first one.
     () => sleep(Math.max(0, readableAt - now())),
   );
-  const knowledge: Knowledge = { account, requester, tracked, now, sleep, read };
+  /** Audits that have not claimed yet which reports earlier processes got. */
+  const announced = new Set<Promise<void>>();
+  const claimed = () => Promise.all(announced);
+  const knowledge: Knowledge = { account, requester, tracked, now, sleep, claimed, read };
 
   return {
     /** Learns from a response, if any lost response was to be looked for so far. */
@@ -50,6 +53,16 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
     forget: account.forget,
     /** Reports that somebody got in another process, at most `horizon` milliseconds after the request was sent. */
     claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
+
+    /** An audit will claim such reports. Until it calls what this returns, they could be taken for the effects of lost requests. */
+    announceClaims(): () => void {
+      const { promise, resolve } = deferred();
+      announced.add(promise);
+      return () => {
+        announced.delete(promise);
+        resolve();
+      };
+    },
 
     /** Tracks a request for a page or a report. `intent` is what is known; restored from it, the request counts as sent now. */
     track(lookup: Lookup, input: Record<string, string>, intent?: Intent) {

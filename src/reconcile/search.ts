@@ -16,7 +16,8 @@ export type Fate =
 
 const SECOND = 1000;
 /** When to look, after a response was lost. */
-const LOOKS = [5, 15, 30, 60, 120].map((seconds) => seconds * SECOND);
+const FIRST = 5 * SECOND;
+const LOOKS = [FIRST, ...[15, 30, 60, 120].map((seconds) => seconds * SECOND)];
 /** An application that has responded no longer works on the request. */
 const AFTER_RESPONSE = 2 * SECOND;
 /** A deciding look takes place so often if it fails or is put off. */
@@ -39,13 +40,15 @@ export async function searchFor(
   { details: { statusCode, body } }: SeoError,
   horizon: number,
 ): Promise<Fate> {
-  const { tracked, now, sleep } = knowledge;
+  const { tracked, now, sleep, claimed } = knowledge;
   // The service itself rejected the page. Such a request is not retried: its error need not wait.
   const isRejected = statusCode === 500 && isObject(body);
+  // An earlier process has sent it: it may have taken effect long ago, and so may those of others that are not claimed yet.
+  const isRestored = request.settled === undefined;
+  if (isRestored) await Promise.race([claimed(), sleep(Math.min(FIRST, horizon))]);
   const lostAt = now();
   const horizonAt = isRejected ? lostAt + AFTER_RESPONSE : Math.max(lostAt, request.sentAt + horizon);
-  // An earlier process has sent it: it may have taken effect long ago.
-  const delays = request.settled ? LOOKS : [0, ...LOOKS];
+  const delays = isRestored ? [0, ...LOOKS] : LOOKS;
   const early = isRejected ? [] : delays.map((delay) => lostAt + delay).filter((time) => time < horizonAt);
   request.horizonAt = horizonAt;
   const search: Search = { request };

@@ -166,19 +166,6 @@ describe("A lost response", () => {
     assert.deepEqual([end.id, account.count("POST")], [first.id, 1]);
   });
 
-  test("of an earlier process is looked for at once, together with all others, so that the shortest life gets on", async () => {
-    const { account, store } = await open({}, { reconcile: "300" });
-    const pages = Array.from({ length: 20 }, (_, nth) => `https://example.com/${nth}`);
-    for (const page of pages) account.create(page);
-    const ends = await Promise.all(pages.map((page) => store(page, EARLIER)));
-    const ids = ends.map(({ id }) => id);
-    const created = account.reports.map(({ id }) => id);
-    assert.deepEqual(ids, created);
-    assert.ok(ends.every(({ reconciled }) => Number(reconciled?.after) < 4000));
-    // The short list, and one that all share.
-    assert.equal(account.asked.filter(({ path }) => path.endsWith("/reports")).length, 2);
-  });
-
   test("is proven to have had no effect after the horizon of another process that got the report of its page", async () => {
     const { account, client, store } = await open();
     account.options.fate = ({ nth }) => {

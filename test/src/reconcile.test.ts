@@ -5,6 +5,7 @@ import { SeoError } from "../../src/errors.js";
 import { type Lookup, operations } from "../../src/operations.js";
 import type { Requester } from "../../src/reconcile/list.js";
 import { createReconciler } from "../../src/reconcile/reconcile.js";
+import type { Response } from "../../src/responses.js";
 import { deferred } from "../../src/turns.js";
 import { HORIZON, HOUR, quiet, SECOND, type Store, simulate, type World, written } from "../support/simulation.js";
 
@@ -259,6 +260,31 @@ describe("reconciling", () => {
     for (const ticket of tickets) ticket.end();
     resolve();
     for (let turn = 0; turn < 5; turn++) await setImmediate();
+    assert.equal(lists, 1);
+  });
+
+  it("looks for all requests of an earlier process at once, together, when audits have claimed theirs", async () => {
+    const records = Array.from({ length: 20 }, (_, nth) => ({ id: 20 - nth, url: `a.example/${nth}` }));
+    const respond = (data: unknown): Response => ({ statusCode: 200, headers: {}, body: { data } });
+    let lists = 0;
+    const requester: Requester = {
+      request: async (_, { reportId }) => respond(records.find(({ id }) => id === Number(reportId))),
+      async *pages() {
+        lists++;
+        yield { records, total: records.length, response: respond(records) };
+      },
+    };
+    // No time passes.
+    const sleep = (ms: number) => (ms > 0 ? new Promise(() => {}) : setImmediate());
+    const { track, announceClaims } = createReconciler(requester, { now: () => 0, sleep });
+    const claimed = announceClaims();
+    const lookup = operations["seo-report-store"].lookup as Lookup;
+    const tickets = records.map(({ url }) => track(lookup, { url }, { watermark: { rank: 0, ids: [] } }));
+    const fates = tickets.map((ticket) => ticket.lost(new SeoError("SEO_NETWORK", "No."), HORIZON));
+    for (let turn = 0; turn < 5; turn++) await setImmediate();
+    assert.equal(lists, 0);
+    claimed();
+    for (const { was } of await Promise.all(fates)) assert.equal(was, "carried out");
     assert.equal(lists, 1);
   });
 

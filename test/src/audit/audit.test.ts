@@ -1066,6 +1066,7 @@ describe("an audit", () => {
     assert.deepEqual(ends, [["created", true]]);
     const known = first.results.map(({ record }) => String((record as { id: unknown }).id));
     assert.ok(known.every((id) => service.claimed.includes(id)));
+    assert.equal(service.opening.size, 0);
     assert.equal(service.carriedOut.length, 6);
   });
 

@@ -44,8 +44,10 @@ export interface Fake {
   deaf: boolean;
   /** The list ignores the order that is requested. */
   unsorted: boolean;
-  /** The reports that earlier processes got, as the audit told the client. */
+  /** The reports that earlier processes got, as audits told the client while they opened. */
   claimed: string[];
+  /** One for each audit that opens. */
+  opening: Set<object>;
 }
 
 /** The requests of one audit. */
@@ -87,6 +89,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     deaf: false,
     unsorted: false,
     claimed: [],
+    opening: new Set(),
     ...options,
   };
   const carriedOut: string[] = [];
@@ -229,11 +232,17 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     const { signal } = closed;
     const canceled = new Promise((resolve) => signal.addEventListener("abort", resolve));
     const lane: Lane = { signal, canceled, changed, slots: createSlots(share) };
-    const claim = (ids: readonly string[]) => fake.claimed.push(...ids);
+    const claim = (ids: readonly string[]) => fake.opening.size > 0 && fake.claimed.push(...ids);
+    const announceClaims = () => {
+      const one = {};
+      fake.opening.add(one);
+      return () => fake.opening.delete(one);
+    };
     return {
       request: (...parameters) => request(lane, ...parameters),
       pages,
       claim,
+      announceClaims,
       waitingFor: () => fake.wait,
       cancel: () => closed.abort(),
     };
