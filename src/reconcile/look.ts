@@ -94,7 +94,11 @@ async function lookInList(
   };
   let verdict = judge(false);
   if (verdict.was === "unsettled") {
-    await Promise.all([...tracked].map(({ settled }) => settled));
+    const unclaimed = newer(request, records).filter((record) => account.claimOf(record) === undefined);
+    // A report that was there before a request was sent is not its effect.
+    const mayBeOf = ({ watermark, lookup }: TrackedRequest) =>
+      lookup.list && (!watermark || unclaimed.some((record) => isAfter(record, watermark)));
+    await Promise.all([...tracked].map((one) => mayBeOf(one) && one.settled));
     if (!tracked.has(request)) return { was: "open" };
     verdict = judge(true);
   }
@@ -134,17 +138,21 @@ function recordKey(record: Json): string {
   return key;
 }
 
+/** The records that were created since a request was sent. */
+const newer = ({ watermark }: TrackedRequest, records: Json[]) =>
+  records.filter((record) => watermark && isAfter(record, watermark));
+
 /** The reports since a request was sent, and what is known of each. Only a look that decides needs the other requests. */
 function newReports(
   { account, tracked }: Knowledge,
-  { page, watermark }: TrackedRequest,
+  request: TrackedRequest,
   records: Json[],
   decides: boolean,
 ): NewReport[] {
+  const { page, watermark } = request;
   const names = account.namesOf(page);
   const byName = decides ? requestsByName(account, tracked) : new Map<string, TrackedRequest[]>();
-  const newer = records.filter((record) => watermark && isAfter(record, watermark));
-  return newer.map((record) => {
+  return newer(request, records).map((record) => {
     const key = recordKey(record);
     const others = byName.get(key)?.filter(({ watermark }) => watermark && isAfter(record, watermark)) ?? [];
     return {

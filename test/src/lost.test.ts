@@ -166,6 +166,17 @@ describe("A lost response", () => {
     assert.deepEqual([end.id, account.count("POST")], [first.id, 1]);
   });
 
+  test("of an earlier process does not wait for a request that was sent when its report was there", async () => {
+    const { account, store, update } = await open({ latency: () => 10_000 }, { reconcile: "300" });
+    account.create(PAGE);
+    const ends: string[] = [];
+    const note = (name: string, end: Promise<End>) => end.then(() => ends.push(name));
+    const later = [note("create", store("https://example.com/other")), note("update", update())];
+    while (account.count("POST") + account.count("PUT") < 2) await late(5);
+    await Promise.all([...later, note("earlier", store(PAGE, EARLIER))]);
+    assert.equal(ends[0], "earlier");
+  });
+
   test("is proven to have had no effect after the horizon of another process that got the report of its page", async () => {
     const { account, client, store } = await open();
     account.options.fate = ({ nth }) => {
