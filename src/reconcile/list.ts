@@ -20,7 +20,7 @@ export interface Reading {
   records: Json[];
   /** The last page was full of records of earlier pages: the list may have more, which the service did not return. */
   repeats: boolean;
-  /** How many records the list has, as far as it says. */
+  /** How many records the list had when the reading began, as far as it says. */
   total: number;
   /** The newest report that was known before. */
   newest: Watermark | undefined;
@@ -59,11 +59,12 @@ export async function readAfter(
 ): Promise<Reading> {
   const reading: Reading = { records: [], repeats: false, total: 0, response: undefined, ...before };
   let lowest = Number.POSITIVE_INFINITY;
+  let latest = 0;
   for await (const page of pages(list, { ...NEWEST, per_page: "25" })) {
-    const { total = reading.total } = page;
-    if (total < reading.total)
-      throw new SeoError("SEO_RESPONSE", "The list of reports became shorter while it was read.");
-    reading.total = total;
+    const { total = latest } = page;
+    if (total < latest) throw new SeoError("SEO_RESPONSE", "The list of reports became shorter while it was read.");
+    latest = total;
+    reading.total ||= total;
     reading.response = page.response;
     reading.repeats = page.records.length === 0 && reportsIn(page.response.body).length >= SMALLEST_PAGE;
     for (const record of page.records as Json[]) {

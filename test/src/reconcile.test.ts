@@ -298,6 +298,14 @@ describe("reconciling", () => {
     assert.deepEqual([ends, Math.floor(endedAt)], [[{ uncertain: true }, { id: 1 }, { id: 3 }], 15]);
   });
 
+  it("decides in an account that had no report, although others are created while the list is read", async () => {
+    const others = Array.from({ length: 1400 }, (_, nth) => at(`f.example/${nth}`, 0.25, 0));
+    const stores = [at("a.example/1", 0, 0, "request lost"), ...others];
+    const { ends, gets } = await simulate({ ...quiet, stores, ids: "numbers", latency: 0.05 });
+    assert.ok("id" in Object(ends[0]));
+    assert.ok(Math.max(...gets) < HORIZON / SECOND + 30, "the first deciding look is enough");
+  });
+
   it("reads the list every five seconds if many responses are lost, one after the other", async () => {
     const stores = Array.from({ length: 30 }, (_, nth) => at(`f.example/${nth}`, 1, 0, "response lost"));
     const { gets, endedAt } = await simulate({ ...quiet, stores, ids: "numbers" });
