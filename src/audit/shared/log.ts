@@ -30,6 +30,8 @@ const COLLISION = 4;
 /** A response that takes longer does not prove that no other machine has come after. */
 const PROMPT = 3000;
 const CHUNK = 50_000;
+/** Lines at the end of a log, one of which has its last entry: whoever takes a job over appends one without. */
+const TAIL = 10;
 
 export const newName = (): string => randomBytes(8).toString("hex");
 export const isMissing = (cause: unknown): boolean => Object(cause).code === MISSING;
@@ -67,6 +69,15 @@ export async function readLines<Entry>(queue: Queue, id: string, start = 0): Pro
   const { logs } = await queue.getJobLogs(id, start, start + CHUNK - 1, true);
   const lines = logs.map(parse<Entry>);
   return logs.length < CHUNK ? lines : [...lines, ...(await readLines<Entry>(queue, id, start + CHUNK))];
+}
+
+/** The last entry of a log, also if it is void; undefined if only a reader of the whole log can say. */
+export async function lastEntry<Entry>(queue: Queue, id: string): Promise<Entry | undefined> {
+  const { logs } = await queue.getJobLogs(id, -TAIL, -1, true);
+  return logs
+    .map(parse<Entry>)
+    .flatMap((line) => ("entries" in line ? line.entries : []))
+    .at(-1);
 }
 
 /** The entries that count: by whoever had the job then, and not void. Throws if a line is damaged. */

@@ -5,7 +5,7 @@ import { type Entry, FORMAT } from "../entries.js";
 import { State } from "../state.js";
 import { deposed } from "../trouble.js";
 import { idsIn, type JobEntry, type Letter, obey, type Packed, prefixOf, type Reply, readJob } from "./letter.js";
-import { appendAlone, type JobLog, openLog, readLines } from "./log.js";
+import { appendAlone, type JobLog, lastEntry, openLog, readLines } from "./log.js";
 import type { Queue } from "./server.js";
 
 /** The machine that leads, as the store needs it. */
@@ -95,7 +95,10 @@ export class QueueStore implements Store {
   /** The batches that are kept for msg.retry. */
   async #kept(name?: string): Promise<string[]> {
     const ids = await idsIn(this.#queue, this.#node, ["prioritized"], name);
-    return ids.filter((id) => this.#jobs.get(id)?.is !== "replaced");
+    return ids.filter((id) => {
+      const job = this.#jobs.get(id);
+      return job?.is !== "replaced" && (job?.is !== "batch" || job.batch.state.finished);
+    });
   }
 
   #openedAs(id: string): OpenBatch | undefined {
@@ -168,6 +171,15 @@ export class QueueStore implements Store {
     return job;
   }
 
+  /** Takes over what looks like a kept batch, if it was opened again: the command that kept it took effect after that. */
+  async #takeReopened(id: string): Promise<Known | undefined> {
+    const last = await lastEntry<JobEntry>(this.#queue, id);
+    if (last?.type === "finished" || last?.type === "removed") return undefined;
+    const job = await this.#takeOver(id);
+    if (job?.is === "batch") await this.#setPriority(id, OPEN);
+    return job;
+  }
+
   /** A batch that is kept is not reopened any more. */
   async #discard(id: string): Promise<void> {
     this.#check();
@@ -198,9 +210,11 @@ export class QueueStore implements Store {
   /** Takes over what is open, the oldest first. Rejects as `fail` returns. */
   load(): Promise<this> {
     return this.#safely(async () => {
-      const ids = await idsIn(this.#queue, this.#node, ["wait"]);
+      const open = new Set(await idsIn(this.#queue, this.#node, ["wait"]));
+      const ids = [...new Set([...open, ...(await this.#kept())])];
+      const take = (id: string) => (open.has(id) ? this.#takeOver(id) : this.#takeReopened(id));
       for (let first = 0; first < ids.length; first += GROUP) {
-        const jobs = ids.slice(first, first + GROUP).map((id) => [id, this.#takeOver(id)] as const);
+        const jobs = ids.slice(first, first + GROUP).map((id) => [id, take(id)] as const);
         // Not before all have ended, because what goes on would fence the next load.
         await Promise.allSettled(jobs.map(([, taking]) => taking));
         for (const [id, taking] of jobs) {

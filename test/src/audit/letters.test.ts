@@ -281,6 +281,27 @@ describe("The messages that one machine handles for all", () => {
       assert.deepEqual(twice, failed);
     });
 
+  it("continues a batch that was reopened if the command that kept it took effect after that, and its lead dies", async () => {
+    let isDead = false;
+    let fails = true;
+    const service = createFake({ latency: 50, fate: () => (fails ? rejected : "answered") });
+    const lead = open(service, {}, () => (isDead ? "lost" : "answered"));
+    await lead.add(urls(1));
+    await until(() => kept(memory).length === 1);
+    fails = false;
+    assert.equal(await lead.audit.retry(), 1);
+    const putAside = () => {
+      for (const job of jobsIn(memory)) job.state = "prioritized";
+    };
+    putAside();
+    assert.equal(await lead.audit.retry(), 1);
+    putAside();
+    isDead = true;
+    const other = open(service);
+    const { created, failed } = await other.finished();
+    assert.deepEqual([created, failed], [1, 0]);
+  });
+
   it("requests no invalid row if its batch is retried and it was not noted that its result was sent", async () => {
     const requested: string[] = [];
     let fails = true;

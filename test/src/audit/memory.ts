@@ -112,7 +112,10 @@ export function createMemory(patience = MESSAGE) {
         getJob: (id: string) => call(() => shown(jobs.get(id))),
         getJobLogs: (id: string, from: number, to: number) =>
           call(
-            () => ({ logs: jobs.get(id)?.logs.slice(from, to + 1) ?? [], count: jobs.get(id)?.logs.length ?? 0 }),
+            () => ({
+              logs: jobs.get(id)?.logs.slice(from, to + 1 || undefined) ?? [],
+              count: jobs.get(id)?.logs.length ?? 0,
+            }),
             id,
           ),
         getRanges: (states: string[]) =>
