@@ -5,6 +5,8 @@ import { Redis } from "ioredis";
 import { openFiles } from "../../../src/audit/files.js";
 import type { Progress } from "../../../src/audit/progress.js";
 import { requestsOf } from "../../../src/audit/requests.js";
+import { lastEntry, openLog } from "../../../src/audit/shared/log.js";
+import { connect } from "../../../src/audit/shared/server.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import { createClient } from "../../../src/client.js";
 import { SeoError } from "../../../src/errors.js";
@@ -283,6 +285,19 @@ for (const engine of [undefined, ...engines])
     });
     after(() => server?.close());
     contract(engine ? `on ${engine}` : "in memory", open);
+
+    if (engine)
+      it("reads the last entry of a log, whoever has taken it over since", async () => {
+        const { queue, close } = await connect({ url: server.url });
+        const jobs = queue(randomBytes(4).toString("hex"));
+        await jobs.add("job", {}, { jobId: "one" });
+        const opened = await openLog<number>(jobs, "one", async () => undefined);
+        for (let entry = 0; entry < 30; entry++) await opened?.log.append(entry);
+        await openLog(jobs, "one", async () => undefined);
+        const last = await lastEntry(jobs, "one");
+        await close();
+        assert.equal(last, 29);
+      });
 
     if (engine === "Redis")
       it("says which lists were lost with the server's data, and accepts lists again", async () => {
