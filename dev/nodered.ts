@@ -1,8 +1,9 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
@@ -72,14 +73,13 @@ export function linkPackage(userDir: string): void {
   symlinkSync(root, join(userDir, "node_modules/@seo-reports/node-red"));
 }
 
-/** Returns a port that is free now. Rejects if it must be `port` and that is in use. */
-export async function freePort(port = 0): Promise<number> {
+/** Returns a port that is free now. Rejects if it is in use. By default, it is below those that a system gives to anybody else meanwhile. */
+export async function freePort(port = randomInt(20_000, 32_768)): Promise<number> {
   const server = createServer().listen(port, "127.0.0.1");
   await once(server, "listening");
-  const found = (server.address() as AddressInfo).port;
   server.close();
   await once(server, "close");
-  return found;
+  return port;
 }
 
 export interface Running {

@@ -7,7 +7,7 @@ import { startProgram } from "./program.js";
 /** Starts nginx with the configuration of a server. */
 export async function startNginx(server: string) {
   const folder = mkdtempSync(join(tmpdir(), "seo-nginx-"));
-  const port = await freePort(0);
+  const port = await freePort();
   const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (name) => `${name}_temp_path ${folder}/${name};`,
   );
