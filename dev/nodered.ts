@@ -73,14 +73,17 @@ export function linkPackage(userDir: string): void {
   symlinkSync(root, join(userDir, "node_modules/@seo-reports/node-red"));
 }
 
-/** Returns a port that is free now. Rejects if it is in use. By default, it is below those that a system gives to anybody else meanwhile. */
-export async function freePort(port = randomInt(20_000, 32_768)): Promise<number> {
+/** Resolves with the port if it is free now. Rejects if it is in use. */
+async function checkPort(port: number): Promise<number> {
   const server = createServer().listen(port, "127.0.0.1");
   await once(server, "listening");
   server.close();
   await once(server, "close");
   return port;
 }
+
+/** Returns a port that is free now, below those that a system gives to anybody else meanwhile. */
+export const freePort = (): Promise<number> => startOnFreePort(randomInt(20_000, 32_000), checkPort);
 
 export interface Running {
   url: string;
@@ -115,7 +118,7 @@ interface StartOptions {
 
 /** Starts Node-RED on the first free port from `port` on. Another process can take a port while Node-RED starts. */
 export const startFrom = (port: number, userDir: string, options: StartOptions = {}): Promise<Running> =>
-  startOnFreePort(port, async (free) => startNodeRed(userDir, { ...options, port: await freePort(free) }));
+  startOnFreePort(port, async (free) => startNodeRed(userDir, { ...options, port: await checkPort(free) }));
 
 /**
  * Starts Node-RED in its own process, on any free port unless one is given. Resolves when its flows run; rejects if it
