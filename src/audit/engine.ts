@@ -53,9 +53,7 @@ export class Engine {
     for (const batch of batches) this.add(batch);
   }
 
-  announceClaims(): () => void {
-    return this.#requests.announceClaims();
-  }
+  announceClaims = () => this.#requests.announceClaims();
 
   /** Nothing can go on, and the progress says why; or everything can. */
   changed(): void {

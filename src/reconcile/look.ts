@@ -98,7 +98,7 @@ async function lookInList(
     // A report that was there before a request was sent is not its effect.
     const mayBeOf = ({ watermark, lookup }: TrackedRequest) =>
       lookup.list && (!watermark || unclaimed.some((record) => isAfter(record, watermark)));
-    await Promise.all([...tracked].map((one) => mayBeOf(one) && one.settled));
+    await Promise.all([...tracked].filter(mayBeOf).map(({ settled }) => settled));
     if (!tracked.has(request)) return { was: "open" };
     verdict = judge(true);
   }
