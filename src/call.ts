@@ -139,6 +139,7 @@ export class Call {
       if (this.#durable?.beforeAttempt) await this.#durable.beforeAttempt(intent ?? {});
       if (scheduler.isOver(this.#task)) throw cancelled;
       this.#attempts++;
+      this.#ticket?.sent();
       const sentAt = performance.now();
       const result = await transport.exchange(this.#request, timeout * 1000, this.#task);
       this.#busy += performance.now() - sentAt;

@@ -50,9 +50,9 @@ const whenLost =
       return {
         turn: () => undefined,
         newest: () => undefined,
-        beforeAttempt() {
+        beforeAttempt: () => ({}),
+        sent() {
           sentAt = time.now();
-          return {};
         },
         afterAttempt() {},
         lost: () => decide(requester, time, pageKey(url), sentAt),

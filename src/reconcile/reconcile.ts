@@ -42,8 +42,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
   );
   /** Audits that have not claimed yet which reports earlier processes got. */
   const announced = new Set<Promise<void>>();
-  const claimed = () => Promise.all(announced);
-  const knowledge: Knowledge = { account, requester, tracked, now, sleep, claimed, read };
+  const knowledge: Knowledge = { account, requester, tracked, now, sleep, claimed: () => Promise.all(announced), read };
 
   return {
     /** Learns from a response, if any lost response was to be looked for so far. */
@@ -91,8 +90,12 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
             watermark: list ? account.newest() : undefined,
             generatedAt: later(request.generatedAt, account.generatedAt(String(input.reportId))),
           };
-          Object.assign(request, { sentAt: now(), settled, ...known });
+          Object.assign(request, { settled, ...known });
           return known;
+        },
+        /** The request is sent now: saving what finds it can have taken long. */
+        sent(): void {
+          request.sentAt = now();
         },
         /** The request is not in flight any more. */
         afterAttempt(result: Pick<Response, "body"> | SeoError): void {

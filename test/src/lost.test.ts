@@ -166,6 +166,13 @@ describe("A lost response", () => {
     assert.deepEqual([end.id, account.count("POST")], [first.id, 1]);
   });
 
+  test("is looked for until the horizon after it was sent, not after it was to be saved", async () => {
+    const { account, store } = await open({ fate: () => "cut, then carried out", late: 500 }, { reconcile: "4" });
+    const beforeAttempt = () => late(5000);
+    const { id } = await store(PAGE, { durable: { beforeAttempt } });
+    assert.deepEqual([id, account.count("POST")], [account.reports[0]?.id, 1]);
+  });
+
   test("of an earlier process does not wait for a request that was sent when its report was there", async () => {
     const { account, store, update } = await open({ latency: () => 10_000 }, { reconcile: "300" });
     account.create(PAGE);

@@ -253,6 +253,7 @@ describe("reconciling", () => {
     await tickets[0]?.newest();
     for (const ticket of tickets) {
       ticket.beforeAttempt();
+      ticket.sent();
       void ticket.lost(new SeoError("SEO_SERVER", "No."), 0);
       await setImmediate();
     }

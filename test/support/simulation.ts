@@ -217,6 +217,7 @@ export async function simulate(world: World, rule: Rule = createReconciler) {
       for (let attempt = 1; attempt <= 4; attempt++) {
         const sentAt = clock.now();
         ticket.beforeAttempt();
+        ticket.sent();
         if (one.fate === "not saved") {
           await clock.sleep(one.takes * SECOND);
           return { certain: true };
