@@ -1,5 +1,6 @@
 import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import type { SeoError } from "../errors.js";
+import { moment } from "./clock.js";
 import { type Entry, FORMAT, type Settings } from "./entries.js";
 import { type Row, rowKey } from "./rows.js";
 import { apply, failedPages, isBegun, pageOf, phaseOf, type State, total } from "./state.js";
@@ -77,6 +78,16 @@ export class Batch {
     // Rows that are no page have ended.
     for (let row = added; row < total(this.state); row++) if (isBegun(this.state, row)) this.#begun.add(row);
     if (entry.type === "retry") this.#cursor = 0;
+  }
+
+  /** Notes when it was opened, so that requests that are looked for are not looked for anew in each process. */
+  opened(): void {
+    const now = moment();
+    const looksFor = [...this.state.requests.values()].some(({ intent }) => intent);
+    if (!now || !looksFor) return;
+    const entry: Entry = { type: "opened", ...now };
+    apply(this.state, entry);
+    this.journal.append(entry, false).catch(() => {});
   }
 
   /** Begins its journal, with its first list. */

@@ -1,3 +1,11 @@
+import { readFileSync, readlinkSync } from "node:fs";
+
+/** A moment that processes of one boot can compare, in milliseconds. */
+export interface Moment {
+  boot: string;
+  at: number;
+}
+
 /** Time that only rises, and timers. */
 export interface Clock {
   /** Milliseconds. */
@@ -13,3 +21,17 @@ export const clock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Which boot, and whose clock since then. Blank where that is not known: only Linux says it. */
+function readBoot(): string {
+  try {
+    return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readlinkSync("/proc/self/ns/time")}`;
+  } catch {
+    return "";
+  }
+}
+
+const boot = readBoot();
+/** Undefined where no two processes can compare it. */
+export const moment = (): Moment | undefined =>
+  boot === "" ? undefined : { boot, at: Number(process.hrtime.bigint() / 1_000_000n) };

@@ -106,6 +106,7 @@ export class Engine {
     const run = new Run(batch, this.#requests, this.access, () => this.#fill());
     this.runs.add(run);
     this.#requests.claim(batch.state.reports);
+    batch.opened();
     run.changed();
   }
 

@@ -1,5 +1,6 @@
 import type { Existing } from "../existing.js";
 import type { Intent } from "../reconcile/watermark.js";
+import type { Moment } from "./clock.js";
 import type { Row } from "./rows.js";
 
 /** How a page can end. */
@@ -24,6 +25,8 @@ export interface PageRequest {
   generatedAt?: string | undefined;
   /** Finds the request's effect, unless it is known to have none. */
   intent?: Intent | undefined;
+  /** A moment before which it was sent. */
+  sentBefore?: Moment | undefined;
   /** Why its outcome was uncertain when it was last looked for. */
   error?: Ended["error"];
 }
@@ -61,6 +64,8 @@ export type Entry =
   | { type: "plan"; pages: readonly Plan[] }
   | { type: "planned"; lists: readonly number[] }
   | ({ type: "sent"; page: number } & PageRequest)
+  /** A process has opened the journal: nobody sends the requests before it any more. */
+  | ({ type: "opened" } & Moment)
   /** The request for the page has certainly had no effect. */
   | { type: "waits"; page: number }
   | ({ type: "ended"; page: number } & Ended)

@@ -133,6 +133,14 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     state.requests.set(page, request);
     state.phases.set(page, "sent");
   },
+  opened(state, { boot, at }) {
+    for (const [page, request] of state.requests) {
+      if (!request.intent) continue;
+      const sentBefore = request.sentBefore?.boot === boot ? request.sentBefore : { boot, at };
+      const intent = { ...request.intent, age: Math.max(0, at - sentBefore.at) };
+      state.requests.set(page, { ...request, sentBefore, intent });
+    }
+  },
   waits(state, { page }) {
     check(state, page);
     const request = state.requests.get(page);

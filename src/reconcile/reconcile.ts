@@ -63,12 +63,12 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
       };
     },
 
-    /** Tracks a request for a page or a report. `intent` is what is known; restored from it, the request counts as sent now. */
+    /** Tracks a request for a page or a report. `intent` is what is known; one that is restored counts as sent its `age` ago. */
     track(lookup: Lookup, input: Record<string, string>, intent?: Intent) {
       const { list } = lookup;
       // No page's key begins with a space.
       const page = list ? pageKey(String(input.url)) : ` ${input.reportId}`;
-      const request: TrackedRequest = { lookup, input, page, sentAt: now(), ...intent };
+      const request: TrackedRequest = { lookup, input, page, sentAt: now() - (intent?.age ?? 0), ...intent };
       const ended = deferred();
       let settle = () => {};
       tracked.add(request);

@@ -18,6 +18,8 @@ export interface Intent {
   watermark?: Watermark | undefined;
   /** When the report was last generated, for an update. */
   generatedAt?: string | undefined;
+  /** Milliseconds for which earlier processes knew that it was sent; the rest is not known. */
+  age?: number | undefined;
 }
 
 /** An ID that is too long for a number orders nothing: two of them can be rounded to the same. */

@@ -369,6 +369,31 @@ describe("The state of a batch", () => {
     assert.equal(notes(), 1);
   });
 
+  it("says for how long, in one boot, earlier processes looked for what was sent", () => {
+    const list: Entry = { type: "list", settings: settings[0] as Settings, rows: 1, pages: [] };
+    const sent: Entry = { type: "sent", page: 0, action: "create", intent };
+    const state = replay([{ type: "rows", from: 0, rows: [rowOf(1)] }, list, sent]);
+    for (const [boot, at, age] of [
+      ...([
+        ["a", 10, 0],
+        ["a", 25, 15],
+        ["a", 30, 20],
+        ["b", 7, 0],
+        ["b", 9, 2],
+        ["b", 5, 0],
+      ] as const),
+      ...([
+        ["a", 40, 0],
+        ["a", 41, 1],
+      ] as const),
+    ]) {
+      apply(state, { type: "opened", boot, at });
+      assert.equal(state.requests.get(0)?.intent?.age, age, `${boot} ${at}`);
+    }
+    apply(state, sent);
+    assert.deepEqual(state.requests.get(0), { action: "create", intent });
+  });
+
   it("has 50,000 rows of one page as soon as those of many", () => {
     const state = new State();
     const take = (entry: Entry) => apply(state, entry);

@@ -10,7 +10,7 @@ import { connect } from "../../../src/audit/shared/server.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import { createClient } from "../../../src/client.js";
 import { SeoError } from "../../../src/errors.js";
-import { startAccount } from "../../support/account.js";
+import { type Asked, startAccount } from "../../support/account.js";
 import { closeAfterEach, openFolder } from "../../support/opened.js";
 import { engines, LEASE, type Server, startServer } from "../../support/servers.js";
 import { until } from "../../support/time.js";
@@ -219,6 +219,27 @@ function contract(name: string, open: () => Kept): void {
       await audit.close();
       const { created, uncertain } = await (await start("1")).finished();
       assert.deepEqual([created, uncertain, account.reports.length], [2101, 0, 2101]);
+    });
+
+    it("decides about a lost request in time, however often its processes restart", async function () {
+      if (process.platform !== "linux") this.skip();
+      const fate = ({ nth }: Asked) => (nth === 1 ? "cut, not carried out" : "answered");
+      const account = await use(startAccount({ fate }));
+      const client = await use(createClient({ baseUrl: account.url, apiKey: "key", reconcile: "3" }));
+      const open = () => bench(createFake(), { connect: (changed) => requestsOf(client, 3, changed) });
+      let { audit, add } = open();
+      await add(urls(1));
+      await until(() => account.count("POST") === 1);
+      let lives = 1;
+      for (; account.count("POST") === 1 && lives < 30; lives++) {
+        await audit.close();
+        ({ audit } = open());
+        await audit.progress();
+        await sleep(300);
+      }
+      assert.ok(lives < 30);
+      await ended();
+      assert.equal(account.reports.length, 1);
     });
 
     it("leaves a list's plan to another one if a machine or process cannot make it", async () => {
