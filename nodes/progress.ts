@@ -65,9 +65,12 @@ export class AuditStatus {
     this.#show();
   }
 
-  /** The errors of batches and of the whole node, as a progress says why it is paused. */
+  /** The errors of batches and of the whole node, as a progress says why it is paused; of a config node that is invalid, which it is. */
   errors(): Blocked[] {
-    return [...this.#errors].map(([batch, error]) => blockedBy(batch, error));
+    return [...this.#errors].map(([batch, error]) => {
+      const blocked = blockedBy(batch, error);
+      return { ...blocked, reason: error.details.place ?? blocked.reason };
+    });
   }
 
   close(): void {

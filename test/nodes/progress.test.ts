@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Node, NodeAPI, NodeStatus } from "node-red";
+import { reasonKey } from "../../nodes/figures.js";
 import { AuditStatus } from "../../nodes/progress.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { Trouble } from "../../src/audit/trouble.js";
@@ -178,4 +179,14 @@ describe("The status of an audit", () => {
         if (expected) assert.deepEqual(shown.at(-1), expected);
       }
     });
+
+  it("names the config node that is invalid, also in the tab", () => {
+    const shown: NodeStatus = {};
+    const node = { status: (one: NodeStatus) => Object.assign(shown, one) };
+    const status = new AuditStatus({ _: translate } as unknown as NodeAPI, node as unknown as Node, []);
+    status.failed(new SeoError("SEO_CONFIG", "No key.", { place: "seo-service" }));
+    const [error] = status.errors();
+    assert.equal(shown.text, `seo-reports.${reasonKey(String(error?.reason))}`);
+    assert.equal(shown.text, "seo-reports.status.seo-service");
+  });
 });
