@@ -63,8 +63,9 @@ export function createCard(tools: Tools, place: CardPlace, reveal: () => void, l
     const warnings = [
       last.waiting > 0 && text("sidebar.question", { count: figure(last.waiting) }),
       failedIn(last) > last.invalid && text("sidebar.forgotten"),
-    ].filter(Boolean);
-    if (isBusy || (how === "reset" && warnings.length > 0 && !window.confirm(warnings.join(" ")))) return;
+    ];
+    const question = warnings.filter(Boolean).join(" ");
+    if (isBusy || (how === "reset" && question && !window.confirm(`${place.batch}\n\n${question}`))) return;
     isBusy = true;
     const data = JSON.stringify({ ...place, do: how });
     await request("control", data, { method: "POST", contentType: "application/json" });
@@ -109,8 +110,7 @@ export function createCard(tools: Tools, place: CardPlace, reveal: () => void, l
     if (total) showFigures(progress);
     const isNews = last.total && ["paused", "finished", "reset"].some((key) => last[key] !== progress[key]);
     last = progress;
-    const news = [label, place.batch, why.text(), figures.text()];
-    return isNews ? news.filter(Boolean).join(" · ") : undefined;
+    return isNews ? [label, place.batch, why.text(), figures.text()].filter(Boolean).join(" · ") : undefined;
   }
 
   return { element, show };

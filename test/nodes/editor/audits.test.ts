@@ -149,7 +149,7 @@ describe("The tab of audits", () => {
     await shows("paused");
     await reset(true);
     await shows(/ · \d+ dropped/);
-    assert.match(String(questions[0]), /^Waiting pages that will be dropped: up to \d+\./);
+    assert.match(String(questions[0]), /^<b>spring<\/b>\n\nWaiting pages that will be dropped: up to \d+\./);
     assert.equal(questions[1], questions[0]);
   });
 
@@ -171,7 +171,7 @@ describe("The tab of audits", () => {
     const pressed = press("Reset");
     const dialog = await asked;
     const dropped = "Waiting pages that will be dropped: up to 723.";
-    assert.equal(dialog.message(), `${dropped} Failed pages can then no longer be retried.`);
+    assert.equal(dialog.message(), `given\n\n${dropped} Failed pages can then no longer be retried.`);
     await dialog.dismiss();
     await pressed;
     await respond({ ...open, paused: "Within 15 minutes, or at msg.resume.", reason: "disk" });
