@@ -80,11 +80,10 @@ export class Batch {
     if (entry.type === "retry") this.#cursor = 0;
   }
 
-  /** Notes when it was opened, so that requests that are looked for are not looked for anew in each process. */
+  /** Notes when it was opened, so that what is known of earlier requests goes on from there in the next process. */
   opened(): void {
     const now = moment();
-    const looksFor = [...this.state.requests.values()].some(({ intent }) => intent);
-    if (!now || !looksFor) return;
+    if (!now || this.earlier === 0) return;
     const entry: Entry = { type: "opened", ...now };
     apply(this.state, entry);
     this.journal.append(entry, false).catch(() => {});

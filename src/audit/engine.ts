@@ -6,6 +6,7 @@ import type { AuditOptions, Options } from "./options.js";
 import type { Progress } from "./progress.js";
 import type { Requests } from "./requests.js";
 import { Run } from "./run.js";
+import { claimsOf } from "./state.js";
 
 /** For each request in flight, so many lost responses can be looked for. */
 const MOST_LOST = 10;
@@ -105,8 +106,8 @@ export class Engine {
       if (other.batch.state.name === batch.state.name) other.reporter.end(other.batch.isUnchanged);
     const run = new Run(batch, this.#requests, this.access, () => this.#fill());
     this.runs.add(run);
-    this.#requests.claim(batch.state.reports);
     batch.opened();
+    for (const [ids, age] of claimsOf(batch.state)) this.#requests.claim(ids, age);
     run.changed();
   }
 

@@ -23,8 +23,8 @@ export interface Requests {
   request(type: string, input: Record<string, string>, options?: DurableOptions): Promise<DurableResponse>;
   /** Reads a list, a page at a time, each only when it is needed. */
   pages(type: string, input: Record<string, string>): AsyncIterable<PageOfReports>;
-  /** Says that reports belong to pages already: no lost request created them. */
-  claim(ids: readonly string[]): void;
+  /** Says that reports belong to pages since `age` milliseconds at least: no lost request created them. */
+  claim(ids: readonly string[], age: number): void;
   /** Says that reports will be claimed. Returns what says that they are. */
   announceClaims(): () => void;
   /** Milliseconds for which no request can start; 0 while one is in flight. */
@@ -49,7 +49,7 @@ export function requestsOf(client: Client, share: number, changed: () => void): 
     request: (type, input, { task = {}, ...durable } = {}) =>
       client.request(type, input, { task: Object.assign(task, createTask(lane)), durable: { ...durable, horizon } }),
     pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
-    claim: (ids) => client.claim(ids, horizon),
+    claim: (ids, age) => client.claim(ids, horizon - age),
     announceClaims: client.announceClaims,
     waitingFor: () => (lane.running > 0 ? 0 : Math.max(0, client.waitingFor(lane))),
     cancel: () => client.cancel(lane),

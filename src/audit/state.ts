@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { oneLine } from "../errors.js";
+import type { Moment } from "./clock.js";
 import { type Ended, type Entry, FORMAT, type Outcome, outcomes, type PageRequest, type Settings } from "./entries.js";
 import { type Row, rowKey } from "./rows.js";
 import { otherVersion } from "./trouble.js";
@@ -28,6 +29,8 @@ export class State {
   ended = new Map<number, Ended>();
   /** The reports that the batch got. */
   reports: string[] = [];
+  /** When the processes of this boot opened the journal, and how many reports it had then. */
+  openings: (Moment & { reports: number })[] = [];
   /** Rows whose results are delivered. */
   counts: Record<Outcome, number> = { created: 0, regenerated: 0, fresh: 0, failed: 0, uncertain: 0 };
   paused = false;
@@ -50,6 +53,16 @@ export const pageOf = ({ pages }: State, key: string): number | undefined => pag
 export const rowsOf = ({ repeats }: State, page: number): number[] => [page, ...(repeats.get(page) ?? [])];
 export const inputOf = ({ inputs }: State, row: number): unknown => JSON.parse(inputs[row] as string);
 export const hasFailed = ({ outcome }: Ended): boolean => outcome === "failed" || outcome === "uncertain";
+/** The reports of earlier processes, by how many milliseconds ago they got them at least. */
+export function claimsOf({ reports, openings }: State): [ids: string[], age: number][] {
+  const { at: now = 0, reports: known = 0 } = openings.at(-1) ?? {};
+  const from = (index: number) => openings[index - 1]?.reports ?? 0;
+  const claims = openings.map(({ at, reports: end }, index): [string[], number] => [
+    reports.slice(from(index), end),
+    now - at,
+  ]);
+  return [...claims, [reports.slice(known), 0]];
+}
 /** The pages that msg.retry is about. */
 export const failedPages = ({ ended, invalid }: State): number[] =>
   [...ended].flatMap(([page, one]) => (hasFailed(one) && !invalid.has(page) ? page : []));
@@ -134,10 +147,12 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     state.phases.set(page, "sent");
   },
   opened(state, { boot, at }) {
+    const openings = state.openings.filter((one) => one.boot === boot);
+    state.openings = [...openings, { boot, at, reports: state.reports.length }];
     for (const [page, request] of state.requests) {
       if (!request.intent) continue;
       const sentBefore = request.sentBefore?.boot === boot ? request.sentBefore : { boot, at };
-      const intent = { ...request.intent, age: Math.max(0, at - sentBefore.at) };
+      const intent = { ...request.intent, age: at - sentBefore.at };
       state.requests.set(page, { ...request, sentBefore, intent });
     }
   },

@@ -369,27 +369,28 @@ describe("The state of a batch", () => {
     assert.equal(notes(), 1);
   });
 
-  it("says for how long, in one boot, earlier processes looked for what was sent", () => {
-    const list: Entry = { type: "list", settings: settings[0] as Settings, rows: 1, pages: [] };
+  it("says for how long earlier processes of the same boot have known what was sent, and which reports they got", () => {
+    const list: Entry = { type: "list", settings: settings[0] as Settings, rows: 9, pages: [] };
     const sent: Entry = { type: "sent", page: 0, action: "create", intent };
-    const state = replay([{ type: "rows", from: 0, rows: [rowOf(1)] }, list, sent]);
-    for (const [boot, at, age] of [
-      ...([
-        ["a", 10, 0],
-        ["a", 25, 15],
-        ["a", 30, 20],
-        ["b", 7, 0],
-        ["b", 9, 2],
-        ["b", 5, 0],
-      ] as const),
-      ...([
-        ["a", 40, 0],
-        ["a", 41, 1],
-      ] as const),
-    ]) {
+    const state = replay([
+      { type: "rows", from: 0, rows: Array.from({ length: 9 }, (_, row) => rowOf(row * 6 + 1)) },
+      list,
+    ]);
+    apply(state, sent);
+    const open = (boot: string, at: number, page: number) => {
       apply(state, { type: "opened", boot, at });
-      assert.equal(state.requests.get(0)?.intent?.age, age, `${boot} ${at}`);
-    }
+      const claims = states.claimsOf(state).map(([ids, age]) => `${ids}: ${age}`);
+      apply(state, { type: "ended", page, ...ended("created"), report: `r${page}` });
+      return [state.requests.get(0)?.intent?.age, ...claims];
+    };
+    assert.deepEqual(states.claimsOf(state), [[[], 0]]);
+    assert.deepEqual(open("a", 10, 1), [0, ": 0", ": 0"]);
+    assert.deepEqual(open("a", 25, 2), [15, ": 15", "r1: 0", ": 0"]);
+    assert.deepEqual(open("a", 30, 3), [20, ": 20", "r1: 5", "r2: 0", ": 0"]);
+    assert.deepEqual(states.claimsOf(state).at(-1), [["r3"], 0]);
+    assert.deepEqual(open("b", 7, 4), [0, "r1,r2,r3: 0", ": 0"]);
+    assert.deepEqual(open("b", 9, 5), [2, "r1,r2,r3: 2", "r4: 0", ": 0"]);
+    assert.deepEqual(open("a", 40, 6), [0, "r1,r2,r3,r4,r5: 0", ": 0"]);
     apply(state, sent);
     assert.deepEqual(state.requests.get(0), { action: "create", intent });
   });
