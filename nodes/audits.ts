@@ -7,7 +7,7 @@ import { onlyJson } from "./admin.js";
 import type { AuditStatus } from "./progress.js";
 import { type Message, thrownText } from "./sources.js";
 
-export const controls = ["pause", "resume", "retry", "reset"] as const;
+const controls = ["pause", "resume", "retry", "reset"] as const;
 export type Control = (typeof controls)[number];
 
 /** How a message controls a batch: only by `true`, because other nodes leave values, such as the http request node's `retry: 0`. */

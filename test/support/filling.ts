@@ -4,7 +4,9 @@ import { configNodes } from "../../src/operations.js";
 import type { Held } from "./driver.js";
 
 /** The edit dialogs by node type, and their English texts. */
-export const { types, english } = build();
+const { types, english } = build();
+
+export { types };
 export type Fields = (typeof types)[string]["rows"];
 export const nodeTypes = Object.keys(types).filter((type) => !Object.hasOwn(configNodes, type));
 export const fieldsOf = (type: string): Fields => types[type]?.rows ?? {};

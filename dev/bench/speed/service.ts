@@ -27,7 +27,7 @@ const record = (id: number) => ({
 });
 
 /** One page of a list, as the service writes it. */
-export function page(number: number, pages: number, size: number): string {
+function page(number: number, pages: number, size: number): string {
   const data = Array.from({ length: size }, (_, index) => record((number - 1) * size + index + 1));
   const link = (to: number) => (to > pages || to < 1 ? null : `http://127.0.0.1${path}?page=${to}`);
   const links = { first: link(1), last: link(pages), prev: link(number - 1), next: link(number + 1) };
