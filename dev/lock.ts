@@ -1,15 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-
-/** Whether a process runs; one of another user counts. */
-function runs(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
+import { exists } from "../src/audit/lock.js";
 
 /**
  * Takes a folder for this process until it ends. `share` adds a child that uses the folder, too, and may outlive this process.
@@ -26,7 +17,7 @@ export function lockFolder(folder: string): { share: (pid: number | undefined) =
     const user = readFileSync(file, "utf8")
       .split("\n")
       .map(Number)
-      .find((pid) => pid > 0 && runs(pid));
+      .find((pid) => pid > 0 && exists(pid));
     if (user !== undefined)
       throw new Error(
         `The folder ${folder} is in use by process ${user}, probably another "npm start". Stop that process first. If it is something else, delete ${file}.`,

@@ -46,7 +46,8 @@ async function readSelf(): Promise<Holder> {
   }
 }
 
-function exists(pid: number): boolean {
+/** Whether a process runs; one of another user counts. */
+export function exists(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
