@@ -470,7 +470,7 @@ describe("A lost response", () => {
     "a closed client": (client: Client) => client.close(),
   }))
     test(`is uncertain, and not looked for any more, after ${name}`, async () => {
-      const { account, client, store } = await open({ fate: () => "carried out, then cut" }, { reconcile: "3" });
+      const { account, client, store } = await open({ fate: () => "carried out, then cut" }, { reconcile: "6" });
       const lane = createLane();
       const lost = store(PAGE, { task: createTask(lane) });
       const second = store(PAGE, { task: createTask(lane) });
@@ -480,7 +480,7 @@ describe("A lost response", () => {
       isError("SEO_CANCELLED", false, 0)(await second);
       assert.deepEqual([lane.reconciling, lane.waiting, lane.running], [0, 0, 0]);
       const before = account.asked.length;
-      await late(4000);
+      await late(7000);
       assert.equal(account.asked.length, before);
     });
 
