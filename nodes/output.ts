@@ -60,11 +60,8 @@ function createTarget(RED: NodeAPI, target = "payload") {
 type Target = ReturnType<typeof createTarget>;
 
 /** Sends one request. */
-function request(task: MessageTask, type: string, row: Operation): Promise<CallResponse> {
-  const { client, input } = task;
-  const options = { task, method: task.settings.method };
-  return row.params.existing ? submit(client, type, input, options) : client.request(type, input, options);
-}
+const request = (task: MessageTask, type: string): Promise<CallResponse> =>
+  submit(task.client, type, task.input, { task, method: task.settings.method });
 
 /** The `msg.seo` of its response. */
 function describe(task: MessageTask, type: string, response: CallResponse, shape?: Shape) {
@@ -79,7 +76,7 @@ const single =
   (payload: (body: unknown) => unknown): Output =>
   async (task, { RED, type, row, target }) => {
     const { input, msg } = task;
-    const response = await request(task, type, row);
+    const response = await request(task, type);
     const shape = row.list ? readShape(response.body) : undefined;
     const { outcome = "created" } = response;
     task.send(response.attempts, () => {
@@ -96,8 +93,8 @@ const single =
 type Part = Pick<ListPage, "records" | "total"> & { count: number; seo: Metadata };
 
 /** The record of one request, as the only page of a list. */
-async function* readRecord(task: MessageTask, type: string, row: Operation): AsyncGenerator<Part> {
-  const response = await request(task, type, row);
+async function* readRecord(task: MessageTask, type: string): AsyncGenerator<Part> {
+  const response = await request(task, type);
   yield { records: [unwrap(response.body)], total: undefined, count: 1, seo: describe(task, type, response) };
 }
 

@@ -84,9 +84,8 @@ export function createClient(options: ClientOptions): Client {
   return {
     call: (operation, input?: object) =>
       keepAlive(async () => {
-        const row = rowOf(operation);
-        const values = client.validate(row, inputOf(operation, input));
-        return row.params.existing ? submit(client, operation, values) : client.request(operation, values);
+        const values = client.validate(rowOf(operation), inputOf(operation, input));
+        return submit(client, operation, values);
       }),
 
     async *pages(operation, input?: object) {

@@ -97,8 +97,8 @@ async function findReport(request: Client["request"], list: string, url: string)
 }
 
 /**
- * Creates a page's report, or regenerates or returns the one that it has, as `existing` and `maxAge` (days) say.
- * Rejects as `client.request` does; two submissions of one page run one after the other.
+ * Sends an operation's request. One that creates a page's report can also regenerate or return the one that it has, as `existing`
+ * and `maxAge` (days) say. Rejects as `client.request` does; two submissions of one page run one after the other.
  */
 export async function submit(
   client: Client,
@@ -106,7 +106,8 @@ export async function submit(
   { existing = "create", maxAge, ...input }: Record<string, string>,
   options: RequestOptions = {},
 ): Promise<CallResponse> {
-  const { lookup } = rowOf(type);
+  const { lookup, params } = rowOf(type);
+  if (!params.existing) return client.request(type, input, options);
   const { url = "" } = input;
   const spent = { attempts: 0, duration: 0, waited: 0 };
   const request: Client["request"] = async (operation, values, more) => {
