@@ -128,14 +128,19 @@ export class Batch {
     return phaseOf(this.state, page) === "waiting" && !this.#busy.has(page);
   }
 
-  /** The next page that was begun, or else is new: first those that do not wait behind the others. */
-  next(): { page: number; isLater: boolean } | undefined {
+  /**
+   * The next page that was begun, or else is new, one from `anywhere` or the first one, and only then one that waits behind the
+   * others.
+   */
+  next(anywhere = false): { page: number; isLater: boolean } | undefined {
     for (const page of this.#begun) {
       if (!this.#busy.has(page) && isBegun(this.state, page)) return { page, isLater: false };
       this.#begun.delete(page);
     }
     if (this.state.dropped) return undefined;
     const isNew = (page: number) => this.isWaiting(page) && !this.#later.has(page);
+    const from = anywhere ? Math.floor(Math.random() * total(this.state)) : total(this.state);
+    for (let page = from; page < total(this.state); page++) if (isNew(page)) return { page, isLater: false };
     while (this.#cursor < total(this.state) && !isNew(this.#cursor)) this.#cursor++;
     if (this.#cursor < total(this.state)) return { page: this.#cursor, isLater: false };
     for (const page of this.#later) if (this.isWaiting(page)) return { page, isLater: true };

@@ -3,22 +3,32 @@ import type { Batch } from "./batch.js";
 import type { Ended } from "./entries.js";
 import type { Options } from "./options.js";
 
-/** After so many failures in a row, a batch is paused; a probe is sent so many milliseconds later. */
+/** After so many failures in a row, the next pages are checks. */
+const DOUBTFUL = 3;
+/** After so many, the last of them a check, a batch is paused; a probe is sent so many minutes later. */
 const IN_A_ROW = 5;
-const PROBE = 15 * 60_000;
+const PROBE = 15;
+const MINUTE = 60_000;
+/** Failures that most often are those of single pages. */
+const PAGES: readonly string[] = ["SEO_REJECTED", "SEO_SERVER"] satisfies Code[];
 /** Failures that no page causes, if they certainly had no effect. */
 const ACCOUNT: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_RATE_LIMITED", "SEO_NETWORK"] satisfies Code[];
 
 export const isAccounts = ({ code }: { code: string }): boolean => ACCOUNT.includes(code);
+
+/** How long after a failure the next probe is sent. One that may have taken effect is not repeated soon. */
+const minutesAfter = ({ code, uncertain }: { code: string; uncertain?: boolean }): number =>
+  PAGES.includes(code) && !uncertain ? 1 : PROBE;
 
 /**
  * Whether a batch waits until its account can go on (docs/audits.md). The rules:
  *
  * 1. A failure of the account has its page wait again, once. Any other failure is the page's result.
  * 2. Five failures in a row stop the batch, except those of pages that failed before, and of requests that began before a success.
- * 3. Then one request at a time is the probe: after 15 minutes, at msg.resume, or at the same list. A success ends the pause.
- *    A probe that fails as the pause began has its page wait again.
- * 4. If only pages are left that have failed before, it goes on.
+ *    From the third on, one page at a time is a check, taken from anywhere: neighbors often fail together.
+ * 3. Then such a page is the probe: after 15 minutes (one if pages fail themselves), at msg.resume, or at the same list. A success
+ *    ends the pause. A probe that fails as the pause began has its page wait again.
+ * 4. If only pages are left that have failed before, the next probe goes on with all of them.
  *
  * Nothing of this outlives the process.
  */
@@ -37,7 +47,7 @@ export class Breaker {
   #failures: number[] = [];
   /** A probe can be sent. */
   #isDue = false;
-  /** The request that shows whether the batch can go on. */
+  /** The check, or the probe: the request that shows whether the batch can go on. */
   #probe: number | undefined;
   /** The account's reports could not be read. */
   byPlan = false;
@@ -50,15 +60,20 @@ export class Breaker {
     this.#failedBefore = new Set(batch.failed);
   }
 
-  /** Whether another request can begin; while it is paused, that is the probe, one at a time. */
+  /** The next page is to be one from anywhere: a check, or while it is paused, the probe. */
+  get doubts(): boolean {
+    return this.error !== undefined || this.#failures.length >= DOUBTFUL;
+  }
+
+  /** Whether another request can begin: checks and probes one at a time. */
   allows(): boolean {
-    return !this.error || (this.#isDue && this.#probe === undefined);
+    return !this.doubts || (this.#probe === undefined && (!this.error || this.#isDue));
   }
 
   /** A request begins. Returns its number. */
   begin(): number {
     const number = ++this.#begun;
-    if (this.error) {
+    if (this.doubts) {
       this.#probe = number;
       this.#isDue = false;
     }
@@ -69,7 +84,7 @@ export class Breaker {
   finish(number: number): void {
     if (this.#probe !== number) return;
     this.#probe = undefined;
-    this.#isDue = true;
+    this.#isDue = this.error !== undefined;
   }
 
   /** A page's request has ended. Returns whether it is to be requested again, because the account has failed. */
@@ -85,8 +100,9 @@ export class Breaker {
     // A request of an earlier process says nothing of the account now.
     const isPast = attempts === 0 && outcome === "uncertain";
     if (isFirst && number > this.#worked && !isPast) this.#failures.push(number);
-    if (this.error && number === this.#probe) this.#wait(this.error);
-    if (!this.error && this.#failures.length >= IN_A_ROW)
+    const isProbe = number === this.#probe;
+    if (this.error && isProbe) this.#wait(this.error);
+    if (!this.error && isProbe && this.#failures.length >= IN_A_ROW)
       this.#pause(this.#explain(error, `: ${IN_A_ROW} pages in a row failed`));
     return again && outcome === "failed";
   }
@@ -110,9 +126,11 @@ export class Breaker {
     this.#pause(cause.code === "SEO_INPUT" ? cause : this.#explain(cause.toJSON()));
   }
 
-  #explain({ code, message, ...details }: { code: string; message: string }, why = ""): SeoError {
+  #explain(error: { code: string; message: string; uncertain?: boolean }, why = ""): SeoError {
+    const { code, message, ...details } = error;
     const sentence = `The batch ${JSON.stringify(this.#batch.state.name)} is paused${why}.`;
-    const when = "It continues within 15 minutes of the repair, or at msg.resume.";
+    const soon = minutesAfter(error) === 1 ? "a minute" : `${PROBE} minutes`;
+    const when = `It continues within ${soon} of the repair, or at msg.resume.`;
     return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
 
@@ -130,7 +148,7 @@ export class Breaker {
     stopped?.(error);
     this.#probe = undefined;
     this.#cancel();
-    this.#cancel = clock.later(PROBE, () => this.setDue());
+    this.#cancel = clock.later(minutesAfter(error) * MINUTE, () => this.setDue());
   }
 
   setDue(): void {

@@ -71,7 +71,7 @@ export class Run {
   begin(hasRoom: boolean): Step | undefined {
     const { batch, breaker } = this;
     const { state } = batch;
-    const { page, isLater } = batch.next() ?? {};
+    const { page, isLater } = batch.next(breaker.doubts) ?? {};
     if (page === undefined) return undefined;
     if (state.ended.get(page)?.error) {
       const isFull = [...this.steps].filter(({ inFlight }) => !inFlight).length >= MOST_REPORTED;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { mock } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Batch, Store } from "../../../src/audit/batch.js";
 import type { Entry } from "../../../src/audit/entries.js";
@@ -248,7 +249,11 @@ describe("an audit", () => {
         assert.ok(String(progress?.paused).startsWith(sentence), String(progress?.paused));
         assert.deepEqual([progress?.waiting, progress?.failed], [20 - results, results]);
         assert.equal(errors[0]?.code, error.code);
-        clock.pass(QUARTER);
+        const pause = error === rejected ? 60_000 : QUARTER;
+        clock.pass(pause - 1);
+        await sleep(20);
+        assert.equal(service.requests, before);
+        clock.pass(1);
         await until(() => service.requests > before);
         await sleep(20);
         const [probed] = await audit.progress();
@@ -288,14 +293,11 @@ describe("an audit", () => {
       const sent: number[] = [];
       const service = createFake({
         fate: () => refused,
-        step(what) {
-          sent.push(numberOf(what));
-          return { 1: slow.promise, [IN_A_ROW + 2]: probe.promise }[numberOf(what)];
-        },
+        step: (what) => ({ 1: slow.promise, [IN_A_ROW + 2]: probe.promise })[sent.push(numberOf(what))],
       });
       const { audit } = await openPaused(service, 40, { share: 2 });
       await audit.resume();
-      await until(() => sent.includes(IN_A_ROW + 2));
+      await until(() => sent.length === IN_A_ROW + 2);
       slow.resolve();
       await sleep(50);
       await audit.resume();
@@ -310,28 +312,44 @@ describe("an audit", () => {
     ] as const)
       it(`requests pages that failed with ${error.code} ${times === 1 ? "once" : "once more, behind all others"}`, async () => {
         const requests: number[] = [];
+        const broken = () => requests.slice(0, IN_A_ROW);
         const service = createFake({
-          fate: (page) => (requests.push(numberOf(page)) && numberOf(page) <= IN_A_ROW ? error : "answered"),
+          fate: (page) => (requests.push(numberOf(page)) && broken().includes(numberOf(page)) ? error : "answered"),
         });
         const { errors, finished, clock } = await openPaused(service, 8);
         clock.pass(QUARTER);
         const { created, failed } = await finished();
-        const again = times === 2 ? [1, 2, 3, 4, 5] : [];
         assert.deepEqual([created, failed, errors.length], [3, IN_A_ROW, 1]);
-        assert.deepEqual(requests, [1, 2, 3, 4, 5, 6, 7, 8, ...again]);
+        assert.deepEqual(new Set(requests.slice(0, 8)).size, 8);
+        assert.deepEqual(requests.slice(8), times === 2 ? broken() : []);
       });
 
-    it("does not request a page again by itself if its request may have taken effect", async () => {
-      const requests: string[] = [];
-      const lost = new SeoError("SEO_NETWORK", "The connection was lost.", { attempts: 1, uncertain: true });
-      const service = createFake({
-        fate: (page) => (requests.push(page) > IN_A_ROW ? "answered" : lost),
+    for (const code of ["SEO_REJECTED", "SEO_SERVER"] as const)
+      it(`does not pause because of ${code} of neighbors, however many, and in whichever order responses come`, async () => {
+        const [first, last] = [20, 60];
+        const isBroken = (page: string) => numberOf(page) > first && numberOf(page) <= last;
+        const no = new SeoError(code, "No.", { attempts: 1 });
+        const service = createFake({ fate: (page) => (isBroken(page) ? no : "answered"), latency: 1 });
+        const { add, errors, finished } = open(service, { share: 8 });
+        const random = mock.method(Math, "random", () => 0.5);
+        await add(urls(200));
+        const { created, failed } = await finished().finally(() => random.mock.restore());
+        assert.deepEqual([created, failed, errors.length], [160, last - first, 0]);
       });
-      const { finished, clock } = await openPaused(service, 20);
-      clock.pass(QUARTER);
-      const { created, uncertain } = await finished();
-      assert.deepEqual([created, uncertain, requests.length], [15, 5, 20]);
-    });
+
+    for (const code of ["SEO_NETWORK", "SEO_SERVER"] as const)
+      it(`does not request a page again by itself, nor others soon, if its request may have taken effect: ${code}`, async () => {
+        const requests: string[] = [];
+        const lost = new SeoError(code, "The response was lost.", { attempts: 1, uncertain: true });
+        const service = createFake({ fate: (page) => (requests.push(page) > IN_A_ROW ? "answered" : lost) });
+        const { finished, clock } = await openPaused(service, 20);
+        clock.pass(QUARTER - 1);
+        await sleep(20);
+        assert.equal(requests.length, IN_A_ROW);
+        clock.pass(1);
+        const { created, uncertain } = await finished();
+        assert.deepEqual([created, uncertain, requests.length], [15, 5, 20]);
+      });
 
     it("does not pause because requests of an earlier process stay uncertain", async () => {
       const unknown = new SeoError("SEO_NETWORK", "The response was not received.", { attempts: 0, uncertain: true });
