@@ -10,9 +10,7 @@ describeExample("01 - First report", ({ up, deploy, press, unavailable }) => {
     const all = await Promise.all(sandbox.reports.list({}).map(({ id }) => recordOf(sandbox, id)));
     assert.deepEqual(await press("list all"), { result: [all] });
     assert.deepEqual(await press("make it private"), { result: [{ ...(await recordOf(sandbox, 13)), privacy: 1 }] });
-    assert.deepEqual(await press("delete it"), {
-      result: [{ id: 13, object: "report", deleted: true, status: 200 }],
-    });
+    assert.deepEqual(await press("delete it"), { result: [{ id: 13, object: "report", deleted: true, status: 200 }] });
     only(await press("delete it"), "error", /^The service returned 404/);
   });
 

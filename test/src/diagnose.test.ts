@@ -30,10 +30,7 @@ const rows: Record<
   "an invalid API key": { says: answer(401, '{"message":"Unauthenticated."}'), stage: "key", values: { status: 401 } },
   "a wrong path": { says: page(404), stage: "path" },
   "HTML with 200": { says: page(200), stage: "answer" },
-  "JSON without reports": {
-    says: answer(200, '{"hello":"world"}'),
-    stage: "answer",
-  },
+  "JSON without reports": { says: answer(200, '{"hello":"world"}'), stage: "answer" },
   "a server error": { says: page(500), stage: "service" },
   "no problem": {
     says: answer(200, '{"data":[{"id":1}],"meta":{"total":37,"current_page":1,"last_page":4}}'),

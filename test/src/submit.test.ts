@@ -226,11 +226,7 @@ describe("The report of a page, however the service writes its URL", () => {
       return answer({ data: found.slice(page * 100 - 100, page * 100), meta });
     };
     const client = { request, inTurn: (_: string, __: unknown, work: () => unknown) => work() } as unknown as Client;
-    return {
-      reports,
-      lists: () => lists,
-      submit: (url: string) => submit(client, STORE, { url, existing: "return" }),
-    };
+    return { reports, lists: () => lists, submit: (url: string) => submit(client, STORE, { url, existing: "return" }) };
   }
 
   const browser = (url: string) => new URL(/^https?:/i.test(url) ? url : `http://${url}`).href;

@@ -82,12 +82,7 @@ const node = (id: string, type: string, wires: string[][], more: object): FlowNo
   return { id, type, name: id, ...place, ...more };
 };
 const file = (id: string) =>
-  node(id, "file", [[]], {
-    filename: `${id}.jsonl`,
-    filenameType: "str",
-    appendNewline: true,
-    overwriteFile: "false",
-  });
+  node(id, "file", [[]], { filename: `${id}.jsonl`, filenameType: "str", appendNewline: true, overwriteFile: "false" });
 const inject = (id: string, more: object) => node(id, "inject", [["audit"]], { topic: "shared", ...more });
 const topic = { p: "topic", vt: "str" };
 const list = { payloadType: "json", props: [{ p: "payload" }, topic] };

@@ -94,10 +94,7 @@ const connection: Record<string, Scenario> = {
   "closed before the last chunk": { behave: end(`${chunked}2\r\n{}\r\n`), ...lost },
   "closed within the body, Connection: close": { behave: end(notKept(half)), ...lost },
   "reset within the body, Connection: close": { behave: reset(notKept(half)), ...lost },
-  "closed within a chunk, Connection: close": {
-    behave: end(notKept(`${chunked}ff\r\n{"data":`)),
-    ...lost,
-  },
+  "closed within a chunk, Connection: close": { behave: end(notKept(`${chunked}ff\r\n{"data":`)), ...lost },
   "success, Connection: close": { behave: end(notKept(ok)) },
   "reset once, then success": {
     behave: (socket, request, nth) => (nth === 1 ? reset() : say(ok))(socket, request, nth),
@@ -198,11 +195,7 @@ const bodies: Record<string, Scenario> = {
   "gzip applied twice": { behave: coded("gzip, gzip", gzipSync(gzipSync(body))), ...wrong, status: 200 },
   "unrequested content encoding": { behave: coded("zstd", gzipSync(body)), ...wrong, status: 200 },
   "unknown content encoding of plain JSON": { behave: coded("utf-8", Buffer.from(body)) },
-  "a million values": {
-    behave: coded("gzip", gzipSync(`[${"1,".repeat(1e6)}1]`)),
-    ...wrong,
-    status: 200,
-  },
+  "a million values": { behave: coded("gzip", gzipSync(`[${"1,".repeat(1e6)}1]`)), ...wrong, status: 200 },
   "integers that a number does not hold exactly": {
     behave: say(answer(200, '{"id":9007199254740993,"in":"9007199254740993","n":[-1E400,9007199254740991]}')),
     payload: { id: "9007199254740993", in: "9007199254740993", n: [Number.NEGATIVE_INFINITY, 9007199254740991] },

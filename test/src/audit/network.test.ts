@@ -69,14 +69,9 @@ const stories: fc.Arbitrary<Story> = fc.record({
     }),
     { maxLength: 6 },
   ),
-  steps: fc.array(
-    fc.record({
-      ...when,
-      do: fc.constantFrom(...deeds),
-      pages: fc.integer({ min: 1, max: 12 }),
-    }),
-    { maxLength: 6 },
-  ),
+  steps: fc.array(fc.record({ ...when, do: fc.constantFrom(...deeds), pages: fc.integer({ min: 1, max: 12 }) }), {
+    maxLength: 6,
+  }),
   existing: fc.constantFrom<Existing>("create", "create", "return", "regenerate"),
   refused: fc.record({ at: when.at, lasts: fc.nat(400) }),
   revoked: fc.constantFrom(false, false, false, true),

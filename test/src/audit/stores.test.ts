@@ -50,6 +50,12 @@ const onServer = (server: () => Server) => (): Kept => {
   return { machines: 2, keep, close() {} };
 };
 
+/** Loses the first request for a page. */
+const losing =
+  (page: string) =>
+  ({ form, nth }: Asked) =>
+    form.get("url") === page && nth === 1 ? "cut, not carried out" : "answered";
+
 /** Milliseconds for which a message waits. */
 const PATIENCE = 10_000;
 const QUARTER = 15 * 60_000;
@@ -72,6 +78,11 @@ function contract(name: string, open: () => Kept): void {
       void use(one.audit);
       benches.push(one);
       return one;
+    }
+    /** An audit that requests the account with a client of its own, as in another process. */
+    async function requesting(baseUrl: string, reconcile: string, share = 3): Promise<Bench> {
+      const client = await use(createClient({ baseUrl, apiKey: "key", concurrency: String(share), reconcile }));
+      return bench(createFake(), { share, connect: (changed) => requestsOf(client, share, changed) });
     }
     /** Audits on all machines; the first and the last of them can be the same. */
     function machines(service: FakeService, options: BenchOptions = {}): [Bench, Bench] {
@@ -204,40 +215,26 @@ function contract(name: string, open: () => Kept): void {
 
     it("explains 2,100 newer reports after a restart, so that no page stays uncertain", async () => {
       const [lost = "", ...others] = urls(2101);
-      const account = await use(
-        startAccount({
-          fate: ({ form, nth }) => (form.get("url") === lost && nth === 1 ? "cut, not carried out" : "answered"),
-        }),
-      );
-      async function start(reconcile: string): Promise<Bench> {
-        const client = await use(createClient({ baseUrl: account.url, apiKey: "key", concurrency: "32", reconcile }));
-        return bench(createFake(), { share: 32, connect: (changed) => requestsOf(client, 32, changed) });
-      }
-      const { audit, add } = await start("300");
+      const account = await use(startAccount({ fate: losing(lost) }));
+      const { audit, add } = await requesting(account.url, "300", 32);
       await add([lost, ...others]);
       await until(() => results().length === others.length);
       await audit.close();
-      const { created, uncertain } = await (await start("1")).finished();
+      const { created, uncertain } = await (await requesting(account.url, "1", 32)).finished();
       assert.deepEqual([created, uncertain, account.reports.length], [2101, 0, 2101]);
     });
 
     it("decides about a lost request in time, however often its processes restart", async function () {
       if (process.platform !== "linux") this.skip();
       const [lost = "", other = ""] = urls(2);
-      const fate = ({ form, nth }: Asked) =>
-        form.get("url") === lost && nth === 1 ? "cut, not carried out" : "answered";
-      const account = await use(startAccount({ fate }));
-      async function start() {
-        const client = await use(createClient({ baseUrl: account.url, apiKey: "key", reconcile: "3" }));
-        return bench(createFake(), { connect: (changed) => requestsOf(client, 3, changed) });
-      }
-      let { audit, add } = await start();
+      const account = await use(startAccount({ fate: losing(lost) }));
+      let { audit, add } = await requesting(account.url, "3");
       await add([lost, other]);
       await until(() => account.count("POST") === 2);
       let lives = 1;
       for (; account.count("POST") === 2 && lives < 30; lives++) {
         await audit.close();
-        ({ audit } = await start());
+        ({ audit } = await requesting(account.url, "3"));
         await audit.progress();
         // Each is shorter than the horizon. A busy machine needs longer ones.
         await sleep(Math.min(200 + 100 * lives, 2000));
