@@ -9,6 +9,7 @@ import { Census } from "./census.js";
 import type { Plan, Settings } from "./entries.js";
 import type { Requests } from "./requests.js";
 import { pageOf } from "./state.js";
+import { outdated } from "./trouble.js";
 
 const LIST = "seo-report-list";
 const LATEST_FIRST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
@@ -84,6 +85,7 @@ export async function makePlan(
     census.begin();
     for await (const { records, response, total, truncated = false } of requests.pages(LIST, LATEST_FIRST)) {
       if (state.dropped) return false;
+      if (state.paused) throw outdated;
       began();
       isCut = truncated;
       const now = clockOf(response.headers);

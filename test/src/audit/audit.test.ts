@@ -683,18 +683,22 @@ describe("an audit", () => {
     assert.deepEqual([count > 0, await audit.close()], [true, count]);
   });
 
-  it("reports nothing and requests nothing if it is reset while it reads the list of reports", async () => {
-    const read = deferred();
-    const service = createFake({ beforeList: () => read.promise }, reportsOf(150));
-    const { add, audit, finished, results } = open(service);
-    await add(urls(200), { existing: "return" });
-    await until(() => service.listed() === 1);
-    assert.equal((await audit.progress())[0]?.reason, "plan");
-    await audit.reset();
-    read.resolve();
-    const { done, dropped } = await finished();
-    assert.deepEqual([done, dropped, results, service.carriedOut, service.listed()], [0, 200, [], [], 1]);
-  });
+  for (const how of ["pause", "reset"] as const)
+    it(`reports nothing and requests nothing after a ${how} while it reads the list of reports`, async () => {
+      const read = deferred();
+      const service = createFake({ beforeList: () => read.promise }, reportsOf(150));
+      const { add, audit, finished, results } = open(service);
+      await add(urls(200), { existing: "return" });
+      await until(() => service.listed() === 1);
+      assert.equal((await audit.progress())[0]?.reason, "plan");
+      await audit[how]();
+      read.resolve();
+      await sleep(20);
+      assert.deepEqual([results, service.carriedOut, service.listed()], [[], [], 1]);
+      await audit.resume();
+      const { created, fresh, dropped } = await finished();
+      assert.deepEqual([created, fresh, dropped], how === "reset" ? [0, 0, 200] : [50, 150, 0]);
+    });
 
   it("does not send a lost request again while it is paused", async () => {
     const { audit, finished, results, service, find } = await openLooking(2);
