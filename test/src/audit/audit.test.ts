@@ -826,12 +826,8 @@ describe("an audit", () => {
 
   it("begins another page while a lost response is looked for", async () => {
     const found = deferred();
-    const service = createFake({
-      latency: 30,
-      fate: (page) => (page.endsWith("2") ? "lost" : "answered"),
-      look: () => found.promise,
-      step: () => clock.pass(30),
-    });
+    const fate = (page: string) => (page.endsWith("2") ? "lost" : "answered");
+    const service = createFake({ latency: 30, fate, look: () => found.promise, step: () => clock.pass(30) });
     const { add, audit, finished, results, clock } = open(service, { share: 1 });
     await add(urls(9));
     await until(() => service.carriedOut.length === 3);

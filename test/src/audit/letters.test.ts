@@ -494,11 +494,8 @@ describe("The messages that one machine handles for all", () => {
 
   it("shows no batch that was reset after the list that was added then has finished", async () => {
     const found = deferred();
-    const service = createFake({
-      latency: 50,
-      fate: (page) => (page.endsWith("/1") ? "lost" : "answered"),
-      look: () => found.promise,
-    });
+    const fate = (page: string) => (page.endsWith("/1") ? "lost" : "answered");
+    const service = createFake({ latency: 50, fate, look: () => found.promise });
     const calm = { create: memory.auditing(CALM) };
     const lead = open(service, calm);
     await lead.add(urls(1));
