@@ -4,7 +4,7 @@
  * 1. rows.ts reads the list, and batch.ts saves it in a journal: a file (journal.ts) in the node's folder (files.ts, folder.ts, lock.ts),
  *    or the log of a job in a queue (shared/).
  * 2. state.ts has what a journal says, and the state of each page. Every change is an entry, which is saved first; only
- *    the delivery of a result is noted afterwards.
+ *    the delivery of a result, and when the journal was opened, are noted afterwards.
  * 3. access.ts opens the store of the batches. If that cannot be done, or nothing can be saved (trouble.ts), it holds everything up.
  * 4. The engine (engine.ts) works on the batches, the oldest first.
  * 5. run.ts does what is next in a batch. breaker.ts decides whether it waits for its account, progress.ts reports how far it is.

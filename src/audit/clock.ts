@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 
 /** A moment that processes of one boot can compare, in milliseconds. */
 export interface Moment {
@@ -22,16 +22,17 @@ export const clock: Clock = {
   },
 };
 
-/** Which boot, and whose clock since then. Blank where that is not known: only Linux says it. */
-function readBoot(): string {
+const read = (path: string): string => {
   try {
-    return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readlinkSync("/proc/self/ns/time")}`;
+    return readFileSync(path, "utf8").replace(/\s+/g, " ").trim();
   } catch {
     return "";
   }
-}
+};
 
-const boot = readBoot();
+/** Which boot; blank where that is not known: only Linux says it. A container can have its own time since then. */
+const boot = read("/proc/sys/kernel/random/boot_id");
+const offsets = read("/proc/self/timens_offsets");
 /** Undefined where no two processes can compare it. */
 export const moment = (): Moment | undefined =>
-  boot === "" ? undefined : { boot, at: Number(process.hrtime.bigint() / 1_000_000n) };
+  boot === "" ? undefined : { boot: `${boot} ${offsets}`, at: Number(process.hrtime.bigint() / 1_000_000n) };

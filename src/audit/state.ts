@@ -53,15 +53,15 @@ export const pageOf = ({ pages }: State, key: string): number | undefined => pag
 export const rowsOf = ({ repeats }: State, page: number): number[] => [page, ...(repeats.get(page) ?? [])];
 export const inputOf = ({ inputs }: State, row: number): unknown => JSON.parse(inputs[row] as string);
 export const hasFailed = ({ outcome }: Ended): boolean => outcome === "failed" || outcome === "uncertain";
+/** The reports that the batch got before an opening of the journal, and after the one before. */
+const reportsIn = ({ reports, openings }: State, index: number): string[] =>
+  reports.slice(openings[index - 1]?.reports ?? 0, openings[index]?.reports);
 /** The reports of earlier processes, by how many milliseconds ago they got them at least. */
-export function claimsOf({ reports, openings }: State): [ids: string[], age: number][] {
-  const { at: now = 0, reports: known = 0 } = openings.at(-1) ?? {};
-  const from = (index: number) => openings[index - 1]?.reports ?? 0;
-  const claims = openings.map(({ at, reports: end }, index): [string[], number] => [
-    reports.slice(from(index), end),
-    now - at,
-  ]);
-  return [...claims, [reports.slice(known), 0]];
+export function claimsOf(state: State): [ids: string[], age: number][] {
+  const { openings } = state;
+  const now = openings.at(-1)?.at ?? 0;
+  const all = [...openings, { at: now }];
+  return all.map(({ at }, index) => [reportsIn(state, index), now - at]);
 }
 /** The pages that msg.retry is about. */
 export const failedPages = ({ ended, invalid }: State): number[] =>
@@ -147,8 +147,9 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     state.phases.set(page, "sent");
   },
   opened(state, { boot, at }) {
-    const openings = state.openings.filter((one) => one.boot === boot);
-    state.openings = [...openings, { boot, at, reports: state.reports.length }];
+    const hasReports = (index: number) => reportsIn(state, index).length > 0;
+    const earlier = state.openings.filter((one, index) => one.boot === boot && hasReports(index));
+    state.openings = [...earlier, { boot, at, reports: state.reports.length }];
     for (const [page, request] of state.requests) {
       if (!request.intent) continue;
       const sentBefore = request.sentBefore?.boot === boot ? request.sentBefore : { boot, at };
