@@ -139,10 +139,11 @@ export class Batch {
     }
     if (this.state.dropped) return undefined;
     const isNew = (page: number) => this.isWaiting(page) && !this.#later.has(page);
-    const from = anywhere ? Math.floor(Math.random() * total(this.state)) : total(this.state);
-    for (let page = from; page < total(this.state); page++) if (isNew(page)) return { page, isLater: false };
-    while (this.#cursor < total(this.state) && !isNew(this.#cursor)) this.#cursor++;
-    if (this.#cursor < total(this.state)) return { page: this.#cursor, isLater: false };
+    const rows = total(this.state);
+    while (this.#cursor < rows && !isNew(this.#cursor)) this.#cursor++;
+    let page = this.#cursor + (anywhere ? Math.floor(Math.random() * (rows - this.#cursor)) : 0);
+    while (page < rows && !isNew(page)) page++;
+    for (const one of [page, this.#cursor]) if (one < rows) return { page: one, isLater: false };
     for (const page of this.#later) if (this.isWaiting(page)) return { page, isLater: true };
     return undefined;
   }

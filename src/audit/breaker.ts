@@ -3,32 +3,30 @@ import type { Batch } from "./batch.js";
 import type { Ended } from "./entries.js";
 import type { Options } from "./options.js";
 
-/** After so many failures in a row, the next pages are checks. */
+/** After so many failures in a row, the next pages are checks: of these, so many failures pause a batch. */
 const DOUBTFUL = 3;
-/** After so many, the last of them a check, a batch is paused; a probe is sent so many minutes later. */
-const IN_A_ROW = 5;
-const PROBE = 15;
-const MINUTE = 60_000;
-/** Failures that most often are those of single pages. */
-const PAGES: readonly string[] = ["SEO_REJECTED", "SEO_SERVER"] satisfies Code[];
+const CHECKS = 2;
+/** Milliseconds: after a failure that most often is the page's, and after others. */
+const SOON = 60_000;
+const LATER = 15 * SOON;
 /** Failures that no page causes, if they certainly had no effect. */
 const ACCOUNT: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_RATE_LIMITED", "SEO_NETWORK"] satisfies Code[];
 
 export const isAccounts = ({ code }: { code: string }): boolean => ACCOUNT.includes(code);
 
-/** How long after a failure the next probe is sent. One that may have taken effect is not repeated soon. */
-const minutesAfter = ({ code, uncertain }: { code: string; uncertain?: boolean }): number =>
-  PAGES.includes(code) && !uncertain ? 1 : PROBE;
+/** How long after a failure the next probe is sent. */
+const probeAfter = ({ code }: { code: string }): number => (code === "SEO_REJECTED" ? SOON : LATER);
 
 /**
  * Whether a batch waits until its account can go on (docs/audits.md). The rules:
  *
  * 1. A failure of the account has its page wait again, once. Any other failure is the page's result.
  * 2. Five failures in a row stop the batch, except those of pages that failed before, and of requests that began before a success.
- *    From the third on, one page at a time is a check, taken from anywhere: neighbors often fail together.
- * 3. Then such a page is the probe: after 15 minutes (one if pages fail themselves), at msg.resume, or at the same list. A success
- *    ends the pause. A probe that fails as the pause began has its page wait again.
- * 4. If only pages are left that have failed before, the next probe goes on with all of them.
+ *    Of these, the last two are checks: one page at a time, taken from anywhere, because neighbors often fail together.
+ * 3. Then such a page is the probe: after 15 minutes, or one if the last page was rejected, at msg.resume, or at the same list. A
+ *    success ends the pause. A probe that fails as the pause began has its page wait again.
+ * 4. If only pages are left that have failed before, three failures of the account stop it, and the next probe goes on
+ *    with all.
  *
  * Nothing of this outlives the process.
  */
@@ -45,6 +43,10 @@ export class Breaker {
   #begun = 0;
   #worked = 0;
   #failures: number[] = [];
+  /** The last request before the checks. */
+  #doubted = 0;
+  /** The last failure. */
+  #last: Ended["error"];
   /** A probe can be sent. */
   #isDue = false;
   /** The check, or the probe: the request that shows whether the batch can go on. */
@@ -94,16 +96,18 @@ export class Breaker {
       if (attempts > 0) this.#succeed(number);
       return false;
     }
+    this.#last = error;
     const isFirst = !this.#failedBefore.has(page);
     this.#failedBefore.add(page);
     const again = (isAccounts(error) && isFirst) || error.code === this.error?.code;
     // A request of an earlier process says nothing of the account now.
     const isPast = attempts === 0 && outcome === "uncertain";
-    if (isFirst && number > this.#worked && !isPast) this.#failures.push(number);
-    const isProbe = number === this.#probe;
-    if (this.error && isProbe) this.#wait(this.error);
-    if (!this.error && isProbe && this.#failures.length >= IN_A_ROW)
-      this.#pause(this.#explain(error, `: ${IN_A_ROW} pages in a row failed`));
+    if (isFirst && number > this.#worked && !isPast && this.#failures.push(number) <= DOUBTFUL)
+      this.#doubted = this.#begun;
+    const checks = this.#failures.filter((one) => one > this.#doubted);
+    if (this.error && number === this.#probe) this.#wait(this.error, error);
+    if (!this.error && checks.length >= CHECKS)
+      this.#pause(this.#explain(error, `: ${DOUBTFUL + CHECKS} pages in a row failed`));
     return again && outcome === "failed";
   }
 
@@ -126,10 +130,9 @@ export class Breaker {
     this.#pause(cause.code === "SEO_INPUT" ? cause : this.#explain(cause.toJSON()));
   }
 
-  #explain(error: { code: string; message: string; uncertain?: boolean }, why = ""): SeoError {
-    const { code, message, ...details } = error;
+  #explain({ code, message, ...details }: { code: string; message: string }, why = ""): SeoError {
     const sentence = `The batch ${JSON.stringify(this.#batch.state.name)} is paused${why}.`;
-    const soon = minutesAfter(error) === 1 ? "a minute" : `${PROBE} minutes`;
+    const soon = probeAfter({ code }) === SOON ? "a minute" : "15 minutes";
     const when = `It continues within ${soon} of the repair, or at msg.resume.`;
     return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }
@@ -142,13 +145,22 @@ export class Breaker {
     this.#changed();
   }
 
-  /** Until the next probe. */
-  #wait(error: SeoError): void {
+  /** Until the next probe. `last`: the failure before. */
+  #wait(error: SeoError, last: { code: string } = error): void {
     const { clock, stopped } = this.#options;
     stopped?.(error);
     this.#probe = undefined;
     this.#cancel();
-    this.#cancel = clock.later(minutesAfter(error) * MINUTE, () => this.setDue());
+    this.#cancel = clock.later(probeAfter(last), () => this.setDue());
+  }
+
+  /** Only pages are left that have failed before, which would be probed for ever. Returns whether all can be requested. */
+  restart(): boolean {
+    const last = this.#last;
+    const stops = last !== undefined && isAccounts(last) && this.doubts && !this.error;
+    if (stops) this.#pause(this.#explain(last));
+    else this.end();
+    return !stops;
   }
 
   setDue(): void {
@@ -157,10 +169,10 @@ export class Breaker {
   }
 
   end(): void {
+    this.#failures = [];
     if (!this.error) return;
     this.error = undefined;
     this.byPlan = false;
-    this.#failures = [];
     this.#isDue = false;
     this.#probe = undefined;
     this.#cancel();

@@ -71,7 +71,7 @@ export class Run {
   begin(hasRoom: boolean): Step | undefined {
     const { batch, breaker } = this;
     const { state } = batch;
-    const { page, isLater } = batch.next(breaker.doubts) ?? {};
+    const { page, isLater } = batch.next(breaker.doubts && breaker.allows()) ?? {};
     if (page === undefined) return undefined;
     if (state.ended.get(page)?.error) {
       const isFull = [...this.steps].filter(({ inFlight }) => !inFlight).length >= MOST_REPORTED;
@@ -81,8 +81,7 @@ export class Run {
     // Requests of earlier processes are looked for at once, or other pages' lost responses could not be explained.
     if (phaseOf(state, page) !== "waiting") return this.#add({ page, inFlight: true, number: breaker.begin() });
     if (state.paused || !hasRoom) return undefined;
-    // Nothing is left but pages that have failed before: they would be probed for ever.
-    if (isLater && this.steps.size === 0) breaker.end();
+    if (isLater && this.steps.size === 0 && !breaker.restart()) return undefined;
     const isPlanned = batch.settingsOf(page).planned;
     if (!isPlanned && [...this.steps].some(({ plans }) => plans)) return undefined;
     return this.#add({ ...(isPlanned ? { page } : { plans: true }), inFlight: true, number: breaker.begin() });

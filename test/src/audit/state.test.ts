@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mock } from "node:test";
 import { setImmediate as breathe } from "node:timers/promises";
 import fc from "fast-check";
-import { Batch } from "../../../src/audit/batch.js";
+import { Batch, type Journal } from "../../../src/audit/batch.js";
 import {
   type Ended,
   type Entry,
@@ -385,14 +385,28 @@ describe("The state of a batch", () => {
     };
     assert.deepEqual(states.claimsOf(state), [[[], 0]]);
     assert.deepEqual(open("a", 10, 1), [0, ": 0", ": 0"]);
-    assert.deepEqual(open("a", 25, 2), [15, ": 15", "r1: 0", ": 0"]);
-    assert.deepEqual(open("a", 30, 3), [20, ": 20", "r1: 5", "r2: 0", ": 0"]);
+    assert.deepEqual(open("a", 25, 2), [15, "r1: 0", ": 0"]);
+    assert.deepEqual(open("a", 30, 3), [20, "r1: 5", "r2: 0", ": 0"]);
     assert.deepEqual(states.claimsOf(state).at(-1), [["r3"], 0]);
     assert.deepEqual(open("b", 7, 4), [0, "r1,r2,r3: 0", ": 0"]);
     assert.deepEqual(open("b", 9, 5), [2, "r1,r2,r3: 2", "r4: 0", ": 0"]);
     assert.deepEqual(open("a", 40, 6), [0, "r1,r2,r3,r4,r5: 0", ": 0"]);
     apply(state, sent);
     assert.deepEqual(state.requests.get(0), { action: "create", intent });
+  });
+
+  it("takes a page from anywhere among those that wait", () => {
+    const rows = Array.from({ length: 100 }, (_, row) => rowOf(row * 6 + 1));
+    const list: Entry = { type: "list", settings: settings[0] as Settings, rows: 100, pages: [] };
+    const begun = Array.from({ length: 90 }, (_, page): Entry => ({ type: "ended", page, ...ended("created") }));
+    const delivered = begun.map((_, page): Entry => ({ type: "delivered", page }));
+    const batch = new Batch({} as Journal, replay([{ type: "rows", from: 0, rows }, list, ...begun, ...delivered]));
+    const pages = Array.from({ length: 500 }, () => Number(batch.next(true)?.page));
+    assert.equal(batch.next()?.page, 90);
+    for (let page = 90; page < 100; page++) {
+      const share = pages.filter((one) => one === page).length / pages.length;
+      assert.ok(share > 0.02 && share < 0.3, `${page}: ${share}`);
+    }
   });
 
   it("has 50,000 rows of one page as soon as those of many", () => {
