@@ -87,15 +87,8 @@ describe("The outputs of a list node", () => {
     serve({ all: reports(120) });
     for (const output of ["all", "pages", "records"]) {
       const [req, res] = [{ of: "http in" }, { end() {} }];
-      const given = {
-        topic: "t",
-        payload: { per_page: 100 },
-        headers: { a: 1 },
-        url: "u",
-        kept: { deep: [1] },
-        req,
-        res,
-      };
+      const kept = { deep: [1] };
+      const given = { topic: "t", payload: { per_page: 100 }, headers: { a: 1 }, url: "u", kept, req, res };
       await ask(output, given);
       const came = await suite.flow.take(`${output}-out`, 1);
       for (const msg of came) {

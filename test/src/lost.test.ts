@@ -372,10 +372,8 @@ describe("A lost response", () => {
   });
 
   test("holds no slot while it is looked for", async () => {
-    const { account, store, show } = await open(
-      { fate: () => "carried out, then cut" },
-      { concurrency: "1", reconcile: "30" },
-    );
+    const settings = { concurrency: "1", reconcile: "30" };
+    const { account, store, show } = await open({ fate: () => "carried out, then cut" }, settings);
     const lost = store();
     while (account.count("POST") === 0) await late(5);
     let isOver = false;
@@ -531,11 +529,9 @@ describe("A lost response", () => {
   type Story = typeof story extends fc.Arbitrary<infer T> ? T : never;
 
   async function live({ earlier, fates, limit, stop }: Story): Promise<[End, created: number]> {
-    const { account, client, store, show } = await open({
-      late: 300,
-      fate: ({ nth }) => fates[nth - 1] ?? "answered",
-      get: () => late(50).then(() => undefined),
-    });
+    const get = () => late(50).then(() => undefined);
+    const fate = ({ nth }: Asked) => fates[nth - 1] ?? "answered";
+    const { account, client, store, show } = await open({ late: 300, fate, get });
     const task = createTask(createLane());
     const events: Record<string, () => unknown> = {
       lane: () => client.cancel(task.lane),

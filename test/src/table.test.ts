@@ -37,11 +37,8 @@ describe("The table of operations", () => {
         "each {name} in `path` is the `wire`, or else the name, of a parameter with `kind: segment`, which is required",
       );
       const required = Object.keys(row.params).filter((name) => row.params[name]?.required);
-      assert.deepEqual(
-        required,
-        row.main ? [row.main] : [],
-        "the row needs `main` with the name of its required parameter, and no other one is required",
-      );
+      const rule = "the row needs `main` with the name of its required parameter, and no other one is required";
+      assert.deepEqual(required, row.main ? [row.main] : [], rule);
       assert.ok(row.list || row.done, "an operation that is not a list has the status text `done`");
       for (const { name, default: preset, values, when = {} } of params) {
         const known = preset === undefined || Object.hasOwn(values ?? {}, preset);

@@ -25,19 +25,17 @@ describe("An audit whose request is canceled before it has an effect", () => {
   }
 
   it("does not look for it if it waited for the service's pause", async () => {
+    const wait = answer(429, "{}", { "Retry-After": "60" });
     const limited = await open(
-      listen((socket, { method }) =>
-        socket.write(method === "GET" ? json({ data: [] }) : answer(429, "{}", { "Retry-After": "60" })),
-      ),
+      listen((socket, { method }) => socket.write(method === "GET" ? json({ data: [] }) : wait)),
     );
     const first = await openAudit(limited.url);
     await first.add(urls(1));
     while (first.client.waitingFor(createLane()) === 0) await sleep(5);
     await first.close();
+    const report = { id: 1, url: "example.org/page/1" };
     const service = await open(
-      listen((socket, { method }) =>
-        socket.write(json({ data: method === "GET" ? [] : { id: 1, url: "example.org/page/1" } })),
-      ),
+      listen((socket, { method }) => socket.write(json({ data: method === "GET" ? [] : report }))),
     );
     const second = await openAudit(service.url);
     assert.equal((await second.finished()).created, 1);

@@ -305,10 +305,8 @@ describe("The messages that one machine handles for all", () => {
   it("requests no invalid row if its batch is retried and it was not noted that its result was sent", async () => {
     const requested: string[] = [];
     let fails = true;
-    const service = createFake({
-      fate: (page) => (fails && page.endsWith("/1") ? rejected : "answered"),
-      step: (what) => void requested.push(what),
-    });
+    const fate = (page: string) => (fails && page.endsWith("/1") ? rejected : "answered");
+    const service = createFake({ fate, step: (what) => void requested.push(what) });
     const { add, audit, finished, progress } = open(service, {}, (line) =>
       line.includes('"type":"delivered"') ? "lost" : "answered",
     );

@@ -187,10 +187,8 @@ describe("An HTTP status", () => {
     for (const status of statuses)
       it(`has its code, stage and certainty, and says whether a retry may succeed: ${status}`, async () => {
         const { code: found, details } = await failure(status, { message: "No." });
-        assert.deepEqual(
-          [found, details.statusCode, details.stage, details.transient, details.uncertain],
-          [code, status, stage, transient, uncertain],
-        );
+        const got = [found, details.statusCode, details.stage, details.transient, details.uncertain];
+        assert.deepEqual(got, [code, status, stage, transient, uncertain]);
       });
 
   it("of 503 with Retry-After is certain to have had no effect, if it is JSON or prompt", async () => {
