@@ -31,7 +31,7 @@ const read = (path: string): string => {
 };
 
 /** Which boot; blank where that is not known: only Linux says it. A container can have its own time since then. */
-const boot = read("/proc/sys/kernel/random/boot_id");
+export const boot = read("/proc/sys/kernel/random/boot_id");
 const offsets = read("/proc/self/timens_offsets");
 /** Undefined where no two processes can compare it. */
 export const moment = (): Moment | undefined =>

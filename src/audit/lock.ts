@@ -3,6 +3,7 @@ import { access, readdir, readFile, readlink, rm, stat, utimes, writeFile } from
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { boot } from "./clock.js";
 import { Trouble } from "./trouble.js";
 
 /** Which process this is. */
@@ -39,7 +40,7 @@ async function startOf(pid: number | "self"): Promise<string> {
 async function readSelf(): Promise<Holder> {
   const self = { pid: process.pid, host: hostname() };
   try {
-    const boot = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+    if (boot === "") throw new Error("The boot is not known.");
     return { ...self, place: `${boot} ${await readlink("/proc/self/ns/pid")}`, started: await startOf("self") };
   } catch {
     return { ...self, place: self.host, started: "" };
