@@ -151,7 +151,8 @@ describeExample("04 - URLs from a spreadsheet", ({ up, deploy, press, file, exam
   });
 
   unavailable(async (url, { says }) => {
-    const { error: [text] = [], progress = [] } = await start(url, "url\nhttps://example.com/a\nexample.com/b\n");
+    const list = "url\nhttps://example.com/a\nhttps://example.com/b\n";
+    const { error: [text] = [], progress = [] } = await start(url, list);
     assert.match(String(text), says);
     const { paused, waiting } = progress.at(-1) as { paused: string; waiting: number };
     assert.match(paused, says);

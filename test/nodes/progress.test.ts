@@ -184,7 +184,7 @@ describe("The status of an audit", () => {
     const { shown, status } = open();
     status.failed(new SeoError("SEO_CONFIG", "No key.", { place: "seo-service" }));
     const [error] = status.errors();
-    const text = `seo-reports.${reasonKey(String(error?.reason))}`;
-    assert.deepEqual([shown.at(-1)?.text, text], Array(2).fill("seo-reports.status.seo-service"));
+    assert.equal(shown.at(-1)?.text, "seo-reports.status.seo-service");
+    assert.equal(reasonKey(String(error?.reason)), "status.seo-service");
   });
 });
