@@ -5,6 +5,7 @@ import { buildRequest, type Request } from "./http/request.js";
 import type { createTransport } from "./http/transport.js";
 import { rowOf } from "./operations.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
+import { isRejection } from "./reconcile/search.js";
 import type { Intent } from "./reconcile/watermark.js";
 import { reportsIn } from "./records.js";
 import type { CallResponse, Response } from "./responses.js";
@@ -169,7 +170,8 @@ export class Call {
   async #findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
     if (!(result instanceof SeoError) || !result.details.uncertain) return result;
     this.#uncertain = true;
-    const fate = await this.#parts.scheduler.waitLost(this.#task, () => ticket.lost(result, this.#horizon));
+    const search = () => ticket.lost(result, this.#horizon);
+    const fate = await this.#parts.scheduler.waitLost(this.#task, search, isRejection(result));
     if (fate.was === "undecided") return result.with({ candidates: fate.candidates });
     this.#uncertain = false;
     if (fate.was === "not carried out")

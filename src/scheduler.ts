@@ -30,7 +30,7 @@ export interface Task {
   pending: number;
   /** The message has ended or was cancelled: nothing more is sent for it. */
   closed: boolean;
-  /** The task waits for the outcome of a request whose response was lost: its own, or another one of its page. */
+  /** The task waits long for the outcome of a request whose response was lost: its own, or another one of its page. */
   isLost?: boolean;
 }
 
@@ -90,6 +90,8 @@ interface Wait {
   exempt: boolean;
   /** The response is, or may be, lost. */
   isLost?: boolean;
+  /** It takes seconds, for which others need not go on. */
+  isBrief?: boolean;
   refuse(error: SeoError): void;
 }
 
@@ -173,8 +175,8 @@ export class Scheduler {
   }
 
   /** Waits for the outcome of a request whose response is, or may be, lost. */
-  waitLost<Value>(task: Task, work: () => Promise<Value>): Promise<Value> {
-    return this.#wait({ task, exempt: true, isLost: true }, work);
+  waitLost<Value>(task: Task, work: () => Promise<Value>, isBrief = false): Promise<Value> {
+    return this.#wait({ task, exempt: true, isLost: true, isBrief }, work);
   }
 
   async #wait<Value>(what: Omit<Wait, "refuse">, work: () => Promise<Value>): Promise<Value> {
@@ -193,10 +195,10 @@ export class Scheduler {
     if (this.#waits.delete(wait)) this.#countWait(wait, -1);
   }
 
-  #countWait({ task, isLost }: Wait, change: 1 | -1): void {
+  #countWait({ task, isLost, isBrief }: Wait, change: 1 | -1): void {
     if (isLost) {
       task.lane.reconciling += change;
-      task.isLost = change === 1;
+      task.isLost = change === 1 && !isBrief;
     }
     this.#count(task.lane, change);
   }

@@ -30,6 +30,10 @@ const MOST_CANDIDATES = 10;
 export const toCandidates = (records: Json[]): Candidates =>
   records.slice(-MOST_CANDIDATES).map(({ id, url, created_at }) => ({ id, url, created_at }));
 
+/** The service itself rejected the page. Such a request is not retried: its error need not wait. */
+export const isRejection = ({ details: { statusCode, body } }: SeoError): boolean =>
+  statusCode === 500 && isObject(body);
+
 /**
  * Looks for what became of a request until that is known, or the request has ended. `error` says why its response was lost, `horizon`
  * is in milliseconds after sending.
@@ -37,12 +41,11 @@ export const toCandidates = (records: Json[]): Candidates =>
 export async function searchFor(
   knowledge: Knowledge,
   request: TrackedRequest,
-  { details: { statusCode, body } }: SeoError,
+  error: SeoError,
   horizon: number,
 ): Promise<Fate> {
   const { tracked, now, sleep, claimed } = knowledge;
-  // The service itself rejected the page. Such a request is not retried: its error need not wait.
-  const isRejected = statusCode === 500 && isObject(body);
+  const isRejected = isRejection(error);
   // An earlier process has sent it: it may have taken effect long ago, and so may those of others that are not claimed yet.
   const isRestored = request.settled === undefined;
   if (isRestored) await Promise.race([claimed(), sleep(Math.min(FIRST, horizon))]);

@@ -326,6 +326,13 @@ describe("The audit node", () => {
     assert.ok(account.asked.filter(({ method }) => method === "POST").length < 60);
   });
 
+  it("pauses after seven pages at most if the service responds to each with a 500", async () => {
+    const account = await runWith({ fate: () => "rejected" });
+    await succeed({ payload: urls(30) });
+    await until(() => last()?.reason === "SEO_SERVER");
+    assert.ok(Number(last()?.failed) <= 7 && account.count("POST") <= 7, `${account.count("POST")} requests`);
+  });
+
   it("creates no second report if the dates of the reports cannot be read", async () => {
     const account = await runWith({}, { existing: "return", maxAge: "7" });
     const date = "27.11.2026 20:11";

@@ -118,15 +118,12 @@ describe("The scheduler of a service", () => {
     const task = createTask(lane);
     const figures: unknown[][] = [];
     lane.changed = () => figures.push([lane.waiting, lane.reconciling, task.isLost]);
-    await scheduler.waitLost(task, async () => {});
+    for (const isBrief of [false, true]) await scheduler.waitLost(task, async () => {}, isBrief);
     const lost = scheduler.waitLost(task, () => new Promise(() => {}));
     scheduler.close();
     await assert.rejects(lost, { code: "SEO_CANCELLED" });
-    const [waits, ended] = [
-      [1, 1, true],
-      [0, 0, false],
-    ];
-    assert.deepEqual(figures, [waits, ended, waits, ended]);
+    const ended = [0, 0, false];
+    assert.deepEqual(figures, [[1, 1, true], ended, [1, 1, false], ended, [1, 1, true], ended]);
   });
 
   it("reports a pause to the lanes in which something waits", async () => {
