@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "../nodes/editor/forms.js";
 import { startSandbox } from "../sandbox/server.js";
@@ -11,7 +10,7 @@ import { nodeRed, root } from "./nodered.js";
 
 /**
  * `node dist/dev/dialogs.js`: takes a picture of every edit dialog and of a workspace with statuses, in the light and the
- * dark theme, and writes docs/dialogs.md, which shows them side by side. Only Node-RED 5 has the dark theme.
+ * dark theme, for docs/dialogs.md. Only Node-RED 5 has the dark theme.
  */
 declare const RED: Editor;
 declare const driver: Driver;
@@ -63,25 +62,6 @@ function fresh(type: string): Record<string, string> {
   ]);
   return { id: type, type, ...Object.fromEntries(fields) };
 }
-
-const cells = (name: string, alt: string) =>
-  themes.map((theme) => `![${alt}, ${theme}](pictures/${file(name, theme)})`).join("\n");
-/** The text of docs/dialogs.md. */
-const gallery = () => {
-  const pictures: [name: string, title: string][] = [
-    ["seo-service", "SEO service"],
-    ["seo-service-advanced", "SEO service, Advanced"],
-    ["seo-queue", "SEO queue"],
-    ...Object.entries(nodeTypes).map(([type, { title }]): [string, string] => [type, title]),
-    ["statuses", "Statuses"],
-  ];
-  const sections = pictures.map(([name, title]) => `## ${title}\n\n${cells(name, title)}\n`);
-  return `# Edit dialogs
-
-Every edit dialog, with its advanced settings, in both themes of Node-RED 5. \`npm run pictures\` makes this page.
-
-${sections.join("\n")}`;
-};
 
 if (!nodeRed().version.startsWith("5."))
   throw new Error("The dark theme needs Node-RED 5, which needs Node 22.9 or newer: npx -p node@24 npm run pictures");
@@ -155,7 +135,6 @@ try {
     await dialog(type);
     await page.evaluate(() => driver.close("cancel"));
   }
-  writeFileSync(join(root, "docs/dialogs.md"), gallery());
 } finally {
   await Promise.all([bench.stop(), busy.close()]);
 }

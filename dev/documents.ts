@@ -64,9 +64,29 @@ function properties(): string {
   return [`## Common properties\n\n${[...common.values()].join("\n")}`, ...sections].join("\n\n");
 }
 
+/** The pictures of `npm run pictures`, side by side. */
+const dialogs = () => {
+  const pictures: [name: string, title: string][] = [
+    ["seo-service", "SEO service"],
+    ["seo-service-advanced", "SEO service, Advanced"],
+    ["seo-queue", "SEO queue"],
+    ...palette.map(([type, { title }]): [string, string] => [type, title]),
+    ["statuses", "Statuses"],
+  ];
+  const cells = (name: string, title: string) =>
+    ["", "-dark"].map((theme) => `![${title}, ${theme ? "dark" : "light"}](pictures/${name}${theme}.png)`).join("\n");
+  const sections = pictures.map(([name, title]) => `## ${title}\n\n${cells(name, title)}\n`);
+  return `# Edit dialogs
+
+Every edit dialog, with its advanced settings, in both themes of Node-RED 5. \`npm run pictures\` makes the pictures.
+
+${sections.join("\n")}`;
+};
+
 /** The documents that `npm run docs` writes: path and text. */
 export const documents = (): Record<string, string> => ({
   "README.md": fill("README.md", { nodes, errors }),
+  "docs/dialogs.md": dialogs(),
   "docs/reference.md": fill("docs/reference.md", { properties }),
 });
 
