@@ -61,7 +61,7 @@ interface ReportedRun {
   /** Why it is paused: a code and a sentence. */
   readonly paused: { reason: string; message: string } | undefined;
   /** Pages, of which some look for a lost response, and plans. */
-  steps: ReadonlySet<{ page?: number; plans?: true; isLost?: boolean }>;
+  steps: ReadonlySet<{ page?: number; isLost?: boolean }>;
   requests: { waitingFor(): number };
 }
 
@@ -139,7 +139,7 @@ export class Reporter {
     const { batch, paused, steps, requests } = this.#run;
     const { state } = batch;
     const { dropped } = state;
-    const plans = [...steps].some((step) => step.plans);
+    const plans = [...steps].some(({ page }) => page === undefined);
     const lost = [...steps].filter(({ isLost }) => isLost);
     const alone = lost.length > 0 && lost.length === steps.size;
     const rest = total(state) - done(state);

@@ -14,8 +14,6 @@ import { deposed, outdated, Refusal, reasonOf } from "./trouble.js";
 /** A step of the work on a batch: a page, or the plan of its lists. */
 export interface Step {
   page?: number;
-  /** Lists are planned. */
-  plans?: true;
   /** The response is lost, and looked for. */
   isLost?: boolean;
   /** The step counts among the requests that can be in flight. */
@@ -83,8 +81,8 @@ export class Run {
     if (state.paused || !hasRoom) return undefined;
     if (isLater && this.steps.size === 0 && !breaker.restart()) return undefined;
     const isPlanned = batch.settingsOf(page).planned;
-    if (!isPlanned && [...this.steps].some(({ plans }) => plans)) return undefined;
-    return this.#add({ ...(isPlanned ? { page } : { plans: true }), inFlight: true, number: breaker.begin() });
+    if (!isPlanned && [...this.steps].some((step) => step.page === undefined)) return undefined;
+    return this.#add({ ...(isPlanned && { page }), inFlight: true, number: breaker.begin() });
   }
 
   #add(step: Step): Step {
@@ -101,9 +99,8 @@ export class Run {
   }
 
   async #do(step: Step): Promise<void> {
-    const { page, plans } = step;
-    if (plans) await this.#plan();
-    if (page === undefined) return;
+    const { page } = step;
+    if (page === undefined) return this.#plan();
     const ended = this.batch.state.ended.get(page);
     if (!ended) return this.#request(page, step);
     const record = await showReport(this.requests, ended);
@@ -189,11 +186,10 @@ export class Run {
       this.#reads = true;
       this.reporter.changed();
     };
-    const plan = makePlan(batch, requests, fresh, began).finally(() => {
-      this.#reads = false;
-    });
     try {
-      await plan;
+      await makePlan(batch, requests, fresh, began).finally(() => {
+        this.#reads = false;
+      });
       breaker.planned();
     } catch (cause) {
       if (!(cause instanceof SeoError) || cause instanceof Refusal || cause.code === "SEO_CANCELLED") throw cause;
