@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { NodeAPI } from "node-red";
 import register from "../../nodes/seo-reports.js";
 import { startSandbox } from "../../sandbox/server.js";
+import { operations } from "../../src/operations.js";
 import { answer, listen } from "../support/faulty.js";
 import { node, service, startFlow } from "../support/flow.js";
 import { closeAfterEach, openFolder } from "../support/opened.js";
@@ -89,10 +90,11 @@ describe("A response that would change a prototype", () => {
   const open = closeAfterEach();
 
   it("does not, with any output", async () => {
-    const body = `{"data":[{"id":1,"url":"example.com",${POLLUTING}}],${POLLUTING}}`;
+    const checks = `"results":{"title":{"passed":false,"errors":{"short":{${POLLUTING}}},${POLLUTING}}}`;
+    const body = `{"data":[{"id":1,"url":"example.com",${checks},${POLLUTING}}],${POLLUTING}}`;
     const headers = { ["__proto__"]: "polluted\r\n__proto__: polluted" };
     const server = await open(listen((socket) => socket.write(answer(200, body, headers))));
-    const all = ["body", "data", "all", "pages", "records"];
+    const all = Object.keys(operations["seo-report-list"].options.output?.values ?? {});
     const nodes = all.map((output) => node(output, "seo-report-list", { output, target: "result.reports" }));
     const flow = await open(startFlow([service("service", server.url), ...nodes]));
     for (const output of all) {
