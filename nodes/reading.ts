@@ -1,4 +1,4 @@
-import { cancelled, ended, SeoError } from "../src/errors.js";
+import { cancelled, SeoError, sentenceOf } from "../src/errors.js";
 import { type ListPage, readPages, type Shape } from "../src/lists.js";
 import type { Operation } from "../src/operations.js";
 import type { CallResponse } from "../src/responses.js";
@@ -65,7 +65,7 @@ export async function* readAllPages(
     if (!(cause instanceof SeoError)) throw cause;
     const { code, message } = cause;
     const sentence =
-      pages > 0 ? `${ended(message)} Records received before that: ${count} (pages: ${pages}).` : message;
+      pages > 0 ? `${sentenceOf(message)} Records received before that: ${count} (pages: ${pages}).` : message;
     const details = { ...cause.details, attempts: attempts + (cause.details.attempts ?? 0) };
     throw new SeoError(code, sentence, details);
   }

@@ -1,5 +1,5 @@
 import type { Node, NodeAPI, NodeDef } from "node-red";
-import { ended, invalidParams } from "../src/errors.js";
+import { invalidParams, sentenceOf } from "../src/errors.js";
 import { type NodeType, presetOf } from "../src/operations.js";
 
 export type Message = Record<string, unknown>;
@@ -67,7 +67,7 @@ export function createSources(RED: NodeAPI, node: Node, row: NodeType, config: R
     from[param] = names[type]?.(value) ?? `the node's ${param}`;
     // The reason can quote the value.
     const reason = (cause: unknown) => (row.params[param]?.kind === "secret" ? "." : `: ${thrownText(cause)}`);
-    const refuse = (cause: unknown) => ended(`Could not read ${param} from ${from[param]}${reason(cause)}`);
+    const refuse = (cause: unknown) => sentenceOf(`Could not read ${param} from ${from[param]}${reason(cause)}`);
     let found: Read | undefined;
     // With the first message, of which it is an error if the value cannot be parsed.
     const read: Read = (msg) => {

@@ -164,7 +164,7 @@ export const invalidParams = (sentences: Record<string, string>, code: Code = "S
 export const cancelled = new SeoError("SEO_CANCELLED", "The request was canceled: its node or client was closed.");
 
 /** Ends a text as a sentence, because the service's own may have no period. */
-export const ended = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
+export const sentenceOf = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 type Meaning = [code: Code, sentence: string, details: Details];
 

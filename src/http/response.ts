@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { clockOf } from "../dates.js";
-import { type Code, ended, oneLine, SeoError, type Stage } from "../errors.js";
+import { type Code, oneLine, SeoError, type Stage, sentenceOf } from "../errors.js";
 import { isObject } from "../json.js";
 import type { Operation } from "../operations.js";
 import type { Headers } from "../responses.js";
@@ -148,7 +148,7 @@ function rejectionOf(
   const quoted = `The service ${returned}${whose}: ${message}`.slice(0, MAX_QUOTED);
   const sentence =
     wait !== undefined && wait > LONGEST_WAIT
-      ? `${ended(quoted)} The required wait of ${wait} s exceeds the limit of ${LONGEST_WAIT} s.`
+      ? `${sentenceOf(quoted)} The required wait of ${wait} s exceeds the limit of ${LONGEST_WAIT} s.`
       : quoted;
   return new SeoError(code, sentence, {
     statusCode: status,
