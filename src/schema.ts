@@ -137,7 +137,8 @@ export function subjectOf({ main = "", params }: NodeType, { [main]: value = "" 
 }
 
 /** The secrets in an input. */
-export const secretsOf = (row: Operation, input: Record<string, string>) =>
-  Object.entries(input)
-    .filter(([param]) => kindOf(row.params[param]?.kind ?? "text").secret)
-    .map(([, text]) => text);
+export function secretsOf({ params }: Operation, input: Record<string, string>): string[] {
+  const secrets: string[] = [];
+  for (const param in input) if (kindOf(params[param]?.kind ?? "text").secret) secrets.push(String(input[param]));
+  return secrets;
+}

@@ -100,14 +100,15 @@ async function findReport(request: Client["request"], list: string, url: string)
  * Sends an operation's request. One that creates a page's report can also regenerate or return the one that it has, as `existing`
  * and `maxAge` (days) say. Rejects as `client.request` does; two submissions of one page run one after the other.
  */
-export async function submit(
+export function submit(
   client: Client,
   type: string,
-  { existing = "create", maxAge, ...input }: Record<string, string>,
+  given: Record<string, string>,
   options: RequestOptions = {},
 ): Promise<CallResponse> {
   const { lookup, params } = rowOf(type);
-  if (!params.existing) return client.request(type, input, options);
+  if (!params.existing) return client.request(type, given, options);
+  const { existing = "create", maxAge, ...input } = given;
   const { url = "" } = input;
   const spent = { attempts: 0, duration: 0, waited: 0 };
   const request: Client["request"] = async (operation, values, more) => {
@@ -120,10 +121,10 @@ export async function submit(
     return { ...response, attempts: 0 };
   };
   if (existing === "create" || !lookup?.list || !lookup.change)
-    return { ...(await client.request(type, input, options)), outcome: "created" };
-  if (!isPage(url)) throw invalidParams({ url: `url ${allowedPage}; it is ${JSON.stringify(url.slice(0, 60))}.` });
+    return client.request(type, input, options).then((response) => ({ ...response, outcome: "created" }));
   const { list, show, change } = lookup;
   const work = async () => {
+    if (!isPage(url)) throw invalidParams({ url: `url ${allowedPage}; it is ${JSON.stringify(url.slice(0, 60))}.` });
     const { record, now } = await findReport(request, list, url);
     const outcome = decide(existing as Existing, maxAge === undefined ? undefined : Number(maxAge), record, now);
     const reportId = String(record?.id);
