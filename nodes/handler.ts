@@ -149,7 +149,7 @@ export class MessageTask implements Task, Queued {
       tools.client.end(this);
     }
   }
-  /** Completes it with an error. A closed node completes no message whose request was never sent. */
+  /** Completes it with an error. While the node closes, a message whose request was never sent stays incomplete. */
   refuse(cause: unknown): void {
     const error = toError(cause);
     if (this.lane.closed && !error.details.attempts) return;

@@ -57,7 +57,7 @@ const PRIVACY: Rules = { privacy: oneOf("0", "1", "2"), password: text };
 
 /**
  * Every endpoint of the service. Written from the service's document and never from ../src, so that client and sandbox
- * check each other. `page` is the only parameter that the document does not show.
+ * check each other.
  */
 const ROUTES: Route[] = [
   {

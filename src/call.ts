@@ -29,7 +29,7 @@ export interface RequestOptions {
   task?: Task;
   /** Replaces the row's method. */
   method?: string | undefined;
-  /** Query parameters that are not in the interface's document: the page, the cursor. */
+  /** Query parameters that no row has: the page, the cursor. */
   extra?: Record<string, string> | undefined;
   durable?: Durable;
 }
@@ -182,14 +182,13 @@ export class Call {
 
   #toResponse({ statusCode, headers, body }: Response): CallResponse {
     const duration = performance.now() - this.#calledAt;
-    const waited = Math.round(duration - this.#busy);
     const response: CallResponse = {
       statusCode,
       headers,
       body,
       attempts: this.#attempts,
       duration: Math.round(duration),
-      waited,
+      waited: Math.round(duration - this.#busy),
     };
     if (this.#reconciled) response.reconciled = this.#reconciled;
     return response;

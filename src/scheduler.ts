@@ -23,12 +23,12 @@ export interface Lane {
   readonly requests: Fifo<Queued>;
 }
 
-/** The requests of one message, which are cancelled together. */
+/** The requests of one message, which are canceled together. */
 export interface Task {
   readonly lane: Lane;
   /** Its requests that wait or are in flight. */
   pending: number;
-  /** The message has ended or was cancelled: nothing more is sent for it. */
+  /** The message has ended or was canceled: nothing more is sent for it. */
   closed: boolean;
   /** The task waits long for the outcome of a request whose response was lost: its own, or another one of its page. */
   isLost?: boolean;
@@ -68,7 +68,6 @@ function createFifo<T>() {
   };
 }
 
-/** `maxRunning`: how many requests can be in flight. */
 export const createLane = (maxRunning = Number.POSITIVE_INFINITY): Lane => ({
   running: 0,
   waiting: 0,
@@ -90,7 +89,7 @@ interface Wait {
   exempt: boolean;
   /** The response is, or may be, lost. */
   isLost?: boolean;
-  /** It takes seconds, for which others need not go on. */
+  /** The outcome is known within seconds: nothing else need go on meanwhile. */
   isBrief?: boolean;
   refuse(error: SeoError): void;
 }
@@ -226,7 +225,7 @@ export class Scheduler {
     return this.#budget.blockedFor();
   }
 
-  /** Whether a task was cancelled or has ended. */
+  /** Whether a task was canceled or has ended. */
   isOver(task: Task): boolean {
     return this.#closed || task.lane.closed || task.closed;
   }

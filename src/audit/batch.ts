@@ -39,7 +39,7 @@ async function turns(): Promise<void> {
 
 /** A batch that is worked on: what its journal says, and which page is next. */
 export class Batch {
-  /** The rows that an earlier process has saved. */
+  /** How many rows were saved before it was opened. */
   readonly earlier: number;
   /** Nothing was saved since it was opened: if it is over, its end may have been reported before. */
   isUnchanged = true;

@@ -1,4 +1,4 @@
-import { type Code, SeoError, ended as sentenceOf } from "../errors.js";
+import { type Code, SeoError, sentenceOf } from "../errors.js";
 import type { Batch } from "./batch.js";
 import type { Ended } from "./entries.js";
 import type { Options } from "./options.js";
@@ -89,7 +89,7 @@ export class Breaker {
     this.#isDue = this.error !== undefined;
   }
 
-  /** A page's request has ended. Returns whether it is to be requested again, because the account has failed. */
+  /** A page's request has ended. Returns whether it is to be requested again. */
   judge(page: number, number: number, { outcome, error, attempts }: Ended): boolean {
     if (!error) {
       // Otherwise an earlier process has sent it.
@@ -132,7 +132,7 @@ export class Breaker {
 
   #explain({ code, message, ...details }: { code: string; message: string }, why = ""): SeoError {
     const sentence = `The batch ${JSON.stringify(this.#batch.state.name)} is paused${why}.`;
-    const soon = probeAfter({ code }) === SOON ? "a minute" : "15 minutes";
+    const soon = probeAfter({ code }) === SOON ? "a minute" : `${LATER / SOON} minutes`;
     const when = `It continues within ${soon} of the repair, or at msg.resume.`;
     return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
   }

@@ -19,7 +19,7 @@ const encodeForm = (value = "") =>
 
 /**
  * Makes a row's request from a validated input, which holds only what is set.
- * `extra` is added to the query: the page or the cursor, which the interface's document does not mention.
+ * `extra` is added to the query: the page or the cursor, which no row has.
  */
 export function buildRequest(
   row: Operation,
