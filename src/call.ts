@@ -7,7 +7,7 @@ import { rowOf } from "./operations.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
 import { isRejection } from "./reconcile/search.js";
 import type { Intent } from "./reconcile/watermark.js";
-import { reportsIn } from "./records.js";
+import { reportIn } from "./records.js";
 import type { CallResponse, Response } from "./responses.js";
 import { pauseAfter, retryIn } from "./retry.js";
 import { createTask, type Lane, type Scheduler, type Task } from "./scheduler.js";
@@ -59,10 +59,10 @@ const interrupted = new SeoError("SEO_NETWORK", "The response to an earlier requ
 
 /** A response without a report, such as a gateway's page, does not say what the service has done. If that can be looked up, it counts as lost. */
 function withReport(result: Response | SeoError): Response | SeoError {
-  if (result instanceof SeoError || reportsIn(result.body).length > 0) return result;
-  const { statusCode } = result;
+  if (result instanceof SeoError || reportIn(result.body)) return result;
+  const { statusCode, body } = result;
   const sentence = `The service returned ${statusCode}, but the response contains no report with an id.`;
-  return new SeoError("SEO_RESPONSE", sentence, { statusCode, uncertain: true, transient: true });
+  return new SeoError("SEO_RESPONSE", sentence, { statusCode, body, uncertain: true, transient: true });
 }
 
 /** One call of the service: a request with its retries and, if its response is lost, the search for its outcome. */

@@ -1,3 +1,4 @@
+import { SeoError } from "./errors.js";
 import type { Json } from "./json.js";
 
 /** The content of a response: its `data`, or the response itself. */
@@ -12,10 +13,19 @@ export function isReport(record: unknown): record is Json {
   return typeof id === "number" || typeof id === "string";
 }
 
-/** The reports in a response: a list, or one by itself. */
-export function reportsIn(body: unknown): Json[] {
+/** The report in a response; undefined if there is none. A list is not one, however short: a gateway can have sent another request. */
+export function reportIn(body: unknown): Json | undefined {
   const data = unwrap(body);
-  return [data].flat().filter(isReport);
+  return isReport(data) ? data : undefined;
+}
+
+/** The reports in a response: a list, or one by itself. */
+export const reportsIn = (body: unknown): Json[] => [unwrap(body)].flat().filter(isReport);
+
+/** The records of a list of reports. Throws SEO_RESPONSE if one has no ID: nobody knows then which of them are new. */
+export function listed(records: unknown[]): Json[] {
+  if (records.every(isReport)) return records;
+  throw new SeoError("SEO_RESPONSE", "The list contains a report without id.");
 }
 
 export const idOf = (record: Json) => String(record.id);

@@ -1,7 +1,7 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import { SeoError } from "../errors.js";
 import type { Json } from "../json.js";
-import { idOf, reportsIn } from "../records.js";
+import { idOf, reportIn } from "../records.js";
 import { isAccounts } from "./breaker.js";
 import type { Ended, PageRequest } from "./entries.js";
 import { type DurableOptions, type Requests, STORE, toJSON } from "./requests.js";
@@ -24,7 +24,7 @@ export async function requestPage(
   requests: Requests,
   { url, privacy }: { url: string; privacy: string | undefined },
   request: PageRequest,
-  { task, beforeAttempt }: { task: DurableOptions["task"]; beforeAttempt(request: PageRequest): Promise<void> },
+  { task, beforeAttempt }: { task: NonNullable<DurableOptions["task"]>; beforeAttempt(request: PageRequest): Promise<void> },
 ): Promise<End> {
   const { action, report, generatedAt, intent } = request;
   const creates = action === "create";
@@ -34,14 +34,14 @@ export async function requestPage(
       creates ? STORE : UPDATE,
       { ...input, ...(privacy && { privacy }) },
       {
-        ...(task && { task }),
+        task,
         intent,
         generatedAt,
         beforeAttempt: (intent) => beforeAttempt({ action, report, generatedAt, intent }),
       },
     );
     // The client counts a response without one as lost.
-    const [record] = reportsIn(body) as [Json];
+    const record = reportIn(body) as Json;
     const outcome = creates ? "created" : "regenerated";
     return { ended: { outcome, report: idOf(record), attempts, reconciled }, record };
   } catch (cause) {
@@ -69,7 +69,7 @@ export async function showReport(requests: Requests, { report, error }: Ended): 
     return null;
   }
   try {
-    return reportsIn((await requests.request(SHOW, { reportId: report })).body)[0] ?? null;
+    return reportIn((await requests.request(SHOW, { reportId: report })).body) ?? null;
   } catch (cause) {
     if (cause instanceof SeoError && (cause.code === "SEO_CANCELLED" || isAccounts(cause))) throw cause;
     return null;

@@ -2,7 +2,7 @@ import { pageKey } from "../address.js";
 import { parseDate } from "../dates.js";
 import { cancelled, SeoError } from "../errors.js";
 import type { Lookup } from "../operations.js";
-import { reportsIn } from "../records.js";
+import { reportIn } from "../records.js";
 import type { Response } from "../responses.js";
 import { createGroups, createTurns, deferred } from "../turns.js";
 import { createAccount } from "./account.js";
@@ -99,7 +99,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         },
         /** The request is not in flight any more. */
         afterAttempt(result: Pick<Response, "body"> | SeoError): void {
-          const [record] = result instanceof SeoError ? [] : reportsIn(result.body);
+          const record = result instanceof SeoError ? undefined : reportIn(result.body);
           if (record && list) account.claim(record, page, 0, request.watermark);
           settle();
         },

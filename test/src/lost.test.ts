@@ -133,6 +133,12 @@ describe("A lost response", () => {
       }
     });
 
+  test("can be one that lists reports", async () => {
+    const { account, store } = await open({ fate: first("hidden, not carried out") });
+    account.options.page = { data: [account.create("example.com/other")] };
+    assert.deepEqual([(await store()).id, account.reports.length], [2, 2]);
+  });
+
   test("is an uncertain error at once, without a look, if reconcile is blank", async () => {
     const { account, store } = await open({ fate: () => "carried out, then cut" }, { reconcile: "" });
     isError("SEO_SERVER", true, 1)(await store());
