@@ -24,7 +24,7 @@ export async function requestPage(
   requests: Requests,
   { url, privacy }: { url: string; privacy: string | undefined },
   request: PageRequest,
-  { task, beforeAttempt }: { task: NonNullable<DurableOptions["task"]>; beforeAttempt(request: PageRequest): Promise<void> },
+  { task, beforeAttempt }: { task: DurableOptions["task"]; beforeAttempt(request: PageRequest): Promise<void> },
 ): Promise<End> {
   const { action, report, generatedAt, intent } = request;
   const creates = action === "create";

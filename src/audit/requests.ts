@@ -15,7 +15,7 @@ export type PageOfReports = Pick<ListPage<Pick<CallResponse, "headers" | "body">
 
 export interface DurableOptions extends Omit<Durable, "horizon"> {
   /** The step of the request. It becomes the task of the request, on which the scheduler marks a lost response. */
-  task?: Pick<Task, "isLost">;
+  task?: Pick<Task, "isLost"> | undefined;
 }
 
 /** The service, as an audit needs it. All requests keep to its budget. Rejects with an SeoError. */
