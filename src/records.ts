@@ -23,7 +23,7 @@ export function reportIn(body: unknown): Json | undefined {
 export const reportsIn = (body: unknown): Json[] => [unwrap(body)].flat().filter(isReport);
 
 /** The records of a list of reports. Throws SEO_RESPONSE if one has no ID: nobody knows then which of them are new. */
-export function listed(records: unknown[]): Json[] {
+export function asReports(records: unknown[]): Json[] {
   if (records.every(isReport)) return records;
   throw new SeoError("SEO_RESPONSE", "The list contains a report without id.");
 }

@@ -7,7 +7,7 @@ import { decide, type Existing, isNewer } from "./existing.js";
 import type { Json } from "./json.js";
 import { readPages } from "./lists.js";
 import { rowOf } from "./operations.js";
-import { isReport, urlIn } from "./records.js";
+import { asReports, urlIn } from "./records.js";
 import type { CallResponse } from "./responses.js";
 import { validateInput } from "./schema.js";
 
@@ -47,22 +47,22 @@ async function find(request: Client["request"], list: string, key: string, searc
   }
   /** Whether the service stores URLs without a scheme. Otherwise, those of one page are not next to each other. */
   let isBare = true;
-  function collect(records: Json[]): string[] {
-    for (const record of records) {
+  function collect(records: unknown[]): string[] {
+    const reports = asReports(records);
+    for (const record of reports) {
       const url = urlIn(record);
       if (url === "") throw new SeoError("SEO_RESPONSE", "The list contains a report without url.");
       isBare &&= url === bareUrl(url);
       if (pageKey(url) !== key) continue;
-      if (!isReport(record)) throw new SeoError("SEO_RESPONSE", "The list contains the page's report without id.");
       if (!match.record || isNewer(record, match.record)) match.record = record;
     }
-    return records.map(urlIn);
+    return reports.map(urlIn);
   }
 
   let newest = "";
   for await (const { records, response, isLast, truncated } of read({ sort_by: "generated_at", sort: "desc" })) {
     match.now = clockOf(response.headers);
-    newest = collect(records as Json[]).join(" ");
+    newest = collect(records).join(" ");
     if (match.record || (isLast && !truncated)) return match;
     break;
   }
@@ -70,7 +70,7 @@ async function find(request: Client["request"], list: string, key: string, searc
   let orders = collations;
   let previous = "";
   for await (const { records, page, isLast, truncated } of read({ sort_by: "url", sort: "asc" })) {
-    const urls = collect(records as Json[]);
+    const urls = collect(records);
     // The same page again: the service ignores the order.
     if (urls.join(" ") === newest) orders = [];
     for (const url of urls) {

@@ -3,7 +3,7 @@ import { clockOf } from "../dates.js";
 import { SeoError } from "../errors.js";
 import { DAY, dateOf, decide, isNewer } from "../existing.js";
 import type { Json } from "../json.js";
-import { reportsIn, urlIn } from "../records.js";
+import { asReports, reportsIn, urlIn } from "../records.js";
 import type { Batch } from "./batch.js";
 import { Census } from "./census.js";
 import type { Plan, Settings } from "./entries.js";
@@ -89,7 +89,7 @@ export async function makePlan(
       began();
       isCut = truncated;
       const now = clockOf(response.headers);
-      const reports = reportsIn(records);
+      const reports = asReports(records);
       census.add(reports, reportsIn(response.body).length, total);
       for (const record of reports) {
         if (typeof record.generated_at === "string") {

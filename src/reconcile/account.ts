@@ -1,6 +1,6 @@
 import { pageKey } from "../address.js";
 import type { Json } from "../json.js";
-import { idOf, reportsIn, unwrap } from "../records.js";
+import { idOf, isReport, reportsIn, unwrap } from "../records.js";
 import type { Response } from "../responses.js";
 import { NEWEST, type Requester, readAfter, SMALLEST_PAGE } from "./list.js";
 import { isNumber, rankOf, type Watermark } from "./watermark.js";
@@ -75,7 +75,8 @@ export function createAccount(requester: Requester, now: () => number) {
       .catch(() => undefined);
     if (!response) return;
     observe(response);
-    if (!Array.isArray(unwrap(response.body))) return;
+    const records = unwrap(response.body);
+    if (!Array.isArray(records) || !records.every(isReport)) return;
     // The next page may have more reports of that second.
     if (of === "created_at" && Number(highest?.ids.length) >= SMALLEST_PAGE) return;
     highest ??= { rank: 0, ids: [] };

@@ -1,6 +1,6 @@
 import { SeoError } from "../errors.js";
 import type { Json } from "../json.js";
-import { idOf, reportsIn } from "../records.js";
+import { asReports, idOf, reportsIn } from "../records.js";
 import type { Response } from "../responses.js";
 import { isBeyond, rankOf, type Watermark } from "./watermark.js";
 
@@ -67,7 +67,7 @@ export async function readAfter(
     reading.total ||= total;
     reading.response = page.response;
     reading.repeats = page.records.length === 0 && reportsIn(page.response.body).length >= SMALLEST_PAGE;
-    for (const record of page.records as Json[]) {
+    for (const record of asReports(page.records)) {
       const rank = rankOf(record, watermark.of);
       if (!(rank <= lowest)) throw new SeoError("SEO_RESPONSE", "The list of reports is not sorted by date.");
       lowest = rank;

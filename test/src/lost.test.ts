@@ -139,6 +139,13 @@ describe("A lost response", () => {
     assert.deepEqual([(await store()).id, account.reports.length], [2, 2]);
   });
 
+  test("stays uncertain if reports have no ID", async () => {
+    const { account, store } = await open({ id: () => null as never });
+    account.create("example.com/other");
+    for (const page of ["example.com/1", "example.com/2"]) isError("SEO_RESPONSE", true, 1)(await store(page));
+    assert.equal(account.reports.length, 3);
+  });
+
   test("is an uncertain error at once, without a look, if reconcile is blank", async () => {
     const { account, store } = await open({ fate: () => "carried out, then cut" }, { reconcile: "" });
     isError("SEO_SERVER", true, 1)(await store());

@@ -344,7 +344,7 @@ describe("The report of a page, however the service writes its URL", () => {
 
   it("is an error if a report has no ID or no URL, and nothing is created", async () => {
     for (const [report, message] of [
-      [{ url: "example.com/a" }, "The list contains the page's report without id."],
+      [{ url: "example.com/a" }, "The list contains a report without id."],
       [{ id: 7, href: "example.com/a" }, "The list contains a report without url."],
     ] as const) {
       const { submit, reports } = open([report as unknown as Stored]);

@@ -764,10 +764,11 @@ describe("an audit", () => {
     });
 
   for (const [problem, record] of Object.entries({
-    "is not complete": { id: 1, url: "example.com/1" },
-    "has no URLs": { id: 1 },
+    "Which pages have a report is unknown: the list of reports is not complete.": { id: 1, url: "example.com/1" },
+    "Which pages have a report is unknown: the list of reports has no URLs.": { id: 1 },
+    "The list contains a report without id.": { url: "example.com/1" },
   }))
-    it(`creates no report if the list of reports ${problem}`, async () => {
+    it(`creates no report if the list of reports cannot be used: ${problem}`, async () => {
       const service = createFake();
       async function* pages() {
         yield { records: [record], total: 2, truncated: "url" in record, response: { headers: {}, body: [] } };
@@ -775,8 +776,7 @@ describe("an audit", () => {
       const { add, audit, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
       await add(urls(2), { existing: "regenerate" });
       await until(() => errors.length === 1);
-      const why = `Which pages have a report is unknown: the list of reports ${problem}.`;
-      assert.ok(String(errors[0]?.message).includes(`is paused. ${why}`));
+      assert.ok(String(errors[0]?.message).includes(`is paused. ${problem}`));
       assert.deepEqual([service.carriedOut, (await audit.progress())[0]?.reason], [[], "SEO_RESPONSE"]);
     });
 
