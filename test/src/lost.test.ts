@@ -139,6 +139,12 @@ describe("A lost response", () => {
     assert.deepEqual([(await store()).id, account.reports.length], [2, 2]);
   });
 
+  test("stays uncertain if a cache responds", async () => {
+    const { account, store } = await open({ age: 1, fate: () => "cut, then carried out" });
+    isError("SEO_SERVER", true, 1)(await store());
+    assert.equal(account.count("POST"), 1);
+  });
+
   test("stays uncertain if reports have no ID", async () => {
     const { account, store } = await open({ id: () => null as never });
     account.create("example.com/other");

@@ -53,6 +53,8 @@ export interface AccountOptions {
   /** Milliseconds that the service's `Date` header is ahead. */
   dateAhead?: number;
   withoutDate?: boolean;
+  /** For how many seconds a cache has had its responses. */
+  age?: number;
   /** The page of the server in front. */
   page?: unknown;
   /** Whether the response to a delete is lost. */
@@ -88,7 +90,8 @@ export async function startAccount(options: AccountOptions = {}) {
   }
   const send = (response: ServerResponse, status: number, body: unknown) => {
     const json = typeof body !== "string";
-    const { withoutDate, dateAhead } = account.options;
+    const { withoutDate, dateAhead, age = 0 } = account.options;
+    response.setHeader("age", age);
     if (withoutDate) response.sendDate = false;
     if (dateAhead !== undefined) response.setHeader("date", new Date(Date.now() + dateAhead).toUTCString());
     response.setHeader("content-type", json ? "application/json" : "text/html");
