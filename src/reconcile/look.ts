@@ -24,6 +24,9 @@ export interface TrackedRequest extends Intent {
   horizonAt?: number;
 }
 
+/** Whether an earlier process has sent it. */
+const isRestored = ({ settled }: TrackedRequest): boolean => settled === undefined;
+
 /** The search for what became of one request, and what the looks so far have shown. */
 export interface Search {
   readonly request: TrackedRequest;
@@ -125,6 +128,7 @@ async function lookAtReport({ requester, now }: Knowledge, search: Search, decid
     atFirst: dateAtFirst,
     clock: parseDate(response.headers.date),
     elapsed: now() - request.sentAt,
+    isRestored: isRestored(request),
   });
   if (!Number.isNaN(parseDate(record.generated_at))) search.dateAtFirst ??= String(record.generated_at);
   return verdict.was === "carried out" ? { was: "carried out", response } : verdict;

@@ -91,6 +91,8 @@ interface ReportLook {
   clock: number;
   /** Milliseconds between the sending and the look. */
   elapsed: number;
+  /** An earlier process sent it, perhaps long before. */
+  isRestored: boolean;
 }
 
 const hasTime = (date: unknown) => /\d:\d\d:\d\d/.test(String(date));
@@ -102,11 +104,11 @@ const between = (one: unknown, other: unknown) =>
  * Judges an update by the date of its report: it took effect if the date moved, from the known one or past the time of sending in
  * the service's clock. The clock by itself proves little: it can be another server's, and a date can lack its time zone.
  */
-export function judgeUpdate({ decides, record, before, atFirst, clock, elapsed }: ReportLook): Verdict {
+export function judgeUpdate({ decides, record, before, atFirst, clock, elapsed, isRestored }: ReportLook): Verdict {
   const { generated_at: at } = record;
   const date = parseDate(at);
   const sent = clock - elapsed - SECOND;
-  const isOld = date < sent - DAY;
+  const isOld = !isRestored && date < sent - DAY;
   const isLater = hasZone(at) && date >= sent && date <= clock + MINUTE;
   // Less than a second apart, they can be the same date, with and without a fraction.
   const apart = between(at, before ?? atFirst);

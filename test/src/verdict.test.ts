@@ -11,9 +11,10 @@ const zoned = (ms: number) => new Date(ms).toISOString();
 const bare = (ms: number) => zoned(ms).slice(0, 19).replace("T", " ");
 const offset = (ms: number, sign: string) => `${zoned(ms - 7_200_000).slice(0, 19)}${sign}`;
 
+const usual = { decides: true, isRestored: false, atFirst: undefined, clock: CLOCK, elapsed: ELAPSED };
 /** The verdict on an update whose report is shown with a date. `before`: as it was known; `atFirst`: at the earliest look. */
-const update = (shown: unknown, before?: string, { decides = true, atFirst = undefined as string | undefined } = {}) =>
-  judgeUpdate({ decides, record: { generated_at: shown }, before, atFirst, clock: CLOCK, elapsed: ELAPSED }).was;
+const update = (shown: unknown, before?: string, more: Partial<Parameters<typeof judgeUpdate>[0]> = {}) =>
+  judgeUpdate({ ...usual, record: { generated_at: shown }, before, ...more }).was;
 
 describe("An update whose response was lost", () => {
   const before = zoned(SENT - 3_600_000);
@@ -49,6 +50,12 @@ describe("An update whose response was lost", () => {
       const early = update(shown, known, { decides: false });
       assert.equal(early, was === "carried out" ? was : "open", "only the deciding look proves the contrary");
     });
+
+  it("of an earlier process took effect if its date moved, however long ago", () => {
+    const shown = zoned(SENT - 3 * DAY);
+    assert.equal(update(shown, zoned(SENT - 9 * DAY), { isRestored: true }), "carried out");
+    assert.equal(update(shown, undefined, { isRestored: true }), "undecided");
+  });
 
   it("took effect if its date moved since the earliest look", () => {
     const later = bare(SENT + 1000);
