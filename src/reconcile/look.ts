@@ -25,7 +25,7 @@ export interface TrackedRequest extends Intent {
 }
 
 /** Whether an earlier process has sent it. */
-const isRestored = ({ settled }: TrackedRequest): boolean => settled === undefined;
+export const isRestored = ({ settled }: TrackedRequest): boolean => settled === undefined;
 
 /** The search for what became of one request, and what the looks so far have shown. */
 export interface Search {

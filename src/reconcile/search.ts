@@ -1,7 +1,7 @@
 import type { Details, SeoError } from "../errors.js";
 import { isObject, type Json } from "../json.js";
 import type { Response } from "../responses.js";
-import { type Knowledge, look, type Search, type TrackedRequest } from "./look.js";
+import { isRestored, type Knowledge, look, type Search, type TrackedRequest } from "./look.js";
 import { REPEAT } from "./verdict.js";
 
 /** The reports that may be the one that was requested. */
@@ -46,12 +46,15 @@ export async function searchFor(
 ): Promise<Fate> {
   const { tracked, now, sleep, claimed } = knowledge;
   const isRejected = isRejection(error);
-  // An earlier process has sent it: it may have taken effect long ago, and so may those of others that are not claimed yet.
-  const isRestored = request.settled === undefined;
-  if (isRestored) await Promise.race([claimed(), sleep(Math.min(FIRST, horizon))]);
+  const isEarlier = isRestored(request);
+  if (isEarlier) {
+    // It may have taken effect long ago, and so may those of others: without their claims, its horizon begins anew.
+    const late = sleep(Math.min(FIRST, horizon)).then(() => true);
+    if (await Promise.race([claimed().then(() => false), late])) request.sentAt = now();
+  }
   const lostAt = now();
   const horizonAt = isRejected ? lostAt + AFTER_RESPONSE : Math.max(lostAt, request.sentAt + horizon);
-  const delays = isRestored ? [0, ...LOOKS] : LOOKS;
+  const delays = isEarlier ? [0, ...LOOKS] : LOOKS;
   const early = isRejected ? [] : delays.map((delay) => lostAt + delay).filter((time) => time < horizonAt);
   request.horizonAt = horizonAt;
   const search: Search = { request };

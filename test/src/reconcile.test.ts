@@ -289,6 +289,26 @@ describe("reconciling", () => {
     assert.equal(lists, 1);
   });
 
+  it("gives a request of an earlier process another horizon if audits do not claim theirs in time", async () => {
+    const response: Response = { statusCode: 200, headers: {}, body: { data: [{ id: 2, url: "b.example" }] } };
+    const requester: Requester = {
+      request: async () => response,
+      async *pages() {
+        yield { records: [{ id: 2, url: "b.example" }, { id: 1 }], total: 2, response };
+      },
+    };
+    let now = 0;
+    const sleep = async (ms: number) => {
+      now += ms;
+      if (now > 10 * SECOND) claim(["2"], 0);
+    };
+    const { track, announceClaims, claim } = createReconciler(requester, { now: () => now, sleep });
+    announceClaims();
+    const lookup = operations["seo-report-store"].lookup as Lookup;
+    const ticket = track(lookup, { url: "a.example" }, { watermark: { of: "id", rank: 1, ids: ["1"] }, age: HORIZON });
+    assert.equal((await ticket.lost(new SeoError("SEO_NETWORK", "No."), HORIZON)).was, "not carried out");
+  });
+
   it("reads the list also if another one that looks was sent before the list could be read", async () => {
     const stores = [
       at("a.example/1", 0, 10, "response lost"),
