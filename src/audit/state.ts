@@ -147,12 +147,12 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     state.phases.set(page, "sent");
   },
   opened(state, { boot, at }) {
-    const hasReports = (index: number) => reportsIn(state, index).length > 0;
-    const earlier = state.openings.filter((one, index) => one.boot === boot && hasReports(index));
-    state.openings = [...earlier, { boot, at, reports: state.reports.length }];
+    // Otherwise, the machine was reset to an earlier state.
+    const isBefore = (one?: Moment): one is Moment => one?.boot === boot && one.at <= at;
+    state.openings = [...state.openings.filter(isBefore), { boot, at, reports: state.reports.length }];
     for (const [page, request] of state.requests) {
       if (!request.intent) continue;
-      const sentBefore = request.sentBefore?.boot === boot ? request.sentBefore : { boot, at };
+      const sentBefore = isBefore(request.sentBefore) ? request.sentBefore : { boot, at };
       const intent = { ...request.intent, age: at - sentBefore.at };
       state.requests.set(page, { ...request, sentBefore, intent });
     }

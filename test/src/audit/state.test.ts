@@ -385,12 +385,12 @@ describe("The state of a batch", () => {
     };
     assert.deepEqual(states.claimsOf(state), [[[], 0]]);
     assert.deepEqual(open("a", 10, 1), [0, ": 0", ": 0"]);
-    assert.deepEqual(open("a", 25, 2), [15, "r1: 0", ": 0"]);
-    assert.deepEqual(open("a", 30, 3), [20, "r1: 5", "r2: 0", ": 0"]);
+    assert.deepEqual(open("a", 25, 2), [15, ": 15", "r1: 0", ": 0"]);
+    assert.deepEqual(open("a", 30, 3), [20, ": 20", "r1: 5", "r2: 0", ": 0"]);
     assert.deepEqual(states.claimsOf(state).at(-1), [["r3"], 0]);
     assert.deepEqual(open("b", 7, 4), [0, "r1,r2,r3: 0", ": 0"]);
     assert.deepEqual(open("b", 9, 5), [2, "r1,r2,r3: 2", "r4: 0", ": 0"]);
-    assert.deepEqual(open("a", 40, 6), [0, "r1,r2,r3,r4,r5: 0", ": 0"]);
+    assert.deepEqual(open("b", 8, 6), [1, "r1,r2,r3: 1", "r4,r5: 0", ": 0"]);
     apply(state, sent);
     assert.deepEqual(state.requests.get(0), { action: "create", intent });
   });
