@@ -89,9 +89,11 @@ export function createAudit(options: AuditOptions) {
     retry: (name?: string) =>
       inTurn(async (store) => {
         const retry = async (batch: Batch) => {
-          if (failedPages(batch.state).length > 0) await batch.write({ type: "retry" });
+          const isNeeded = failedPages(batch.state).length > 0;
+          if (isNeeded) await batch.write({ type: "retry" });
+          return isNeeded;
         };
-        let count = await engine.change(name, ({ batch }) => retry(batch));
+        let count = await engine.change(name, async ({ batch, breaker }) => (await retry(batch)) && breaker.setDue());
         await engine.ended();
         for await (const batch of store.reopen(name)) {
           count++;
