@@ -25,8 +25,8 @@ const probeAfter = ({ code }: { code: string }): number => (code === "SEO_REJECT
  *    Of these, the last two are checks: one page at a time, taken from anywhere, because neighbors often fail together.
  * 3. Then such a page is the probe: after 15 minutes, or one if the last page was rejected, at msg.resume, or at the same list. A
  *    success ends the pause. A probe that fails as the pause began has its page wait again.
- * 4. If only pages are left that have failed before, three failures of the account stop it, and the next probe goes on
- *    with all.
+ * 4. If only pages are left that have failed before, three failures stop it if the account has caused the last one, and the next
+ *    probe goes on with all.
  *
  * Nothing of this outlives the process.
  */
@@ -107,7 +107,7 @@ export class Breaker {
     const checks = this.#failures.filter((one) => one > this.#doubted);
     if (this.error && number === this.#probe) this.#wait(this.error, error);
     if (!this.error && checks.length >= CHECKS)
-      this.#pause(this.#explain(error, `: ${DOUBTFUL + CHECKS} pages in a row failed`));
+      this.#pause(this.#explain(error, `: ${this.#failures.length} pages in a row failed`));
     return again && outcome === "failed";
   }
 
@@ -115,7 +115,7 @@ export class Breaker {
     this.#worked = Math.max(this.#worked, number);
     this.#failures = this.#failures.filter((one) => one > this.#worked);
     // A request that began before others failed shows nothing of the account now.
-    if (this.#failures.length === 0) this.end();
+    if (this.#failures.length === 0 && !this.byPlan) this.end();
   }
 
   /** A plan was made, which does not prove that pages can be requested. */
@@ -125,9 +125,11 @@ export class Breaker {
 
   /** Has the batch wait. `byPlan`: the account's reports could not be read. */
   stop(cause: SeoError, byPlan = false): void {
-    this.byPlan = byPlan;
+    // A pause that pages began stays theirs.
+    this.byPlan = byPlan && (this.byPlan || !this.error);
+    const why = byPlan ? ": the list of reports could not be read" : "";
     // No repair of the account ends what has another cause.
-    this.#pause(cause.code === "SEO_INPUT" ? cause : this.#explain(cause.toJSON()));
+    this.#pause(cause.code === "SEO_INPUT" ? cause : this.#explain(cause.toJSON(), why));
   }
 
   #explain({ code, message, ...details }: { code: string; message: string }, why = ""): SeoError {
@@ -159,7 +161,7 @@ export class Breaker {
     const last = this.#last;
     const stops = last !== undefined && isAccounts(last) && this.doubts && !this.error;
     if (stops) this.#pause(this.#explain(last));
-    else this.end();
+    else if (!this.byPlan) this.end();
     return !stops;
   }
 
@@ -174,7 +176,6 @@ export class Breaker {
     this.error = undefined;
     this.byPlan = false;
     this.#isDue = false;
-    this.#probe = undefined;
     this.#cancel();
     this.#changed();
   }

@@ -229,6 +229,9 @@ describe("an audit", () => {
   });
 
   describe("of an account that cannot be used", () => {
+    const refuse = () => {
+      throw refused;
+    };
     for (const error of [refused, rejected])
       it(`pauses after five failures in a row, and sends one probe at a time: ${error.code}`, async () => {
         const service = createRefusing(error);
@@ -242,7 +245,7 @@ describe("an audit", () => {
         assert.ok(before >= IN_A_ROW && before <= IN_A_ROW + 2, String(before));
         const [progress] = await audit.progress();
         assert.equal(sent.at(-1)?.paused, progress?.paused);
-        const sentence = `The batch "default" is paused: 5 pages in a row failed. ${error.message} It continues`;
+        const sentence = `The batch "default" is paused: ${before} pages in a row failed. ${error.message} It continues`;
         assert.ok(String(progress?.paused).startsWith(sentence), String(progress?.paused));
         assert.deepEqual([progress?.waiting, progress?.failed], [20 - results, results]);
         assert.equal(errors[0]?.code, error.code);
@@ -264,11 +267,25 @@ describe("an audit", () => {
         await sleep(400);
         assert.equal(service.requests, before + 3);
         service.refuses = false;
-        await audit.resume("default");
+        await audit[error === rejected ? "retry" : "resume"]("default");
         const { created, failed } = await finished();
-        assert.deepEqual([created, failed, errors.length], [20 - results, results, 1]);
+        assert.deepEqual([created, failed, errors.length], [20, 0, 1]);
         assert.equal(service.carriedOut.length, new Set(service.carriedOut).size);
       });
+
+    it("counts no failure of a request that began before a success", async () => {
+      let later = 0;
+      const service = createFake({
+        fate: (page) => (numberOf(page) === 4 || (numberOf(page) > 4 && ++later > 5) ? "answered" : rejected),
+        async step(what) {
+          if (numberOf(what) < 4) await until(() => service.carriedOut.length > 0);
+          if (numberOf(what) > 4) await until(() => results.length > 3);
+        },
+      });
+      const { add, errors, finished, results } = open(service, { share: 4 });
+      await add(urls(16));
+      assert.deepEqual([(await finished()).failed, errors.length], [8, 0]);
+    });
 
     it("stays paused if a request succeeds that began before the failures", async () => {
       const slow = deferred();
@@ -511,7 +528,7 @@ describe("an audit", () => {
       const { add, errors, finished, audit, clock } = open(service);
       await add(urls(3), { existing: "regenerate" });
       await until(() => errors.length === 1);
-      const sentence = `The batch "default" is paused. ${refused.message} It continues within 15 minutes of the repair, or at msg.resume.`;
+      const sentence = `The batch "default" is paused: the list of reports could not be read. ${refused.message} It continues within 15 minutes of the repair, or at msg.resume.`;
       assert.deepEqual([(await audit.progress())[0]?.paused, errors[0]?.message], [sentence, sentence]);
       clock.pass(QUARTER);
       await until(() => service.listed() === 2);
@@ -521,6 +538,35 @@ describe("an audit", () => {
       await passUntil(clock, () => service.listed() === 3);
       const { created, failed } = await finished();
       assert.deepEqual([created, failed, errors.length], [2, 1, 1]);
+    });
+
+    it("reads the list of reports once for each probe, and reports one error, whatever pages do", async () => {
+      const slow = deferred();
+      const service = createFake({
+        fate: (page) => (numberOf(page) > 1 ? refused : "answered"),
+        step: () => slow.promise,
+      });
+      service.beforeList = refuse;
+      const { add, errors, clock } = open(service, { share: 2 });
+      await add(urls(1));
+      await add(urls(3), { existing: "regenerate" });
+      await until(() => errors.length === 1);
+      slow.resolve();
+      await until(() => service.carriedOut.length === 1);
+      for (const times of [1, 2, 3]) {
+        await sleep(20);
+        assert.deepEqual([service.listed(), errors.length], [times, 1]);
+        clock.pass(QUARTER);
+      }
+    });
+
+    it("reports once that the list of reports cannot be read if only pages are left that have failed before", async () => {
+      const service = createRefusing(refused);
+      const { add, errors, clock } = await openPaused(service, IN_A_ROW);
+      service.beforeList = refuse;
+      await add(urls(IN_A_ROW), { existing: "regenerate" });
+      for (let times = 0; times < 3; times++) await sleep(20).then(() => clock.pass(QUARTER));
+      assert.equal(errors.length, 2);
     });
 
     it("reads the list of reports once for each probe, also if another job ends while that fails at once", async () => {
@@ -564,11 +610,15 @@ describe("an audit", () => {
       const before = service.requests;
       progress.length = 0;
       await add(urls(2, 21), { existing: "regenerate" });
+      service.beforeList = refuse;
+      await audit.resume();
+      await sleep(50);
+      service.beforeList = () => {};
       await audit.resume();
       // The list is the probe, and then a page.
       await until(() => service.requests > before);
       await sleep(50);
-      assert.deepEqual([service.listed(), service.requests, errors.length], [1, before + 1, 1]);
+      assert.deepEqual([service.listed(), service.requests, errors.length], [2, before + 1, 1]);
       assert.ok(progress.every(({ paused }) => paused));
     });
 
@@ -776,7 +826,7 @@ describe("an audit", () => {
       const { add, audit, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
       await add(urls(2), { existing: "regenerate" });
       await until(() => errors.length === 1);
-      assert.ok(String(errors[0]?.message).includes(`is paused. ${problem}`));
+      assert.ok(String(errors[0]?.message).includes(`: the list of reports could not be read. ${problem}`));
       assert.deepEqual([service.carriedOut, (await audit.progress())[0]?.reason], [[], "SEO_RESPONSE"]);
     });
 
