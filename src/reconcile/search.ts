@@ -48,7 +48,7 @@ export async function searchFor(
   const isRejected = isRejection(error);
   const isEarlier = isRestored(request);
   if (isEarlier) {
-    // It may have taken effect long ago, and so may those of others: without their claims, its horizon begins anew.
+    // Such a request may have taken effect long ago, and so may those of others: without their claims, its horizon begins anew.
     const late = sleep(Math.min(FIRST, horizon)).then(() => true);
     if (await Promise.race([claimed().then(() => false), late])) request.sentAt = now();
   }
