@@ -35,24 +35,24 @@ const html = "<!doctype html><title>Log in</title>";
 const asHtml = { "Content-Type": "text/html" };
 
 const lost = { code: "SEO_NETWORK", transient: true, acted: true } as const;
+const lostUnseen = { ...lost, unseen: true } as const;
 const unsent = { code: "SEO_NETWORK", transient: true, unseen: true } as const;
 const late = { code: "SEO_TIMEOUT", transient: true, acted: true, settings: { timeout: "5" } } as const;
+const lateUnseen = { ...late, acted: false, unseen: true } as const;
 const wrong = { code: "SEO_RESPONSE", acted: true } as const;
 const elsewhere = { code: "SEO_RESPONSE" } as const;
 
-const say =
-  (bytes: Buffer | string): Behaviour =>
-  (socket) =>
-    socket.write(bytes);
-const end =
-  (bytes: Buffer | string = ""): Behaviour =>
-  (socket) =>
-    socket.end(bytes);
-const reset =
-  (bytes: Buffer | string = ""): Behaviour =>
-  (socket) =>
+function say(bytes: Buffer | string): Behaviour {
+  return (socket) => socket.write(bytes);
+}
+function end(bytes: Buffer | string = ""): Behaviour {
+  return (socket) => socket.end(bytes);
+}
+function reset(bytes: Buffer | string = ""): Behaviour {
+  return (socket) =>
     // The reset must not overtake the bytes already written.
     bytes ? socket.write(bytes, () => setTimeout(() => socket.resetAndDestroy(), 20)) : socket.resetAndDestroy();
+}
 const half = ok.subarray(0, ok.length - 10);
 /** The same response with `Connection: close`. */
 const notKept = (bytes: Buffer | string) => String(bytes).replace("\r\n", "\r\nConnection: close\r\n");
@@ -60,29 +60,30 @@ const head = (status: number, ...lines: string[]) =>
   `HTTP/1.1 ${status} Said\r\n${lines.map((l) => `${l}\r\n`).join("")}\r\n`;
 const chunked = head(200, "Content-Type: application/json", "Transfer-Encoding: chunked");
 
-/** Sends the same bytes repeatedly, as fast as the client reads them. */
-function pour(socket: Socket, bytes: Buffer): void {
-  const more = () => {
-    while (!socket.destroyed && socket.write(bytes));
+/** Sends `first`, then the same bytes repeatedly, as fast as the client reads them. */
+function pour(first: string, bytes: Buffer): Behaviour {
+  return (socket) => {
+    const more = () => {
+      while (!socket.destroyed && socket.write(bytes));
+    };
+    socket.write(first);
+    socket.on("drain", more);
+    more();
   };
-  socket.on("drain", more);
-  more();
 }
 
-/** Sends something every `ms`. */
-function drip(socket: Socket, ms: number, next: () => string): void {
-  const timer = setInterval(() => socket.write(next()), ms);
-  socket.on("close", () => clearInterval(timer));
+/** Sends `first`, then the same bytes every 50 ms. */
+function drip(first: string, bytes: string): Behaviour {
+  return (socket) => {
+    socket.write(first);
+    const timer = setInterval(() => socket.write(bytes), 50);
+    socket.on("close", () => clearInterval(timer));
+  };
 }
 
 const connection: Record<string, Scenario> = {
   "connection refused": { behave: say(ok), server: "none", ...unsent },
-  "reset on connect": {
-    behave: say(ok),
-    server: { connected: (socket) => socket.resetAndDestroy() },
-    ...lost,
-    unseen: true,
-  },
+  "reset on connect": { behave: say(ok), server: { connected: (socket) => socket.resetAndDestroy() }, ...lostUnseen },
   "closed on connect": { behave: () => {}, server: { connected: (socket) => socket.end() }, ...lost },
   "reset before the response": { behave: reset(), ...lost },
   "closed before the response": { behave: end(), ...lost },
@@ -106,21 +107,9 @@ const time: Record<string, Scenario> = {
   "no response": { behave: () => {}, ...late },
   "stalls within the headers": { behave: say(ok.subarray(0, 30)), ...late },
   "stalls within the body": { behave: say(half), ...late },
-  "header sent one character at a time": {
-    behave: (socket) => {
-      socket.write("HTTP/1.1 200 OK\r\nX-Slow: ");
-      drip(socket, 50, () => "x");
-    },
-    ...late,
-  },
-  "endless body of spaces, sent slowly": {
-    behave: (socket) => {
-      socket.write(chunked);
-      drip(socket, 50, () => "1\r\n \r\n");
-    },
-    ...late,
-  },
-  "endless 102 Processing": { behave: (socket) => drip(socket, 50, () => head(102)), ...late },
+  "header sent one character at a time": { behave: drip("HTTP/1.1 200 OK\r\nX-Slow: ", "x"), ...late },
+  "endless body of spaces, sent slowly": { behave: drip(chunked, "1\r\n \r\n"), ...late },
+  "endless 102 Processing": { behave: drip("", head(102)), ...late },
   "slow, but within the timeout": { behave: (socket) => setTimeout(() => socket.write(ok), 300) },
 };
 
@@ -164,27 +153,9 @@ const bodies: Record<string, Scenario> = {
   "204 with Content-Length": { behave: say(head(204, "Content-Length: 2")), ...wrong, status: 204, empty: true },
   "200 with only white space": { behave: say(answer(200, " \r\n")), ...wrong, status: 200, empty: true },
   "truncated JSON": { behave: say(answer(200, body.slice(0, 20))), ...wrong, status: 200, transient: true },
-  "Content-Length of 100 MB": {
-    behave: (socket) => {
-      socket.write(head(200, "Content-Length: 100000000"));
-      pour(socket, megabyte);
-    },
-    ...wrong,
-  },
-  "endless body": {
-    behave: (socket) => {
-      socket.write(head(200));
-      pour(socket, megabyte);
-    },
-    ...wrong,
-  },
-  "endless chunks": {
-    behave: (socket) => {
-      socket.write(chunked);
-      pour(socket, Buffer.concat([Buffer.from("100000\r\n"), megabyte, Buffer.from("\r\n")]));
-    },
-    ...wrong,
-  },
+  "Content-Length of 100 MB": { behave: pour(head(200, "Content-Length: 100000000"), megabyte), ...wrong },
+  "endless body": { behave: pour(head(200), megabyte), ...wrong },
+  "endless chunks": { behave: pour(chunked, Buffer.from(`100000\r\n${megabyte}\r\n`)), ...wrong },
   "gzip bomb": { behave: coded("gzip", gzipSync(bomb, { level: 1 })), ...wrong },
   "brotli bomb": {
     behave: coded("br", brotliCompressSync(bomb, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })),
@@ -251,48 +222,32 @@ const statuses = Object.fromEntries(
 
 const limited = { code: "SEO_RATE_LIMITED", status: 429, transient: true } as const;
 const maintained = { code: "SEO_SERVER", status: 503, transient: true } as const;
-const asks =
-  (status: number, after: () => Record<string, string>): Behaviour =>
-  (socket) =>
-    socket.write(answer(status, '{"message":"Too Many Attempts."}', after()));
+const asks = (status: number, after: string) =>
+  say(answer(status, '{"message":"Too Many Attempts."}', { "Retry-After": after }));
 
 const waits: Record<string, Scenario> = {
-  "429, Retry-After 0": { behave: asks(429, () => ({ "Retry-After": "0" })), ...limited },
-  "429, Retry-After 1": { behave: asks(429, () => ({ "Retry-After": "1" })), ...limited },
-  "429, Retry-After 3600": {
-    behave: asks(429, () => ({ "Retry-After": "3600" })),
-    code: "SEO_RATE_LIMITED",
-    status: 429,
-  },
-  "503, Retry-After 1": { behave: asks(503, () => ({ "Retry-After": "1" })), ...maintained },
-  "503, Retry-After 3600": { behave: asks(503, () => ({ "Retry-After": "3600" })), code: "SEO_SERVER", status: 503 },
+  "429, Retry-After 0": { behave: asks(429, "0"), ...limited },
+  "429, Retry-After 1": { behave: asks(429, "1"), ...limited },
+  "429, Retry-After 3600": { behave: asks(429, "3600"), code: "SEO_RATE_LIMITED", status: 429 },
+  "503, Retry-After 1": { behave: asks(503, "1"), ...maintained },
+  "503, Retry-After 3600": { behave: asks(503, "3600"), code: "SEO_SERVER", status: 503 },
 };
 
 const refused = { code: "SEO_NETWORK", unseen: true } as const;
 const trusting = { tls: "trusting" };
+const cert = { certificate: "cert" };
 
 const tls: Record<string, Scenario> = {
-  "TLS, unknown certificate authority": { behave: say(ok), server: { certificate: "cert" }, ...refused },
-  "TLS, 100 Continue": { behave: say(head(100) + ok), server: { certificate: "cert" }, settings: trusting },
-  "TLS, trusted certificate authority": { behave: say(ok), server: { certificate: "cert" }, settings: trusting },
-  "TLS, handshake never completes": {
-    behave: () => {},
-    server: { scheme: "https" },
-    ...late,
-    acted: false,
-    unseen: true,
-  },
+  "TLS, unknown certificate authority": { behave: say(ok), server: cert, ...refused },
+  "TLS, 100 Continue": { behave: say(head(100) + ok), server: cert, settings: trusting },
+  "TLS, trusted certificate authority": { behave: say(ok), server: cert, settings: trusting },
+  "TLS, handshake never completes": { behave: () => {}, server: { scheme: "https" }, ...lateUnseen },
   "TLS, server speaks plain HTTP": {
     behave: () => {},
     server: { scheme: "https", connected: (socket) => socket.once("data", () => socket.end(answer(400))) },
     ...refused,
   },
-  "plain HTTP, server speaks TLS": {
-    behave: () => {},
-    server: { scheme: "http", certificate: "cert" },
-    ...lost,
-    unseen: true,
-  },
+  "plain HTTP, server speaks TLS": { behave: () => {}, server: { scheme: "http", certificate: "cert" }, ...lostUnseen },
   "TLS, certificate for another host name": {
     behave: say(ok),
     server: { certificate: "other-name" },
@@ -312,17 +267,12 @@ const noTunnels: Record<string, (socket: Socket) => void> = {
   "proxy wants a password": (socket) => socket.end("HTTP/1.1 407 Who\r\n\r\n"),
   "proxy cannot connect": (socket) => socket.end("HTTP/1.1 502 Bad\r\n\r\n"),
 };
-const secure = { server: { certificate: "cert" }, settings: trusting };
+const secure = { server: cert, settings: trusting };
 const proxies: Record<string, Scenario> = {
   "http through a proxy": { behave: say(ok), proxy: "works" },
   "https through a proxy": { behave: say(ok), proxy: "works", ...secure },
   "https through a proxy, 100 Continue": { behave: say(head(100) + ok), proxy: "works", ...secure },
-  "https through a proxy, unknown certificate authority": {
-    behave: say(ok),
-    proxy: "works",
-    server: { certificate: "cert" },
-    ...refused,
-  },
+  "https through a proxy, unknown certificate authority": { behave: say(ok), proxy: "works", server: cert, ...refused },
   "https through a proxy, connection lost": { behave: end(), proxy: "works", ...secure, ...lost },
   "http through a proxy without CONNECT, 503": {
     behave: say(answer(503, "", { "Retry-After": "0" })),
@@ -335,10 +285,8 @@ const proxies: Record<string, Scenario> = {
     behave: say(ok),
     proxy: () => {},
     ...secure,
-    ...late,
+    ...lateUnseen,
     settings: { ...trusting, ...late.settings },
-    acted: false,
-    unseen: true,
   },
   ...Object.fromEntries(
     Object.entries(noTunnels).map(([name, proxy]) => [
