@@ -20,9 +20,10 @@ export type Shape = (view: View) => unknown;
 
 const encode = (from: number) => Buffer.from(JSON.stringify({ from })).toString("base64url");
 
-const pagesOf = ({ all, size }: View) => Math.max(1, Math.ceil(all.length / size));
+/** The number of the last page. */
+const last = ({ all, size }: View) => Math.max(1, Math.ceil(all.length / size));
 const more = ({ all, to }: View) => to < all.length;
-const records = ({ all, from, to }: View) => all.slice(from, to);
+const rows = ({ all, from, to }: View) => all.slice(from, to);
 
 /** The numbers of a length-aware paginator, each converted by `figure`. */
 function figures(view: View, figure: (value: number) => unknown = (value) => value): Row {
@@ -30,7 +31,7 @@ function figures(view: View, figure: (value: number) => unknown = (value) => val
   return {
     current_page: figure(page),
     from: all.length > from ? from + 1 : null,
-    last_page: figure(pagesOf(view)),
+    last_page: figure(last(view)),
     links: [{ url: link({ page }), label: String(page), active: true }],
     path: link({}),
     per_page: String(size),
@@ -56,19 +57,19 @@ const cursorLink = (view: View) => (more(view) ? view.link({ cursor: encode(view
 /** The paginators with cursors instead of page numbers. */
 const cursors: Record<string, Shape> = {
   "cursor in meta": (view) => ({
-    data: records(view),
+    data: rows(view),
     links: { first: null, last: null, prev: null, next: cursorLink(view) },
     meta: { path: view.link({}), per_page: view.size, next_cursor: nextCursor(view), prev_cursor: null },
   }),
   "cursor only in the link": (view) => ({
-    data: records(view),
+    data: rows(view),
     links: { first: null, last: null, prev: null, next: cursorLink(view) },
     meta: { path: view.link({}), per_page: view.size },
   }),
-  "cursor that is a number": (view) => ({ data: records(view), meta: { next_cursor: more(view) ? view.to : null } }),
-  "cursor, blank at the end": (view) => ({ data: records(view), meta: { next_cursor: nextCursor(view) ?? "" } }),
+  "cursor that is a number": (view) => ({ data: rows(view), meta: { next_cursor: more(view) ? view.to : null } }),
+  "cursor, blank at the end": (view) => ({ data: rows(view), meta: { next_cursor: nextCursor(view) ?? "" } }),
   "bare, cursor": (view) => ({
-    data: records(view),
+    data: rows(view),
     per_page: view.size,
     next_cursor: nextCursor(view),
     next_page_url: cursorLink(view),
@@ -79,40 +80,30 @@ const cursors: Record<string, Shape> = {
 export const shapes: Record<string, Shape> = {
   ...cursors,
   "length-aware": (view) => ({
-    data: records(view),
-    links: { ...around(view), last: view.link({ page: pagesOf(view) }) },
+    data: rows(view),
+    links: { ...around(view), last: view.link({ page: last(view) }) },
     meta: figures(view),
     status: 200,
   }),
-  "length-aware, figures as text": (view) => ({
-    data: records(view),
-    links: around(view),
-    meta: figures(view, String),
-  }),
-  "length-aware, without links": (view) => ({ data: records(view), meta: figures(view) }),
-  "length-aware, without its own number": (view) => ({ data: records(view), meta: { last_page: pagesOf(view) } }),
+  "length-aware, figures as text": (view) => ({ data: rows(view), links: around(view), meta: figures(view, String) }),
+  "length-aware, without links": (view) => ({ data: rows(view), meta: figures(view) }),
+  "length-aware, without its own number": (view) => ({ data: rows(view), meta: { last_page: last(view) } }),
   simple: (view) => ({
-    data: records(view),
+    data: rows(view),
     links: { ...around(view), last: null },
     meta: { current_page: view.page, from: view.from + 1, path: view.link({}), per_page: view.size, to: view.to },
   }),
   bare: (view) => ({
     ...figures(view),
-    data: records(view),
+    data: rows(view),
     ...bareLinks(view),
-    last_page_url: view.link({ page: pagesOf(view) }),
+    last_page_url: view.link({ page: last(view) }),
   }),
-  "bare, simple": (view) => ({ current_page: view.page, data: records(view), ...bareLinks(view), per_page: view.size }),
-  "counted from 0": (view) => ({
-    data: records(view),
-    meta: { current_page: view.page - 1, last_page: pagesOf(view) - 1 },
-  }),
-  "counted from 1, but called 0": (view) => ({
-    data: records(view),
-    meta: { current_page: 0, last_page: pagesOf(view) },
-  }),
-  "plain array": records,
-  "plain data": (view) => ({ data: records(view) }),
+  "bare, simple": (view) => ({ current_page: view.page, data: rows(view), ...bareLinks(view), per_page: view.size }),
+  "counted from 0": (view) => ({ data: rows(view), meta: { current_page: view.page - 1, last_page: last(view) - 1 } }),
+  "counted from 1, but called 0": (view) => ({ data: rows(view), meta: { current_page: 0, last_page: last(view) } }),
+  "plain array": rows,
+  "plain data": (view) => ({ data: rows(view) }),
   "plain array of the whole list": ({ all }) => all,
   "the whole list in data": ({ all }) => ({ data: all, status: 200 }),
 };
