@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { mock } from "node:test";
 import { setTimeout as late } from "node:timers/promises";
 import type { Node } from "node-red";
+import { nodeRedModule } from "../../dev/nodered.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../sandbox/server.js";
 import type { Progress } from "../../src/audit/progress.js";
 import { audit as row } from "../../src/operations.js";
@@ -12,7 +13,7 @@ import { type Account, type AccountOptions, type Asked, type Fate, startAccount 
 import { type Flow, type Message, node, service, startFlow } from "../support/flow.js";
 import { firstPage, shapes } from "../support/lists.js";
 import { closeAfterEach, openFolder } from "../support/opened.js";
-import { type FlowNode, helper, nodeRedModule } from "../support/red.js";
+import { type FlowNode, helper } from "../support/red.js";
 import { until } from "../support/time.js";
 
 const AUDIT = "seo-report-audit";

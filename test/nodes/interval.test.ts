@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { setTimeout as late } from "node:timers/promises";
+import { nodeRedModule } from "../../dev/nodered.js";
 import { createInterval } from "../../nodes/interval.js";
 import { deferred } from "../../src/turns.js";
 import { type Flow, failure, type Message, node, service, startFlow } from "../support/flow.js";
 import { type Lists, type Row, reports, startLists } from "../support/lists.js";
 import { closeAfterEach } from "../support/opened.js";
-import { type FlowNode, type Hooks, helper, nodeRedModule } from "../support/red.js";
+import { type FlowNode, type Hooks, helper } from "../support/red.js";
 import { shortenMinutes, stopBackOff, stopTime } from "../support/time.js";
 
 const short = ({ seo, payload }: Message) => `${(seo as Row).change} ${(payload as Row).id}`;

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import type { EventEmitter } from "node:events";
 import { inspect } from "node:util";
 import type { NodeStatus } from "node-red";
-import { freePort } from "../../dev/nodered.js";
+import { freePort, nodeRedModule } from "../../dev/nodered.js";
 import { startSandbox } from "../../sandbox/server.js";
 import type { Stage } from "../../src/errors.js";
 import { type FaultyServer, listen } from "../support/faulty.js";
 import { type Flow, failure, node, service, startFlow, tlsConfig } from "../support/flow.js";
 import { closeAfterEach, openFolder } from "../support/opened.js";
-import { helper, nodeRedModule } from "../support/red.js";
+import { helper } from "../support/red.js";
 import { engines, PASSWORD, type Server, startServer } from "../support/servers.js";
 
 const queue = (id: string, more: object = {}) => ({ id, type: "seo-queue", name: "", prefix: "", ...more });

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { setTimeout as late } from "node:timers/promises";
+import { nodeRedModule } from "../../dev/nodered.js";
 import { deferred } from "../../src/turns.js";
 import { failure, node, startFlow } from "../support/flow.js";
 import { reports, type Shape, shapes } from "../support/lists.js";
 import { outputs, parts, payloads, seo, withLists } from "../support/outputs.js";
-import { type Hooks, helper, nodeRedModule } from "../support/red.js";
+import { type Hooks, helper } from "../support/red.js";
 import { received } from "../support/sentences.js";
 
 const LIST = "seo-report-list";

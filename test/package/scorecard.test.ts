@@ -4,9 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CallExpression, type Node, parse } from "acorn";
-import { packInto, root } from "../../dev/nodered.js";
+import { nodeRedModule, packInto, root } from "../../dev/nodered.js";
 import { configNodes } from "../../src/operations.js";
-import { nodeRedModule } from "../support/red.js";
 
 interface Manifest {
   name: string;

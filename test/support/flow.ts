@@ -1,16 +1,8 @@
 import { EventEmitter, on } from "node:events";
 import type { Node, NodeStatus } from "node-red";
+import { nodeRedModule } from "../../dev/nodered.js";
 import register from "../../nodes/seo-reports.js";
-import {
-  type Credentials,
-  type FlowNode,
-  helper,
-  load,
-  nodeRedModule,
-  type Register,
-  readLog,
-  redeploy,
-} from "./red.js";
+import { type Credentials, type FlowNode, helper, load, type Register, readLog, redeploy } from "./red.js";
 
 export type Message = Record<string, unknown> & { _msgid?: string };
 

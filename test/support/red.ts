@@ -3,8 +3,6 @@ import { createRequire } from "node:module";
 import type { Node, NodeAPI } from "node-red";
 import { nodeRed, nodeRedModule } from "../../dev/nodered.js";
 
-export { nodeRedModule };
-
 const require = createRequire(import.meta.url);
 
 /** A node of a flow file. */

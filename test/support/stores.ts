@@ -1,4 +1,5 @@
-import { helper, nodeRedModule } from "./red.js";
+import { nodeRedModule } from "../../dev/nodered.js";
+import { helper } from "./red.js";
 
 interface Context {
   init(settings: object): void;
