@@ -86,15 +86,7 @@ export function drive(nodeRed: Pick<Running, "url" | "log">) {
 
     async deploy(
       example: FlowNode[],
-      {
-        env,
-        tab = {},
-        service = {},
-        change = () => {},
-        intervals = false,
-        type = "full",
-        only = () => true,
-      }: Deployment,
+      { env, tab = {}, service = {}, change = () => {}, intervals, type = "full", only = () => true }: Deployment,
     ): Promise<void> {
       nodes = structuredClone(example.filter(only));
       for (const node of nodes) {
@@ -170,10 +162,10 @@ export interface Asked {
   body: string;
 }
 
+type Answer = (asked: Asked) => { status?: number; headers?: Record<string, string>; body?: string };
+
 /** A local web server: a chat's webhook, a static site, a service that rejects everything. */
-async function startStandIn(
-  answer: (asked: Asked) => { status?: number; headers?: Record<string, string>; body?: string },
-) {
+async function startStandIn(answer: Answer) {
   const asked: Asked[] = [];
   const server = createServer(async (request, response) => {
     const { method = "", url: path = "", headers } = request;
@@ -186,7 +178,6 @@ async function startStandIn(
 }
 
 type StandIn = Awaited<ReturnType<typeof startStandIn>>;
-type Answer = Parameters<typeof startStandIn>[0];
 
 export const json = (status: number, body: unknown, headers = {}) => ({
   status,

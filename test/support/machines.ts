@@ -89,6 +89,8 @@ const list = { payloadType: "json", props: [{ p: "payload" }, topic] };
 const intoFile = (id: string, from: string, to: string) =>
   node(id, "change", [[to]], { rules: [{ t: "set", p: "payload", pt: "msg", to: from, tot: "msg" }] });
 
+const audit = { service: "service", queue: "queue", existingType: "str" };
+
 /** An audit that writes its results, its progress and its status into files, at once. */
 const flow: FlowNode[] = [
   { id: "tab", type: "tab", label: "Shared", env: [] },
@@ -98,11 +100,7 @@ const flow: FlowNode[] = [
   ...["pause", "resume", "retry", "reset"].map((id) =>
     inject(id, { props: [{ p: id, v: "true", vt: "bool" }, topic] }),
   ),
-  node("audit", "seo-report-audit", [["seo"], ["progress"]], {
-    service: "service",
-    queue: "queue",
-    existingType: "str",
-  }),
+  node("audit", "seo-report-audit", [["seo"], ["progress"]], audit),
   intoFile("seo", "seo", "results"),
   node("status", "status", [["condition"]], { scope: ["audit"] }),
   intoFile("condition", "status", "statuses"),

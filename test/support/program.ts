@@ -18,10 +18,8 @@ export function missing(hint: string, cause?: unknown): undefined {
 
 /** Starts a program, which must accept connections on a port. `hint`: what is not tested without the program. */
 export async function startProgram([program = "", ...args]: string[], port: number, hint: string) {
-  const child = spawn(program, args, {
-    env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` },
-    stdio: "ignore",
-  });
+  const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
+  const child = spawn(program, args, { env, stdio: "ignore" });
   let hasEnded = false;
   const ended = once(child, "exit")
     .catch(() => {})

@@ -14,11 +14,8 @@ interface Reading {
 }
 
 /** Reads all pages of a list as a node does. */
-export async function readAll(
-  baseUrl: string,
-  type: string,
-  { limit = "", concurrency = 4, input = {} }: Reading = {},
-) {
+export async function readAll(baseUrl: string, type: string, reading: Reading = {}) {
+  const { limit = "", concurrency = 4, input = {} } = reading;
   const client = createClient({ baseUrl, apiKey: "key-of-tests", concurrency, retries: "0" });
   const row = rowOf(type);
   const started = performance.now();
