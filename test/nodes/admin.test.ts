@@ -51,20 +51,17 @@ describe("The admin routes", () => {
   });
 
   const at = (draft: object) => ({ baseUrl: server.url, apiKey: PLACEHOLDER, ...draft });
+  const withKey = (draft: object = {}) => at({ apiKey: "typed", ...draft });
   const rows: Record<string, () => Row> = {
-    "entered key": () => [at({ apiKey: "typed" }), "typed"],
-    "entered key for a deployed service": () => [at({ id: "stored", apiKey: "typed" }), "typed"],
+    "entered key": () => [withKey(), "typed"],
+    "entered key for a deployed service": () => [withKey({ id: "stored" }), "typed"],
     "key and base URL from the environment": () => [
       { baseUrl: "${SEO_TEST_URL}", apiKey: "${SEO_TEST_KEY}" },
       "key-of-the-environment",
     ],
     "entered key without a base URL": () => [{ apiKey: "typed" }, undefined, "config"],
-    "entered key with a TLS configuration that is missing": () => [
-      at({ apiKey: "typed", tls: "gone" }),
-      undefined,
-      "node",
-    ],
-    "entered key with a proxy that is missing": () => [at({ apiKey: "typed", proxy: "gone" }), undefined, "node"],
+    "entered key with a TLS configuration that is missing": () => [withKey({ tls: "gone" }), undefined, "node"],
+    "entered key with a proxy that is missing": () => [withKey({ proxy: "gone" }), undefined, "node"],
     "a variable that is not set": () => [at({ apiKey: "${SEO_TEST_ABSENT}" }), undefined, "variable"],
     "the stored key": () => [at({ id: "stored" }), KEY],
     "the stored key, with no word of it": () => [{ id: "stored", baseUrl: ` ${server.url}` }, KEY],

@@ -104,22 +104,16 @@ describe("The audit node", () => {
   });
 
   it("sends a result per row and the progress, with the documented properties", async () => {
+    const batch = "spring";
     await run();
-    await succeed({ payload: ["example.com/a", "no url", "http://example.com/a"], topic: "spring" });
-    const end = await finished("spring");
+    await succeed({ payload: ["example.com/a", "no url", "http://example.com/a"], topic: batch });
+    const end = await finished(batch);
     const [first, bad, twin] = plain(rows());
     const [report] = sandbox.reports.list({});
     const { _msgid, payload, ...message } = first;
     assert.deepEqual([typeof _msgid, payload.id, payload.url], ["string", report?.id, "example.com/a"]);
-    const seo = {
-      operation: AUDIT,
-      batch: "spring",
-      index: 0,
-      input: "example.com/a",
-      outcome: "created",
-      attempts: 1,
-    };
-    assert.deepEqual(message, { topic: "spring", seo });
+    const seo = { operation: AUDIT, batch, index: 0, input: "example.com/a", outcome: "created", attempts: 1 };
+    assert.deepEqual(message, { topic: batch, seo });
     assert.deepEqual(twin.seo, { ...seo, index: 2, input: "http://example.com/a" });
     assert.deepEqual(twin.payload, payload);
     assert.equal(bad.payload, null);
@@ -134,10 +128,10 @@ describe("The audit node", () => {
     const { perMinute, ...figures } = end;
     assert.equal(typeof perMinute, "number");
     assert.deepEqual(figures, {
-      ...{ batch: "spring", total: 3, done: 3, created: 2, regenerated: 0, fresh: 0, failed: 1, uncertain: 0 },
+      ...{ batch, total: 3, done: 3, created: 2, regenerated: 0, fresh: 0, failed: 1, uncertain: 0 },
       ...{ invalid: 1, waiting: 0, reconciling: 0, dropped: 0, secondsLeft: 0, paused: false, finished: true },
     });
-    for (const { topic } of flow.of("progress")) assert.equal(topic, "spring");
+    for (const { topic } of flow.of("progress")) assert.equal(topic, batch);
     for (const key of Object.keys(other)) assert.ok(row.metadata?.includes(key), key);
   });
 

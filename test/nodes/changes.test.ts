@@ -147,10 +147,8 @@ describe("The changes node", () => {
   });
 
   describe("sends, of checks,", () => {
-    const before = [
-      checked({ id: 1, score: 90 }, { title: true, speed: false }),
-      checked({ id: 2, score: 40 }, { title: true }),
-    ];
+    const good = { id: 1, score: 90 };
+    const before = [checked(good, { title: true, speed: false }), checked({ id: 2, score: 40 }, { title: true })];
     const issue = (msg: Message) => `${seo(msg).change} ${(msg.payload as Row).report} ${(msg.payload as Row).check}`;
     const issues = async () => {
       const { length } = flow.of("out");
@@ -163,10 +161,8 @@ describe("The changes node", () => {
       list(before);
       assert.deepEqual(await issues(), []);
       await isShown("seo-reports.status.baseline");
-      list([
-        checked({ id: 1, score: 90 }, { title: false, speed: true, links: false }),
-        checked({ id: 3, score: 40 }, { title: false }),
-      ]);
+      const checks = { title: false, speed: true, links: false };
+      list([checked(good, checks), checked({ id: 3, score: 40 }, { title: false })]);
       assert.deepEqual(await issues(), ["failed 1 title", "fixed 1 speed"]);
       const [failed] = flow.of("out") as [Message];
       const { operation, check } = failed.seo as Row;
@@ -185,12 +181,12 @@ describe("The changes node", () => {
     it("none if the setting was another one before, and no report as created", async () => {
       await start(nodes());
       await openStores(memory);
-      list([checked({ id: 1, score: 90 }, { title: true })]);
+      list([checked(good, { title: true })]);
       await look();
       await flow.deploy(nodes({ changes: "checks" }));
-      list([checked({ id: 1, score: 90 }, { title: false })]);
+      list([checked(good, { title: false })]);
       assert.deepEqual(await issues(), []);
-      list([checked({ id: 1, score: 90 }, { title: true })]);
+      list([checked(good, { title: true })]);
       assert.deepEqual(await issues(), ["fixed 1 title"]);
       await flow.deploy(nodes());
       assert.deepEqual(await look(), []);
@@ -220,12 +216,9 @@ describe("The changes node", () => {
       await openStores(memory);
       await look();
       const moved = lists.url.replace("127.0.0.1", "localhost");
-      for (const [id, url] of [
-        ["service", moved],
-        ["other", moved],
-      ] as const) {
+      for (const id of ["service", "other"]) {
         list(reports(6));
-        await flow.deploy([service(id, url), node("changes", "seo-report-changes", { service: id })]);
+        await flow.deploy([service(id, moved), node("changes", "seo-report-changes", { service: id })]);
         assert.ok(context()?.get("reports"), "Node-RED has kept the saved state");
         assert.deepEqual(await look(), []);
         list(reports(7));
@@ -331,12 +324,8 @@ describe("The changes node", () => {
         await flow.deploy(nodes({ name: `after ${ms} ms` }));
         await Promise.race([run, late(50)]);
         await look();
-        const told = new Set(
-          flow
-            .of("out")
-            .slice(before)
-            .map(({ payload }) => (payload as Row).id),
-        );
+        const sent = flow.of("out").slice(before);
+        const told = new Set(sent.map(({ payload }) => (payload as Row).id));
         for (const { id } of later) assert.ok(told.has(id), `after ${ms} ms: ${id}`);
       }
     });

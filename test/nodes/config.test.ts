@@ -13,18 +13,14 @@ const badTls = "The TLS configuration is not valid. See the Node-RED log.";
 const badProxy = "The proxy URL must begin with http:// or https://.";
 
 /** Invalid settings or API keys of the service node, each with the error of every message. */
-const rows: Record<string, { settings: object; key?: string; message: string }> = {
+const rows: Record<string, { settings?: object; key?: string; message: string }> = {
   "no base URL": { settings: { baseUrl: "" }, message: "baseUrl is required; baseUrl is blank." },
   "base URL from an environment variable that is not set": {
     settings: { baseUrl: "${NOT_SET_HERE}" },
     message: notSet("base URL"),
   },
-  "API key from an environment variable that is not set": {
-    settings: {},
-    key: "${NOT_SET_HERE}",
-    message: notSet("API key"),
-  },
-  "no API key": { settings: {}, key: " ", message: "The service's API key is missing." },
+  "API key from an environment variable that is not set": { key: "${NOT_SET_HERE}", message: notSet("API key") },
+  "no API key": { key: " ", message: "The service's API key is missing." },
   "missing TLS configuration node": { settings: { tls: "gone" }, message: noNode("TLS") },
   "missing CA file": { settings: { tls: "missing-file" }, message: badTls },
   "missing proxy configuration node": { settings: { proxy: "gone" }, message: noNode("proxy") },
@@ -92,6 +88,7 @@ describe("An SEO service node", () => {
     server = await open(listen((socket) => socket.write(ok)));
   });
 
+  const show = node("show", "seo-report-show", fixedReport);
   const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
   const proxies: Record<string, { noproxy?: string[]; credentials?: Record<string, string>; asked: unknown[] }> = {
     "without credentials": { noproxy: [], asked: [undefined] },
@@ -108,7 +105,7 @@ describe("An SEO service node", () => {
       const nodes = [
         { id: "proxy", type: "http proxy", name: "", url: proxy.url, ...(noproxy && { noproxy }) },
         service("service", server.url, { proxy: "proxy" }),
-        node("show", "seo-report-show", fixedReport),
+        show,
       ];
       const flow = await open(startFlow(nodes, credentials && { proxy: credentials }));
       const { caught } = await flow.send("show");
@@ -117,10 +114,7 @@ describe("An SEO service node", () => {
     });
 
   it("closes its connections when it is redeployed", async () => {
-    const nodes = (name: string) => [
-      service("service", server.url, { name }),
-      node("show", "seo-report-show", fixedReport),
-    ];
+    const nodes = (name: string) => [service("service", server.url, { name }), show];
     const flow = await open(startFlow(nodes("before")));
     await flow.send("show");
     assert.equal(server.open.size, 1);
