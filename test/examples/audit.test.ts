@@ -21,13 +21,10 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, chat, deploy, pres
   /** A service in which a report's score was `before` and becomes `after`, or cannot be regenerated. */
   const scores = (pages: { url: string; before: object; after?: object }[]) =>
     standIn(({ method, path }) => {
-      if (method === "GET")
-        return json(
-          200,
-          pages.map(({ url, before }, id) => ({ id: id + 1, url, ...before })),
-        );
-      const { url, after } = pages[Number(path.split("/").at(-1)) - 1] ?? {};
+      const reports = pages.map(({ url, before }, index) => ({ id: index + 1, url, ...before }));
+      if (method === "GET") return json(200, reports);
       const id = Number(path.split("/").at(-1));
+      const { url, after } = pages[id - 1] ?? {};
       return after ? json(200, { data: { id, url, ...after } }) : json(404, { message: "Gone." });
     });
 
@@ -150,12 +147,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, chat, deploy, pres
   });
 
   it("posts that the audit is paused if the service stops working in the middle", async () => {
-    const pages = Array.from({ length: 12 }, (_, id) => ({
-      id: id + 1,
-      url: `${id}.example`,
-      score: 9,
-      result: "bad",
-    }));
+    const pages = Array.from({ length: 12 }, (_, i) => ({ id: i + 1, url: `${i}.example`, score: 9, result: "bad" }));
     const { url } = await standIn(({ method }) =>
       method === "GET" ? json(200, pages) : json(403, { message: "No longer allowed." }),
     );

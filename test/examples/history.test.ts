@@ -3,7 +3,8 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileS
 import { describeExample, json, only } from "../support/examples.js";
 
 const BUTTON = "every day at 6:00";
-const LATER = "2026-11-13T06:00:00.000Z";
+const morning = (day: number) => `2026-11-${day}T06:00:00.000Z`;
+const LATER = morning(13);
 
 describeExample(
   "19 - Score history",
@@ -48,12 +49,8 @@ describeExample(
     });
 
     it("draws a chart of each page, in the order of the URLs", async () => {
-      write(["2026-11-10T06:00:00.000Z", "example.com/b", 40], ["2026-11-10T06:00:00.000Z", "example.com/a", 90]);
-      write(
-        ["2026-11-11T06:00:00.000Z", "example.com/b", 70],
-        [LATER, "example.com/b", 60],
-        [LATER, "example.com/c", 50],
-      );
+      write([morning(10), "example.com/b", 40], [morning(10), "example.com/a", 90]);
+      write([morning(11), "example.com/b", 70], [LATER, "example.com/b", 60], [LATER, "example.com/c", 50]);
       await start("http://127.0.0.1:1");
       const { status, text, charts } = await page();
       assert.equal(status, 200);
@@ -120,7 +117,7 @@ describeExample(
 
     async function startWithLongUrl() {
       const long = `example.com/${"long".repeat(60)}`;
-      write(["2026-11-10T06:00:00.000Z", long, 40], [LATER, long, 90]);
+      write([morning(10), long, 40], [LATER, long, 90]);
       await start("http://127.0.0.1:1");
     }
     fitsPhone("seo-history", startWithLongUrl, async (tab) => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describeExample, json, tooMany } from "../support/examples.js";
 
+const TYPE = { "content-type": "application/json" };
 const codes = (errors: unknown) => (errors as { code: string }[]).map(({ code }) => code);
 
 describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red }) => {
@@ -29,11 +30,7 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red }) =>
   ];
   for (const [status, headers, body, code, output] of kinds) {
     it(`sends a ${status} to "${output}"`, async () => {
-      const service = await standIn(() => ({
-        status,
-        headers: { "content-type": "application/json", ...headers },
-        body,
-      }));
+      const service = await standIn(() => ({ status, headers: { ...TYPE, ...headers }, body }));
       const outputs = await start(service.url);
       assert.deepEqual([Object.keys(outputs), codes(outputs[output])], [[output], [code]]);
       assert.equal(service.asked.length, output === "gave up" ? 3 : 1);
@@ -54,7 +51,7 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red }) =>
   });
 
   it("gives up at once if the service returned a wait of 30 days, for which no timer can be set", async () => {
-    const month = { ...tooMany(), headers: { "content-type": "application/json", "retry-after": "2592000" } };
+    const month = { ...tooMany(), headers: { ...TYPE, "retry-after": "2592000" } };
     const service = await standIn(() => month);
     const outputs = await start(service.url);
     assert.deepEqual([Object.keys(outputs), codes(outputs["gave up"])], [["gave up"], ["SEO_RATE_LIMITED"]]);
