@@ -244,11 +244,8 @@ describe("The editor in Chromium", () => {
     const debug = await editor.drag("debug", 560, 600);
     await editor.wire(inject, list);
     await editor.wire(list, debug);
-    await editor.visit(list, {
-      service: { value: idOf(SERVICE) },
-      output: { value: "records" },
-      limit: { value: "3" },
-    });
+    const fields = { service: { value: idOf(SERVICE) }, output: { value: "records" }, limit: { value: "3" } };
+    await editor.visit(list, fields);
     await bench.deploy();
     await editor.page.evaluate(() => RED.sidebar.show("debug"));
     await editor.page.locator(`[id="${inject}"] .red-ui-flow-node-button-button`).click();
@@ -263,10 +260,8 @@ describe("The editor in Chromium", () => {
     const inject = await editor.drag("inject", 200, 660);
     const list = await editor.drag("seo-report-list", 380, 660);
     await editor.wire(inject, list);
-    await editor.visit(list, {
-      service: { value: idOf(SERVICE) },
-      result: { value: '$pad("", 50, "x")', source: "jsonata" },
-    });
+    const result = { value: '$pad("", 50, "x")', source: "jsonata" };
+    await editor.visit(list, { service: { value: idOf(SERVICE) }, result });
     await bench.deploy();
     await editor.page.locator(`[id="${inject}"] .red-ui-flow-node-button-button`).click();
     const message = editor.page.locator(".red-ui-debug-msg", { hasText: "result must be" }).first();

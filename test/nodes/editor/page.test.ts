@@ -203,15 +203,8 @@ describe("The editor page", () => {
     ...["", " ", ".", "..", "a/b", "true", "No", "2", "PASSWORD", "1e3", "-1", "0.5", "x", "\ud800"],
     ...["x".repeat(256), "x".repeat(8193)],
   ];
-  const schemes = fc.constantFrom(
-    "redis://",
-    "rediss://",
-    "POSTGRES://",
-    "postgresql://",
-    "http://",
-    "mysql://",
-    "redis:",
-  );
+  const SCHEMES = ["redis://", "rediss://", "POSTGRES://", "postgresql://", "http://", "mysql://", "redis:"];
+  const schemes = fc.constantFrom(...SCHEMES);
   const places = fc.constantFrom("a", "u:p@a:6379/0", "[::1]", "", "/0", "a b", "\u0007", "a:99999", "${NAME}");
   const fieldsByType = {
     ...Object.fromEntries(
@@ -540,13 +533,8 @@ describe("The editor page", () => {
     const MARKUP = "<img src=x onerror=alert(1)>";
     const start = () => {
       const stand = editor();
-      const $ = stand.open(
-        stand.add("seo-service", "s", {
-          baseUrl: "https://old.example",
-          tls: "_ADD_",
-          credentials: { apiKey: "__PWRD__" },
-        }),
-      );
+      const deployed = { baseUrl: "https://old.example", tls: "_ADD_", credentials: { apiKey: "__PWRD__" } };
+      const $ = stand.open(stand.add("seo-service", "s", deployed));
       stand.type("#node-config-input-baseUrl", "https://new.example");
       $(".seo-test").trigger("click");
       return { ...stand, $, result: $("output"), button: $(".seo-test") };
@@ -565,12 +553,9 @@ describe("The editor page", () => {
 
     it("shows a failed test, a rejected request and a missing response", async () => {
       const untested = (reason: string) => fillIn(phrases.dialog.untested, { reason });
+      const rejected = { ok: false, stage: "key", values: { status: 401 } };
       for (const [ok, answer, text] of [
-        [
-          true,
-          { ok: false, stage: "key", values: { status: 401 } },
-          fillIn(stages["seo-service"].key, { status: "401" }),
-        ],
+        [true, rejected, fillIn(stages["seo-service"].key, { status: "401" })],
         [false, { status: 403, responseText: "Forbidden" }, untested("HTTP 403")],
         [false, { status: 0, statusText: "error" }, untested(phrases.dialog.unanswered)],
       ] as const) {
@@ -614,9 +599,8 @@ describe("The editor page", () => {
     const start = (more: object = {}) => {
       const stand = editor();
       stand.add("seo-service", "s", { baseUrl: "https://a.example", credentials: { apiKey: "typed" } });
-      const $ = stand.open(
-        stand.add("seo-report-show", "n", { service: "s", reportId: "", reportIdType: "str", ...more }),
-      );
+      const show = { service: "s", reportId: "", reportIdType: "str", ...more };
+      const $ = stand.open(stand.add("seo-report-show", "n", show));
       const input = $(".red-ui-typedInput-input");
       const write = async (text: string) => {
         input.val(text).trigger("input");
