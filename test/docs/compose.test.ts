@@ -14,22 +14,20 @@ interface Service {
   volumes: string[];
 }
 
+interface Project {
+  name: string;
+  services: Record<string, Service>;
+  volumes: Record<string, null>;
+}
+
 describe("docs/compose.yaml", () => {
-  const load = (file: string) => parse(readFileSync(join(root, "docs", file), "utf8"), { merge: true });
-  const {
-    services,
-    volumes,
-    name: project,
-  } = load("compose.yaml") as {
-    name: string;
-    services: Record<string, Service>;
-    volumes: Record<string, null>;
-  };
+  const load = (file: string) => parse(readFileSync(join(root, "docs", file), "utf8"), { merge: true }) as Project;
+  const { services, volumes, name: project } = load("compose.yaml");
   const { peerDependencies, name } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const instances = Object.values(services).filter(({ build }) => build);
 
   it("is another project than the single instance, which uses the same port and names", () => {
-    assert.notEqual(project, (load("compose/single.yaml") as { name: string }).name);
+    assert.notEqual(project, load("compose/single.yaml").name);
   });
 
   it("gives Node-RED time to close", () => {
