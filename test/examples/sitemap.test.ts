@@ -18,11 +18,8 @@ describeExample("05 - Sitemap", ({ up, standIn, deploy, press, unavailable }) =>
   /** The last progress of a batch, as far as it does not depend on time. */
   function lastOf(progress: unknown[] = [], batch?: string) {
     const all = progress as { batch: string; perMinute: number; secondsLeft?: number }[];
-    const {
-      perMinute: _,
-      secondsLeft: __,
-      ...rest
-    } = all.findLast((one) => !batch || one.batch === batch) ?? all[0] ?? {};
+    const last = all.findLast((one) => !batch || one.batch === batch) ?? all[0];
+    const { perMinute: _, secondsLeft: __, ...rest } = last ?? {};
     return rest;
   }
 

@@ -33,14 +33,9 @@ describeExample("03 - Reports to a spreadsheet", ({ up, standIn, deploy, press, 
   });
 
   it("writes a row for each failed check, and returns the same as a download", async () => {
-    const title = {
-      passed: false,
-      importance: "high",
-      value: "=cmd|' /C calc'!A0",
-      errors: { too_short: { min: 10 } },
-    };
+    const tooShort = { too_short: { min: 10 } };
     const results = {
-      title,
+      title: { passed: false, importance: "high", value: "=cmd|' /C calc'!A0", errors: tooShort },
       headings: { passed: "0", importance: "high", value: { h1: 2 }, errors: ["=1+1"] },
       "@load_time": { passed: 0, importance: "\t=1", value: -1.5 },
       images: { passed: false, value: 'a,\n"b"', errors: Array(5000).fill({ url: "/a.jpg" }) },

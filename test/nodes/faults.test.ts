@@ -142,12 +142,8 @@ const withLooks = (behave: Behaviour, carriedOut: boolean): Behaviour => {
     }
     const isDone = carriedOut && sent > 0;
     const [headers, recent] = [{ Date: new Date().toUTCString() }, new Date().toISOString()];
-    const report = {
-      id: 27,
-      url: "example.com/pricing",
-      privacy: 2,
-      generated_at: isDone ? recent : "2026-01-01T00:00:00Z",
-    };
+    const generated_at = isDone ? recent : "2026-01-01T00:00:00Z";
+    const report = { id: 27, url: "example.com/pricing", privacy: 2, generated_at };
     const list = isDone ? [report] : [];
     const data = /\/reports\?/.test(request.path) ? list : report;
     socket.write(answer(200, JSON.stringify({ data }), headers));

@@ -62,9 +62,8 @@ describe("The outputs of a list node", () => {
       const { operation, statusCode, page, pages, total, truncated } = seo(msg);
       return { operation, statusCode, page, pages, total, truncated };
     };
-    const at = (page: number) => ({
-      ...{ operation: LIST, statusCode: 200, page, pages: 3, total: 250, truncated: false },
-    });
+    const list = { operation: LIST, statusCode: 200, pages: 3, total: 250, truncated: false };
+    const at = (page: number) => ({ ...list, page });
     await ask("all");
     await ask("pages");
     await ask("records");

@@ -20,16 +20,11 @@ describe("List streams", () => {
     const given = { payload: ["one", "two"], topic: "nested" };
 
     it("the msg.parts of the input message, which Join nodes restore", async () => {
+      const list = { output: "records", limit: "", searchType: "msg", search: "payload", wires: [["out", "inner"]] };
       suite.flow = await startFlow([
         suite.service(),
         node("split", "split", { splt: "\\n", spltType: "str", arraySplt: 1, arraySpltType: "len", wires: [["list"]] }),
-        node("list", LIST, {
-          output: "records",
-          limit: "",
-          searchType: "msg",
-          search: "payload",
-          wires: [["out", "inner"]],
-        }),
+        node("list", LIST, list),
         node("inner", "join", { mode: "auto", wires: [["joined", "outer"]] }),
         node("outer", "join", { mode: "auto", wires: [["whole"]] }),
       ]);

@@ -146,11 +146,8 @@ describe("The packed package", () => {
   });
 
   it("runs each operation", async () => {
-    const stored = await post("seo-report-store", {
-      url: "https://example.com/packed",
-      privacy: "password",
-      password: PASSWORD,
-    });
+    const page = { url: "https://example.com/packed", privacy: "password", password: PASSWORD };
+    const stored = await post("seo-report-store", page);
     assert.equal(stored.status, 200);
     const { data } = stored.body;
     assert.equal(data.privacy, 2);

@@ -240,10 +240,8 @@ describe("the sandbox", () => {
   });
 
   it("lists projects, and deletes a project with its reports", async () => {
-    const { body } = await send(
-      "GET",
-      `${PROJECTS}?search=EXAMPLE.com&search_by=project&sort_by=project&sort=asc&per_page=10`,
-    );
+    const query = "search=EXAMPLE.com&search_by=project&sort_by=project&sort=asc&per_page=10";
+    const { body } = await send("GET", `${PROJECTS}?${query}`);
     const projects = body.data.map(({ project }) => project);
     assert.deepEqual(projects, ["example.com", "shop.example.com"]);
     for (const { project, reports, score, created_at, ...rest } of body.data) {
@@ -269,10 +267,8 @@ describe("the sandbox", () => {
   const unauthorized: Texts[] = [{}, { authorization: "Bearer wrong" }, { authorization: "sandbox-key" }];
   for (const headers of unauthorized) {
     it(`rejects the headers ${JSON.stringify(headers)}`, async () => {
-      const { status, body } = await send("DELETE", `${REPORTS}/1`, undefined, {
-        accept: "application/json",
-        ...headers,
-      });
+      const all = { accept: "application/json", ...headers };
+      const { status, body } = await send("DELETE", `${REPORTS}/1`, undefined, all);
       assert.deepEqual([status, body], [401, { message: "Unauthenticated." }]);
       assert.ok(sandbox.reports.get(1));
     });
