@@ -17,12 +17,9 @@ const SHOW = ["seo-report-show", { reportId: "7" }] as const;
 const LONG = 200;
 
 const failed = (status: number, headers = {}) => answer(status, '{"message":"Said so."}', headers);
+const mustFail = () => assert.fail("The request did not fail.");
 /** The error of a request that must fail, as a flow reads it. */
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => assert.fail("The request did not fail."),
-    (error: SeoError) => error.toJSON(),
-  );
+const failure = (promise: Promise<unknown>) => promise.then(mustFail, (error: SeoError) => error.toJSON());
 /** How a request has failed: its code, its attempts, and whether it may have taken effect. */
 const end = (promise: Promise<unknown>) =>
   failure(promise).then(({ code, attempts, uncertain }) => [code, attempts, uncertain]);
@@ -197,12 +194,10 @@ describe("The client", () => {
       client.end(message);
       await late(1);
       assert.equal(message.pending, 0);
-      assert.deepEqual(await Promise.all([failing, inFlight, queued]), [
-        ["SEO_CANCELLED", 1, false],
-        ["SEO_CANCELLED", 1, false],
-        ["SEO_CANCELLED", 0, false],
-      ]);
-      assert.deepEqual(await call("5"), ["SEO_CANCELLED", 0, false]);
+      const canceled = (attempts: number) => ["SEO_CANCELLED", attempts, false];
+      const ends = await Promise.all([failing, inFlight, queued]);
+      assert.deepEqual(ends, [canceled(1), canceled(1), canceled(0)]);
+      assert.deepEqual(await call("5"), canceled(0));
       assert.deepEqual([other.pending, server.requests.length], [1, 3]);
       client.end(other);
       await assert.rejects(kept, { code: "SEO_CANCELLED" });
@@ -240,12 +235,8 @@ describe("The client", () => {
         await open();
         await client.call(type, input);
         const [{ head, method, body } = { head: "", method: "", body: "" }] = server.requests;
-        const headers = Object.fromEntries(
-          head
-            .split("\r\n")
-            .slice(1)
-            .map((line) => line.toLowerCase().split(": ")),
-        );
+        const lines = head.split("\r\n").slice(1);
+        const headers = Object.fromEntries(lines.map((line) => line.toLowerCase().split(": ")));
         const form = request.body !== undefined;
         assert.deepEqual([method, body], [request.method, request.body ?? ""]);
         assert.equal(headers.authorization, `bearer ${KEY}`);

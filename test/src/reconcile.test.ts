@@ -9,11 +9,7 @@ import type { Response } from "../../src/responses.js";
 import { deferred } from "../../src/turns.js";
 import { HORIZON, HOUR, quiet, SECOND, type Store, simulate, type World, written } from "../support/simulation.js";
 
-const redirects = {
-  "a.example/old": "a.example/new",
-  "a.example/moved": "b.example/",
-  "c.example/away": "d.example/there",
-};
+const redirects = { "a.example/old": "a.example/new", "a.example/moved": "b.example/", "c.example/old": "d.example/c" };
 const pages = ["a.example/1", "a.example/2", "a.example/new", "b.example", "c.example/x", ...Object.keys(redirects)];
 
 /** Two messages whose pages end at the same address may get each other's report, which nobody can tell apart. */
@@ -36,29 +32,20 @@ function check(world: World, { ends, reports, gets, endedAt }: Awaited<ReturnTyp
   }
 }
 
+const failures = ["response lost", "request lost", "page rejected", "rate limited at first", "not saved"] as const;
+const few = { minLength: 2, maxLength: 6 };
 const anyStoreFields = {
   page: fc.constantFrom(...pages),
   after: fc.integer({ min: 0, max: 20 }),
   takes: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 9 }) }, fc.integer({ min: 30, max: 150 })),
   responds: fc.integer({ min: 0, max: 20 }),
-  fate: fc.constantFrom(
-    "answered",
-    "answered",
-    "response lost",
-    "request lost",
-    "page rejected",
-    "rate limited at first",
-    "not saved",
-  ),
+  fate: fc.constantFrom("answered", "answered", ...failures),
 } satisfies Record<keyof Store, unknown>;
 const anyStore = fc.record<Store>(anyStoreFields);
 const world = fc.record<World>({
   stores: fc.oneof(
     fc.array(anyStore, { minLength: 1, maxLength: 25 }),
-    fc.array(fc.record({ ...anyStoreFields, page: fc.constantFrom(...pages.slice(0, 2)) }), {
-      minLength: 2,
-      maxLength: 6,
-    }),
+    fc.array(fc.record({ ...anyStoreFields, page: fc.constantFrom(...pages.slice(0, 2)) }), few),
     // A page that redirects, and the one where it ends.
     fc.array(
       fc.record({
@@ -67,7 +54,7 @@ const world = fc.record<World>({
         after: fc.integer({ min: 0, max: 150 }),
         takes: fc.oneof(anyStoreFields.takes, fc.integer({ min: 60, max: 150 })),
       }),
-      { minLength: 2, maxLength: 6 },
+      few,
     ),
   ),
   foreign: fc.array(fc.tuple(fc.integer({ min: 0, max: 600 }), fc.constantFrom(...pages, "z.example/other")), {
@@ -122,6 +109,7 @@ describe("reconciling", () => {
   const at = (page: string, after: number, takes: number, fate: Store["fate"] = "answered"): Store => ({
     ...{ page, after, takes, fate, responds: 0 },
   });
+  const lost = (page: string, after: number, takes: number) => at(page, after, takes, "response lost");
   const worlds: [title: string, stores: Store[], more?: Partial<World>][] = [
     [
       "another request explains only one of two reports",
@@ -129,15 +117,15 @@ describe("reconciling", () => {
         ...[0, 11, 11, 1].map((after, i) =>
           at("a.example/1", after, 0, i === 0 ? "rate limited at first" : "answered"),
         ),
-        at("a.example/new", 19, 30, "response lost"),
-        at("a.example/old", 19, 0, "response lost"),
+        lost("a.example/new", 19, 30),
+        lost("a.example/old", 19, 0),
         at("a.example/1", 0, 0),
       ],
       { ids: "mixed" },
     ],
     [
       "a request that was rejected, and will be sent again, explains no report",
-      [at("a.example/old", 0, 7, "response lost"), at("a.example/new", 12, 0, "rate limited at first")],
+      [lost("a.example/old", 0, 7), at("a.example/new", 12, 0, "rate limited at first")],
       { horizon: 70 * SECOND },
     ],
     // The second gets the first one's report, and the third the second one's; its own is created after the first one's horizon.
@@ -155,10 +143,7 @@ describe("reconciling", () => {
       ],
     ],
   ];
-  const busy = [
-    at("a.example/1", 0, 0, "response lost"),
-    ...pages.flatMap((page) => Array<Store>(5).fill(at(page, 0, 0))),
-  ];
+  const busy = [lost("a.example/1", 0, 0), ...pages.flatMap((page) => Array<Store>(5).fill(at(page, 0, 0)))];
   for (const existing of [[], ["a.example/2"]])
     worlds.push([
       `the list has only the 25 newest reports, and ${existing.length} from before`,
@@ -167,12 +152,7 @@ describe("reconciling", () => {
     ]);
   worlds.push([
     "another request got its report, and its own was missing in the list",
-    [
-      at("a.example/new", 0, 0, "response lost"),
-      at("a.example/old", 0, 0),
-      at("a.example/old", 0, 0, "response lost"),
-      at("a.example/old", 0, 0),
-    ],
+    [lost("a.example/new", 0, 0), at("a.example/old", 0, 0), lost("a.example/old", 0, 0), at("a.example/old", 0, 0)],
     { existing: ["b.example/"], unpaged: 2 },
   ]);
   for (const [title, stores, more] of worlds)
@@ -206,7 +186,7 @@ describe("reconciling", () => {
   });
 
   it("does not put off its decision because of a request that has ended", async () => {
-    const stores = [at("a.example/new", 0, 0), at("a.example/old", 5, 0, "response lost")];
+    const stores = [at("a.example/new", 0, 0), lost("a.example/old", 5, 0)];
     const { ends, endedAt } = await simulate({ ...quiet, stores, redirects, ids: "numbers", latency: 0 });
     const decided = Math.floor(endedAt - HORIZON / SECOND);
     assert.deepEqual([ends, decided], [[{ id: 1 }, { uncertain: true }], 5]);
@@ -226,12 +206,7 @@ describe("reconciling", () => {
   it("reads the list once for all that look, as far back as the oldest request requires", async () => {
     const others = Array.from({ length: 30 }, (_, nth) => at(`f.example/${nth}`, 1, 0));
     // The first request was sent before them all, and looks last. The list was read just before, so it looks together with the second.
-    const stores = [
-      at("a.example/1", 0, 70),
-      ...others,
-      at("a.example/2", 14.9, 0, "response lost"),
-      at("a.example/3", 13, 0, "response lost"),
-    ];
+    const stores = [at("a.example/1", 0, 70), ...others, lost("a.example/2", 14.9, 0), lost("a.example/3", 13, 0)];
     const { ends, endedAt } = await simulate({ ...quiet, stores, ids: "numbers", latency: 0, outage: [46, 72] });
     assert.deepEqual([ends[0], ...ends.slice(-2), Math.floor(endedAt)], [{ id: 33 }, { id: 31 }, { id: 32 }, 75]);
   });
@@ -310,11 +285,7 @@ describe("reconciling", () => {
   });
 
   it("reads the list also if another one that looks was sent before the list could be read", async () => {
-    const stores = [
-      at("a.example/1", 0, 10, "response lost"),
-      at("a.example/2", 2, 0),
-      at("a.example/3", 8, 0, "response lost"),
-    ];
+    const stores = [lost("a.example/1", 0, 10), at("a.example/2", 2, 0), lost("a.example/3", 8, 0)];
     const { ends, endedAt } = await simulate({ ...quiet, stores, ids: "numbers", latency: 0, outage: [0, 1] });
     assert.deepEqual([ends, Math.floor(endedAt)], [[{ uncertain: true }, { id: 1 }, { id: 3 }], 15]);
   });
@@ -328,7 +299,7 @@ describe("reconciling", () => {
   });
 
   it("reads the list every five seconds if many responses are lost, one after the other", async () => {
-    const stores = Array.from({ length: 30 }, (_, nth) => at(`f.example/${nth}`, 1, 0, "response lost"));
+    const stores = Array.from({ length: 30 }, (_, nth) => lost(`f.example/${nth}`, 1, 0));
     const { gets, endedAt } = await simulate({ ...quiet, stores, ids: "numbers" });
     // The short list, and each report that was found.
     const lists = gets.length - 1 - stores.length;
@@ -336,14 +307,14 @@ describe("reconciling", () => {
   });
 
   it("waits for the end of an outage of four minutes after the horizon", async () => {
-    const stores = [at("a.example/1", 0, 70, "request lost"), at("a.example/2", 0, 70, "response lost")];
+    const stores = [at("a.example/1", 0, 70, "request lost"), lost("a.example/2", 0, 70)];
     const outage: World["outage"] = [50, HORIZON / SECOND + 240];
     const { ends } = await simulate({ ...quiet, stores, outage, ids: "numbers" });
     assert.deepEqual(ends, [{ id: 2 }, { id: 1 }]);
   });
 
   it("waits for four minutes after the horizon while the list is empty", async () => {
-    const stores = [at("a.example/1", 0, 70, "request lost"), at("a.example/2", 0, 70, "response lost")];
+    const stores = [at("a.example/1", 0, 70, "request lost"), lost("a.example/2", 0, 70)];
     const empty: World["empty"] = [50, HORIZON / SECOND + 240];
     const world: World = { ...quiet, stores, empty, existing: ["a.example/3"], ids: "numbers" };
     const { ends, reports } = await simulate(world);
@@ -358,12 +329,9 @@ describe("reconciling", () => {
   });
 
   it("returns no report from before, even if the list could not be read at first, and another one was created in its second", async () => {
-    const stores = [at("a.example/1", 0, 0), at("a.example/2", 1, 0, "response lost")];
-    for (const [outage, end] of [
-      [[0, 2], "uncertain"],
-      [[0, 1], "found"],
-    ] as const) {
-      const world: World = { ...quiet, stores, existing: ["a.example/2"], ids: "texts", outage: [...outage] };
+    const stores = [at("a.example/1", 0, 0), lost("a.example/2", 1, 0)];
+    for (const [end, outageEnds] of Object.entries({ uncertain: 2, found: 1 })) {
+      const world: World = { ...quiet, stores, existing: ["a.example/2"], ids: "texts", outage: [0, outageEnds] };
       const { ends, reports } = await simulate(world);
       const second = end === "found" ? { id: reports[2]?.id } : { uncertain: true };
       assert.deepEqual([ends, reports.length], [[{ id: reports[1]?.id }, second], 3]);

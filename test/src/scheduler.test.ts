@@ -20,6 +20,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
   const scheduler = new Scheduler({ concurrency: 1, rate: Number.POSITIVE_INFINITY, size: 1000, ...options });
   const started: Start[] = [];
   const refused: { job: number; code: string; lane: Lane }[] = [];
+  const refuse = ({ lane }: Task, job: number, { code }: SeoError) => void refused.push({ job, code, lane });
   let jobs = 0;
 
   async function request(task: Task, job: number): Promise<void> {
@@ -28,7 +29,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
       await scheduler.acquire(task);
       started.push({ job, lane: task.lane, task, at: now() });
     } catch (cause) {
-      refused.push({ job, code: (cause as SeoError).code, lane: task.lane });
+      refuse(task, job, cause as SeoError);
     } finally {
       task.pending--;
     }
@@ -43,11 +44,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
     admit(lane: Lane): number {
       const job = ++jobs;
       const task = createTask(lane);
-      scheduler.admit({
-        task,
-        start: () => void request(task, job),
-        refuse: ({ code }) => void refused.push({ job, code, lane }),
-      });
+      scheduler.admit({ task, start: () => void request(task, job), refuse: (error) => refuse(task, job, error) });
       return job;
     },
     /** Sends a further request of an admitted message and returns its number. */
@@ -57,7 +54,7 @@ function watch(options: { concurrency?: number; rate?: number; size?: number }, 
       else
         scheduler.sleep(task, sleep).then(
           () => request(task, job),
-          ({ code }) => refused.push({ job, code, lane: task.lane }),
+          (error) => refuse(task, job, error),
         );
       return job;
     },

@@ -39,11 +39,8 @@ const read = async (
   return readResponse(row, received, () => createRedactor(secrets), subject).body;
 };
 
-const failed = (reading: Promise<unknown>) =>
-  reading.then(
-    () => assert.fail("It is a success."),
-    (error: SeoError) => error,
-  );
+const mustFail = () => assert.fail("The response is a success.");
+const failed = (reading: Promise<unknown>) => reading.then(mustFail, (error: SeoError) => error);
 /** The error that a response is read as. */
 const failure = (status: number, body: unknown, headers: Headers = {}, row = show) =>
   failed(read(row, status, typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body), headers));
@@ -160,10 +157,7 @@ describe("The time to wait", () => {
     });
 
   it("is not read from X-RateLimit-Reset while requests remain, as of a gateway", async () => {
-    for (const [remaining, seconds] of [
-      ["0", 0],
-      ["4990", undefined],
-    ] as const) {
+    for (const [remaining, seconds] of Object.entries({ 0: 0, 4990: undefined })) {
       const headers = { "x-ratelimit-remaining": remaining, "x-ratelimit-reset": "1000000000" };
       for (const status of [429, 503]) assert.equal((await failure(status, HTML, headers)).details.retryAfter, seconds);
     }
