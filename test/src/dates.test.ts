@@ -39,23 +39,13 @@ describe("A date of the service", () => {
     const { href } = new URL("../../src/dates.js", import.meta.url);
     const script = `import { parseDate } from ${JSON.stringify(href)}; console.log(parseDate("2026-11-22 10:00:00"));`;
     for (const TZ of ["America/Los_Angeles", "Asia/Tokyo"]) {
-      const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
-        env: { ...process.env, TZ },
-      });
+      const env = { ...process.env, TZ };
+      const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { env });
       assert.equal(Number(stdout), Date.UTC(2026, 10, 22, 10), TZ);
     }
   });
 
-  for (const text of [
-    "3 days ago",
-    "11.01.2026 10:00",
-    "01/11/2026",
-    "05-11-2026 10:00 UTC",
-    "",
-    null,
-    undefined,
-    1_790_000_000,
-    {},
-  ])
+  const texts = ["3 days ago", "11.01.2026 10:00", "01/11/2026", "05-11-2026 10:00 UTC", ""];
+  for (const text of [...texts, null, undefined, 1_790_000_000, {}])
     it(`is none: ${JSON.stringify(text)}`, () => assert.ok(Number.isNaN(parseDate(text))));
 });

@@ -45,10 +45,7 @@ describe("The checks of a report", () => {
       [{ missing: [] }, ["missing"]],
       [{ length: { min: 10, max: 60 } }, [{ length: { min: 10, max: 60 } }]],
       [{ missing: [image, image], max: 5 }, [{ missing: image }, { missing: image }, { max: 5 }]],
-      [
-        { slow: { css: ["a"], js: ["b", "c"] } },
-        [{ slow: { css: "a" } }, { slow: { js: "b" } }, { slow: { js: "c" } }],
-      ],
+      [{ big: { css: ["a"], js: ["b", "c"] } }, [{ big: { css: "a" } }, { big: { js: "b" } }, { big: { js: "c" } }]],
     ])
       assert.deepEqual(errorsOf(errors), expected, JSON.stringify(errors));
   });

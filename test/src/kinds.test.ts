@@ -65,16 +65,11 @@ describe("A value", () => {
     });
 
   it("is not sent if it is too long or has control characters, with the reason", () => {
-    for (const [kind, longest] of [
-      ["text", 8192],
-      ["url", 8192],
-      ["secret", 8192],
-      ["segment", 255],
-    ] as const) {
+    for (const kind of ["text", "url", "secret", "segment"] as const) {
       const { fault } = kindOf(kind);
-      const faults = ["x".repeat(longest), "x".repeat(longest + 1), "a\u0000b", "\ud800", "😀"].map((text) =>
-        fault(text, {}),
-      );
+      const longest = kind === "segment" ? 255 : 8192;
+      const texts = ["x".repeat(longest), "x".repeat(longest + 1), "a\u0000b", "\ud800", "😀"];
+      const faults = texts.map((text) => fault(text, {}));
       assert.deepEqual(faults, [undefined, "long", "control", "control", undefined], kind);
     }
   });

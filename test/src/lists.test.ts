@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { SeoError } from "../../src/errors.js";
 import { type ListPage, readPages, readShape } from "../../src/lists.js";
 import type { CallResponse } from "../../src/responses.js";
-import { type Lists, listed, reports, shapes, startLists } from "../support/lists.js";
+import { type Lists, listed, type Row, reports, shapes, startLists } from "../support/lists.js";
 import { readAll } from "../support/reading.js";
 
 const REPORTS = "seo-report-list";
@@ -18,15 +18,9 @@ const silent = new Set([
   "plain array of the whole list",
   "the whole list in data",
 ]);
+const response = { statusCode: 200, headers: {}, attempts: 1, duration: 0, waited: 0 };
 /** A response that needs no HTTP. */
-const answered = (body: unknown): CallResponse => ({
-  body,
-  statusCode: 200,
-  headers: {},
-  attempts: 1,
-  duration: 0,
-  waited: 0,
-});
+const answered = (body: unknown): CallResponse => ({ body, ...response });
 /** Reads a list from the given pages. The key of a page is what its request adds to the query: `page=2`. */
 async function readGiven(pages: Record<string, unknown>, limit = 0) {
   const asked: string[] = [];
@@ -38,11 +32,8 @@ async function readGiven(pages: Record<string, unknown>, limit = 0) {
     throw new Error(`${what} is not available`);
   };
   for await (const page of readPages(ask, {}, { id: "id", limit, ahead: 4 })) read.push(page);
-  return {
-    asked,
-    ids: read.flatMap(({ records }) => records).map((row) => (row as { id: number }).id),
-    last: read.at(-1),
-  };
+  const ids = read.flatMap(({ records }) => records).map((row) => (row as { id: number }).id);
+  return { asked, ids, last: read.at(-1) };
 }
 /** Reads a list whose pages `get` returns. */
 async function readGot(get: (extra: Record<string, string>) => Promise<CallResponse>, size = "100") {
@@ -59,42 +50,33 @@ const pagesAsked = ({ asked }: Lists) => asked.map(({ query }) => Number(query.g
 describe("The position of a page", () => {
   const nothing = { page: undefined, pages: undefined, total: undefined, more: undefined, cursor: undefined };
   const data = [{ id: 1 }];
-  for (const [body, found] of [
-    [data, {}],
-    [{ data }, {}],
-    [
-      { data, meta: { total: 1, current_page: "2", last_page: 3 } },
-      { page: 2, pages: 3, total: 1 },
-    ],
-    [{ data, meta: { total: null, current_page: "", last_page: "many" } }, {}],
-    [{ data, meta: { last_page: 0, current_page: false } }, {}],
-    [{ data, total: 1.5 }, {}],
-    [{ data, links: { next: "https://other.example/?page=2" } }, { more: true }],
-    [{ data, links: { next: null } }, { more: false }],
-    [{ data, links: { next: "" } }, { more: false }],
-    [{ data, links: {} }, {}],
-    [{ data, next_page_url: "/?page=2" }, { more: true }],
-    [{ data, next_page_url: null }, { more: false }],
-    [{ data, meta: { next_page_url: null } }, { more: false }],
-    [
-      { data, meta: { next_cursor: "c" } },
-      { more: true, cursor: "c" },
-    ],
-    [
-      { data, meta: { next_cursor: 7 } },
-      { more: true, cursor: "7" },
-    ],
-    [{ data, meta: { next_cursor: null } }, { more: false }],
-    [{ data, meta: { next_cursor: {} } }, { more: false }],
-    [
-      { data, links: { next: "/api/v1/reports?cursor=a%26b&per_page=10" } },
-      { more: true, cursor: "a&b" },
-    ],
-    [{ data, links: { next: 7 } }, { more: true }],
-  ] as const)
+  // Figures beside the data. If they are undefined, the body is a plain list.
+  for (const [beside, found] of [
+    [undefined, {}],
+    [{}, {}],
+    [{ meta: { total: 1, current_page: "2", last_page: 3 } }, { page: 2, pages: 3, total: 1 }],
+    [{ meta: { total: null, current_page: "", last_page: "many" } }, {}],
+    [{ meta: { last_page: 0, current_page: false } }, {}],
+    [{ total: 1.5 }, {}],
+    [{ links: { next: "https://other.example/?page=2" } }, { more: true }],
+    [{ links: { next: null } }, { more: false }],
+    [{ links: { next: "" } }, { more: false }],
+    [{ links: {} }, {}],
+    [{ next_page_url: "/?page=2" }, { more: true }],
+    [{ next_page_url: null }, { more: false }],
+    [{ meta: { next_page_url: null } }, { more: false }],
+    [{ meta: { next_cursor: "c" } }, { more: true, cursor: "c" }],
+    [{ meta: { next_cursor: 7 } }, { more: true, cursor: "7" }],
+    [{ meta: { next_cursor: null } }, { more: false }],
+    [{ meta: { next_cursor: {} } }, { more: false }],
+    [{ links: { next: "/api/v1/reports?cursor=a%26b&per_page=10" } }, { more: true, cursor: "a&b" }],
+    [{ links: { next: 7 } }, { more: true }],
+  ] as const) {
+    const body = beside ? { data, ...beside } : data;
     it(`is read from ${JSON.stringify(body)}`, () => {
       assert.deepEqual(readShape(body), { records: data, ...nothing, ...found });
     });
+  }
 });
 
 describe("Reading all pages", () => {
@@ -114,16 +96,13 @@ describe("Reading all pages", () => {
   };
 
   describe("stops", () => {
-    for (const [what, body] of [
-      ["a next link", { data: reports(100), links: { next: "https://other.example/?page=2" } }],
-      ["the same cursor", { data: reports(100), meta: { next_cursor: "again" } }],
-      [
-        "a last_page that is far too high",
-        { data: reports(100), meta: { current_page: 1, last_page: 1e6, total: 1e8 } },
-      ],
-    ] as const) {
+    for (const [what, beside] of Object.entries({
+      "a next link": { links: { next: "https://other.example/?page=2" } },
+      "the same cursor": { meta: { next_cursor: "again" } },
+      "a last_page that is far too high": { meta: { current_page: 1, last_page: 1e6, total: 1e8 } },
+    })) {
       it(`if the service always returns ${what}`, async () => {
-        serve({ all: [], reply: () => ({ body }) });
+        serve({ all: [], reply: () => ({ body: { data: reports(100), ...beside } }) });
         const { records } = await readAll(lists.url, REPORTS);
         assert.deepEqual(records, reports(100));
         assert.ok(lists.asked.length <= 5, `${lists.asked.length} requests`);
@@ -157,10 +136,8 @@ describe("Reading all pages", () => {
     };
 
     it("returns no record twice if its ID becomes text", async () => {
-      const { records } = await changing((all) => [
-        ...reports(50, 351),
-        ...all.map((row) => ({ ...row, id: String(row.id) })),
-      ]);
+      const withTextId = (row: Row) => ({ ...row, id: String(row.id) });
+      const { records } = await changing((all) => [...reports(50, 351), ...all.map(withTextId)]);
       const ids = records.map((row) => Number((row as { id: unknown }).id));
       const expected = reports(350).map(({ id }) => id);
       assert.deepEqual(ids, expected);
@@ -176,14 +153,7 @@ describe("Reading all pages", () => {
   describe("requests", () => {
     it("every page with the whole query, even if the links lack it", async () => {
       serve({ all: reports(350) });
-      const input = {
-        search: "a&b=c",
-        search_by: "url",
-        project: "x y",
-        result: "good",
-        sort_by: "score",
-        sort: "asc",
-      };
+      const input = { search: "a&b=c", search_by: "url", project: "x y", result: "bad", sort_by: "score", sort: "asc" };
       await readAll(lists.url, REPORTS, { input });
       for (const { path, query } of lists.asked) {
         assert.equal(path, "/api/v1/reports");
@@ -327,11 +297,10 @@ describe("A list that shifts while it is read", () => {
   });
 
   it("is truncated if records were moved past the page that was read", async () => {
-    const get = async ({ page = "1" }) =>
-      answered({
-        data: page === "1" ? ids(1, 10) : ids(12, 20),
-        meta: { last_page: 2, total: page === "1" ? 20 : 19 },
-      });
+    const get = async ({ page = "1" }) => {
+      const [data, total] = page === "1" ? [ids(1, 10), 20] : [ids(12, 20), 19];
+      return answered({ data, meta: { last_page: 2, total } });
+    };
     assert.equal((await readGot(get)).truncated, true);
   });
 
@@ -342,10 +311,8 @@ describe("A list that shifts while it is read", () => {
         const shifts = [...created];
         const get = async ({ page = "1" }: Record<string, string>) => {
           const start = (Number(page) - 1) * 10;
-          const body = {
-            data: all.slice(start, start + 10),
-            links: { next: start + 10 < all.length ? "/?page=9" : null },
-          };
+          const next = start + 10 < all.length ? "/?page=9" : null;
+          const body = { data: all.slice(start, start + 10), links: { next } };
           const first = 100 + all.length;
           all = [...ids(first, first - 1 + (shifts.shift() ?? 0)), ...all];
           return answered(body);

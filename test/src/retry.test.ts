@@ -4,6 +4,7 @@ import type { Code, Details } from "../../src/errors.js";
 import { pauseAfter, retryIn } from "../../src/retry.js";
 
 const half = () => 0.5;
+const never = Number.POSITIVE_INFINITY;
 
 /** Milliseconds for which the client pauses, and until the next attempt. */
 type Decision = [pause?: number | undefined, retryIn?: number | undefined];
@@ -20,13 +21,7 @@ describe("After a failed attempt", () => {
     ["a 429", "SEO_RATE_LIMITED", unsent, [250, 0], [250, 0]],
     ["a 429 for 7 s", "SEO_RATE_LIMITED", { ...unsent, retryAfter: 7 }, [7000, 0], [7000, 0]],
     ["a 503 for 300 s", "SEO_SERVER", { ...unsent, retryAfter: 300 }, [300_000, 0], [300_000, 0]],
-    [
-      "a 429 for 301 s",
-      "SEO_RATE_LIMITED",
-      { ...unsent, retryAfter: 301 },
-      [Number.POSITIVE_INFINITY],
-      [Number.POSITIVE_INFINITY],
-    ],
+    ["a 429 for 301 s", "SEO_RATE_LIMITED", { ...unsent, retryAfter: 301 }, [never], [never]],
     ["a 503 for no time", "SEO_SERVER", { ...unsent, retryAfter: 0 }, [250, 0], [250, 0]],
     ["a 422", "SEO_REJECTED", { transient: false, uncertain: false }, [], []],
     ["a certificate that is not trusted", "SEO_NETWORK", {}, [], []],

@@ -155,22 +155,14 @@ describe("The search for the report of a page", () => {
   it("is for the page's address, or for its beginning if that is too long", async () => {
     const { sent, submit } = open([[]]);
     await submit({ url: `https://example.com/${"x".repeat(500)}` });
-    assert.deepEqual(sent[0]?.[1], {
-      ...{
-        search: `example.com/${"x".repeat(188)}`,
-        search_by: "url",
-        sort_by: "generated_at",
-        sort: "desc",
-        per_page: "100",
-      },
-    });
+    const search = `example.com/${"x".repeat(188)}`;
+    const query = { search, search_by: "url", sort_by: "generated_at", sort: "desc", per_page: "100" };
+    assert.deepEqual(sent[0]?.[1], query);
   });
 
   it("ends with the newest reports that match if they have it, and takes the newest there", async () => {
-    const { sent, submit } = open([
-      [report(9, 9, "example.com/a/b"), report(3, 5), report(4, 7), report(5, 6)],
-      [report(2, 4)],
-    ]);
+    const first = [report(9, 9, "example.com/a/b"), report(3, 5), report(4, 7), report(5, 6)];
+    const { sent, submit } = open([first, [report(2, 4)]]);
     const { attempts, duration, waited, outcome } = await submit({});
     const types = sent.map(([type]) => type);
     assert.deepEqual(types, ["seo-report-list", "seo-report-show"]);
@@ -192,9 +184,8 @@ describe("The search for the report of a page", () => {
   });
 
   it("counts in an error the attempts before it", async () => {
-    const error = await open([[report(1, 31)]], { showFails: true })
-      .submit({})
-      .catch((one) => one);
+    const { submit } = open([[report(1, 31)]], { showFails: true });
+    const error = await submit({}).catch((one) => one);
     assert.deepEqual([error.code, error.details.attempts], ["SEO_NETWORK", 4]);
   });
 });
@@ -323,9 +314,8 @@ describe("The report of a page, however the service writes its URL", () => {
   });
 
   it("is unknown if 1,000 reports that match are in no order, and nothing is created", async () => {
-    const { submit, lists, reports } = open(site(2000, "example.com"), {
-      order: (a, b) => byCode(a.slice(-1), b.slice(-1)),
-    });
+    const order = (a: string, b: string) => byCode(a.slice(-1), b.slice(-1));
+    const { submit, lists, reports } = open(site(2000, "example.com"), { order });
     await assert.rejects(submit("https://example.com"), {
       code: "SEO_RESPONSE",
       message:

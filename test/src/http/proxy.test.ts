@@ -115,11 +115,7 @@ describe("A proxy", () => {
       assert.ok(proxy.connections <= 2, `${proxy.connections} connections`);
     });
 
-    for (const [user, password] of [
-      ["me", ""],
-      ["", "secret"],
-      ["m e@", "ü:%/"],
-    ] as const)
+    for (const [user, password] of Object.entries({ me: "", "": "secret", "m e@": "ü:%/" }))
       it(`receives any user name and password, blank or with special characters: ${scheme}, ${user}:${password}`, async () => {
         if (scheme === "https") await secure();
         const text = [user, password].map(encodeURIComponent).join(":");

@@ -12,11 +12,8 @@ describe("a request", () => {
     const check = createValidator(row.params);
 
     it(`stays under its own path and is encoded as a form is, with any input: ${type}`, () => {
-      const any = fc.oneof(
-        fc.string({ unit: "binary" }),
-        fc.string(),
-        fc.constantFrom("..", ".", "%2e%2e", "//evil.com", "$&", "a?b#c"),
-      );
+      const hostile = fc.constantFrom("..", ".", "%2e%2e", "//evil.com", "$&", "a?b#c");
+      const any = fc.oneof(fc.string({ unit: "binary" }), fc.string(), hostile);
       // A chosen value is one of few: nearly every other text is rejected.
       const given = Object.entries(row.params).map(([param, { values }]) => [
         param,
