@@ -542,11 +542,8 @@ describe("an audit", () => {
 
     it("reads the list of reports once for each probe, and reports one error, whatever pages do", async () => {
       const slow = deferred();
-      const service = createFake({
-        fate: (page) => (numberOf(page) > 1 ? refused : "answered"),
-        step: () => slow.promise,
-      });
-      service.beforeList = refuse;
+      const fate = (page: string) => (numberOf(page) > 1 ? refused : "answered");
+      const service = createFake({ fate, step: () => slow.promise, beforeList: refuse });
       const { add, errors, clock } = open(service, { share: 2 });
       await add(urls(1));
       await add(urls(3), { existing: "regenerate" });
@@ -669,12 +666,9 @@ describe("an audit", () => {
     });
   });
 
-  for (const [first, second] of [
-    ["sent 0", "ended 0"],
-    ["ended 0", "sent 1"],
-  ] as const)
+  for (const [first, second] of Object.entries({ "sent 0": "ended 0", "ended 0": "sent 1" }))
     it(`reports again that nothing can be saved, if something was saved meanwhile: ${first}, ${second}`, async () => {
-      const failing = new Set<string>([first, second]);
+      const failing = new Set([first, second]);
       // After a failure, the next page is requested once this one is saved.
       const { add, errors, finished, clock } = open(createFake({ fate: () => rejected }), {
         share: 1,

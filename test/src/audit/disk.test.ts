@@ -4,12 +4,7 @@ import { closeAfterEach, openFolder } from "../../support/opened.js";
 
 const script = (name: string) => fileURLToPath(new URL(`${name}.js`, import.meta.url));
 /** Mounts a file system of 1 MB that only one process and its children see. */
-const mounted = (folder: string) => [
-  "-rm",
-  "sh",
-  "-c",
-  `mount -t tmpfs -o size=1m audit '${folder}' && exec "$0" "$@"`,
-];
+const mount = (folder: string) => ["-rm", "sh", "-c", `mount -t tmpfs -o size=1m audit '${folder}' && exec "$0" "$@"`];
 const canMount = spawnSync("unshare", ["-rm", "true"]).status === 0;
 
 describe("an audit whose disk cannot be used", () => {
@@ -29,11 +24,11 @@ describe("an audit whose disk cannot be used", () => {
 
   if (canMount) {
     it("sends nothing while the disk is full, reports one error, and continues by itself", () => {
-      run("unshare", ...mounted(folder), process.execPath, script("full"), folder, "tmpfs");
+      run("unshare", ...mount(folder), process.execPath, script("full"), folder, "tmpfs");
     });
 
     it("begins once a read-only folder can be written, also after a redeploy", () => {
-      run("unshare", ...mounted(folder), process.execPath, script("readonly"), folder);
+      run("unshare", ...mount(folder), process.execPath, script("readonly"), folder);
     });
   }
 });

@@ -33,6 +33,7 @@ const PATIENCE = 10_000;
 type Change = (run: (command: string) => Promise<unknown>) => Promise<unknown>;
 const drop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle' AND pid <> pg_backend_pid()";
 const wrongPassword = "the user name or password in the queue's URL is wrong";
+const grant: Change = (run) => run("ACL SETUSER default +@all");
 const noRights = "the user must be allowed to use all commands on the keys with the queue's prefix";
 /** Has a server reject the audit's user, and ends that. */
 const rejections: Record<string, [engine: Engine, change: Change, back: Change, reason: string]> = {
@@ -54,18 +55,8 @@ const rejections: Record<string, [engine: Engine, change: Change, back: Change, 
     (run) => run(`ALTER ROLE postgres PASSWORD '${PASSWORD}'`),
     wrongPassword,
   ],
-  "that a Redis user lost its rights": [
-    "Redis",
-    (run) => run("ACL SETUSER default -@all +info"),
-    (run) => run("ACL SETUSER default +@all"),
-    noRights,
-  ],
-  "that a Redis user lost the right to write": [
-    "Redis",
-    (run) => run("ACL SETUSER default -@write"),
-    (run) => run("ACL SETUSER default +@all"),
-    noRights,
-  ],
+  "that a Redis user lost its rights": ["Redis", (run) => run("ACL SETUSER default -@all +info"), grant, noRights],
+  "that a Redis user lost the right to write": ["Redis", (run) => run("ACL SETUSER default -@write"), grant, noRights],
 };
 
 /** Removes all data of a server. */

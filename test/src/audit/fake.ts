@@ -98,11 +98,8 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
   let looking = 0;
   let listed = 0;
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, fake.latency));
-  const answer = (report: Report | undefined, more = {}): DurableResponse => ({
-    body: { data: report },
-    attempts: 1,
-    ...more,
-  });
+  const answer = (data: Report | undefined, more = {}): DurableResponse => ({ body: { data }, attempts: 1, ...more });
+  const newestId = () => reports.at(-1)?.id ?? 0;
 
   function carryOut(type: string, input: Record<string, string>): Report {
     const date = new Date().toISOString();
@@ -114,7 +111,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       known.generated_at = date;
       return known;
     }
-    const report = { id: (reports.at(-1)?.id ?? 0) + 1, url, created_at: date, generated_at: date };
+    const report = { id: newestId() + 1, url, created_at: date, generated_at: date };
     reports.push(report);
     return report;
   }
@@ -181,9 +178,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       await slots.take();
       hasSlot = true;
       changed();
-      await beforeAttempt?.(
-        known ? { generatedAt } : { watermark: { of: "id", rank: reports.at(-1)?.id ?? 0, ids: [] } },
-      );
+      await beforeAttempt?.(known ? { generatedAt } : { watermark: { of: "id", rank: newestId(), ids: [] } });
       if (signal.aborted) throw cancelled;
       most = Math.max(most, ++inFlight);
       flies = true;
@@ -248,14 +243,8 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
     };
   }
 
-  return Object.assign(fake, {
-    connect,
-    reports,
-    carriedOut,
-    most: () => most,
-    looking: () => looking,
-    listed: () => listed,
-  });
+  const counts = { most: () => most, looking: () => looking, listed: () => listed };
+  return Object.assign(fake, { connect, reports, carriedOut, ...counts });
 }
 
 export type FakeService = ReturnType<typeof createFake>;

@@ -39,10 +39,8 @@ function prepare() {
 function check(folder: string): void {
   const { carriedOut } = JSON.parse(readFileSync(join(folder, "service"), "utf8"));
   assert.deepEqual(carriedOut.sort(), REQUESTS);
-  const told = readFileSync(join(folder, "told"), "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const lines = readFileSync(join(folder, "told"), "utf8").trim().split("\n");
+  const told = lines.map((line) => JSON.parse(line));
   const rows = new Map<number | "end", { outcome: string; record: object | null }>();
   for (const { index, outcome, repeated, record } of told) {
     assert.ok(repeated || !rows.has(index), `row ${index} was told again, and the message does not say so`);

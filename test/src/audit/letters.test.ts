@@ -91,36 +91,22 @@ const addKept =
     await add(urls(pages));
     await until(() => kept(memory).length === 2);
   };
+const addAll = ({ add }: Bench) => add(urls(PAGES));
+const reset = ({ audit }: Bench) => audit.reset("default");
 /** More than one line of a journal. */
 const MANY = 1100;
 const many = Array.from({ length: MANY }, (_, row) => urls(1, 1 + (row % PAGES))).flat();
 const longList: Message = { before: async () => {}, send: ({ add }) => add(many), count: MANY, rows: MANY };
 const messages: Record<string, Message> = {
-  "a new list": { before: async () => {}, send: ({ add }) => add(urls(PAGES)), count: PAGES },
-  "a list for an open batch": { before: addPaused(6), send: ({ add }) => add(urls(PAGES)), count: 2, pauses: true },
-  "a list for a batch that has finished": {
-    before: addKept(1),
-    send: ({ add }) => add(urls(PAGES)),
-    count: PAGES,
-    fails: true,
-  },
-  "msg.pause": { before: ({ add }) => add(urls(PAGES)), send: ({ audit }) => audit.pause(), count: 1, pauses: true },
+  "a new list": { before: async () => {}, send: addAll, count: PAGES },
+  "a list for an open batch": { before: addPaused(6), send: addAll, count: 2, pauses: true },
+  "a list for a batch that has finished": { before: addKept(1), send: addAll, count: PAGES, fails: true },
+  "msg.pause": { before: addAll, send: ({ audit }) => audit.pause(), count: 1, pauses: true },
   "msg.resume": { before: addPaused(PAGES), send: ({ audit }) => audit.resume(), count: 1 },
   "msg.retry": { before: addKept(PAGES), send: ({ audit }) => audit.retry("default"), count: 1, fails: true },
-  "msg.reset": { before: addPaused(PAGES), send: ({ audit }) => audit.reset("default"), count: 1, drops: true },
-  "msg.reset of a page in flight": {
-    before: ({ add }) => add(urls(PAGES)),
-    send: ({ audit }) => audit.reset("default"),
-    count: 1,
-    drops: true,
-  },
-  "msg.reset of a batch that has finished": {
-    before: addKept(PAGES),
-    send: ({ audit }) => audit.reset("default"),
-    count: 1,
-    fails: true,
-    drops: true,
-  },
+  "msg.reset": { before: addPaused(PAGES), send: reset, count: 1, drops: true },
+  "msg.reset of a page in flight": { before: addAll, send: reset, count: 1, drops: true },
+  "msg.reset of a batch that has finished": { before: addKept(PAGES), send: reset, count: 1, fails: true, drops: true },
 };
 
 /**
@@ -262,10 +248,8 @@ describe("The messages that one machine handles for all", () => {
         fate: (page) => (failing.test(page) ? rejected : "answered"),
         step: (what) => void (what.startsWith("request") && requested.push(what)),
       });
-      const isMissed = (line: string) => line.includes('"entries":[{"answer"') && misses-- > 0;
-      const { add, audit, finished, progress } = open(service, { share: 1 }, (line) =>
-        isMissed(line) ? way : "answered",
-      );
+      const wayOf = (line: string) => (line.includes('"entries":[{"answer"') && misses-- > 0 ? way : "answered");
+      const { add, audit, finished, progress } = open(service, { share: 1 }, wayOf);
       await add(urls(4));
       misses = 15;
       assert.ok((await add(urls(PAGES))) > 0);
@@ -307,9 +291,8 @@ describe("The messages that one machine handles for all", () => {
     let fails = true;
     const fate = (page: string) => (fails && page.endsWith("/1") ? rejected : "answered");
     const service = createFake({ fate, step: (what) => void requested.push(what) });
-    const { add, audit, finished, progress } = open(service, {}, (line) =>
-      line.includes('"type":"delivered"') ? "lost" : "answered",
-    );
+    const wayOf = (line: string) => (line.includes('"type":"delivered"') ? "lost" : "answered");
+    const { add, audit, finished, progress } = open(service, {}, wayOf);
     await add([...urls(3), "no page"]);
     await finished();
     progress.length = 0;
@@ -385,19 +368,16 @@ describe("The messages that one machine handles for all", () => {
     const [others, otherFirst] = [openNode(one, "b"), openNode(two, "a")];
     assert.deepEqual(await Promise.all([others.add(urls(3)), otherFirst.add(urls(5, 4))]), [3, 5]);
     await Promise.all([first.finished(), second.finished()]);
-    const counts = [first, second, others, otherFirst].map(
-      ({ results }) => results.filter(({ batch }) => batch === "default").length,
-    );
+    const countOf = ({ results }: Bench) => results.filter(({ batch }) => batch === "default").length;
+    const counts = [first, second, others, otherFirst].map(countOf);
     assert.deepEqual([counts, service.carriedOut.length], [[5, 3, 0, 0], 8]);
   });
 
   it("continues the batches of a node if another one of its process is closed", async () => {
     const service = createFake({ latency: 20 });
     const shared = memory.share(SHORT);
-    const [closed, other] = ["closed", "other"].map((node) => open(service, { create: inQueue(shared, { node }) })) as [
-      Bench,
-      Bench,
-    ];
+    const openNode = (node: string) => open(service, { create: inQueue(shared, { node }) });
+    const [closed, other] = [openNode("closed"), openNode("other")];
     await closed.add(urls(50));
     await other.add(urls(20, 100));
     await until(() => other.results.length > 0);
@@ -799,10 +779,8 @@ describe("The lead of a queue, in memory and on each server", () => {
 
   everywhere("hands over to a machine that starts later, if it leads only because it was alone", async (open) => {
     const service = createFake({ latency: 5 });
-    const bad = [
-      await open(service, { connect: withoutKey(service) }),
-      await open(service, { connect: withoutKey(service) }),
-    ];
+    const openBad = () => open(service, { connect: withoutKey(service) });
+    const bad = [await openBad(), await openBad()];
     await bad[0]?.add(urls(20));
     await until(() => bad.some(({ errors }) => errors.length > 0));
     await sleep(4 * LEASE.lockDuration);

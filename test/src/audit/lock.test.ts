@@ -56,10 +56,8 @@ describe("the lock of a folder", () => {
 
   it("rejects a folder that another process uses, and names the process", async () => {
     const child = await lockElsewhere();
-    await assert.rejects(lockFolder(folder, ignore), {
-      kind: "locked",
-      message: new RegExp(`in use by process ${child.pid} on `),
-    });
+    const message = new RegExp(`in use by process ${child.pid} on `);
+    await assert.rejects(lockFolder(folder, ignore), { kind: "locked", message });
     assert.equal(locks().length, 1);
   });
 
@@ -96,10 +94,8 @@ describe("the lock of a folder", () => {
   it("respects a lock of another machine while it is refreshed, then takes over", async () => {
     const child = await lockElsewhere();
     change(elsewhere);
-    await assert.rejects(lockFolder(folder, ignore, quick), {
-      kind: "locked",
-      message: /process 1073741824 on elsewhere/,
-    });
+    const message = /process 1073741824 on elsewhere/;
+    await assert.rejects(lockFolder(folder, ignore, quick), { kind: "locked", message });
     child.kill("SIGKILL");
     await once(child, "exit");
     await takeOver(quick);

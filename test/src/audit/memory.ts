@@ -111,13 +111,10 @@ export function createMemory(patience = MESSAGE) {
           }),
         getJob: (id: string) => call(() => shown(jobs.get(id))),
         getJobLogs: (id: string, from: number, to: number) =>
-          call(
-            () => ({
-              logs: jobs.get(id)?.logs.slice(from, to + 1 || undefined) ?? [],
-              count: jobs.get(id)?.logs.length ?? 0,
-            }),
-            id,
-          ),
+          call(() => {
+            const { logs = [] } = jobs.get(id) ?? {};
+            return { logs: logs.slice(from, to + 1 || undefined), count: logs.length };
+          }, id),
         getRanges: (states: string[]) =>
           call(() => {
             const all = states.flatMap((one) => [...jobs.values()].filter(({ state }) => state === one));

@@ -46,14 +46,12 @@ const addLine = (lineBy: (holder: string) => string) => async (client: Redis, ke
 };
 const isDamaged =
   /^SEO_INPUT The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Use msg\.reset\.$/;
+const strangeLine = (by: string) => JSON.stringify({ by, n: 99, entries: [{ strange: true }] });
 /** What is done to a batch in a Redis queue, and the error that reports it. */
 const damages: Record<string, [damage: (client: Redis, key: string) => Promise<unknown>, error: RegExp]> = {
   "whose log has a line that is cut off": [addLine(() => "{"), isDamaged],
   "whose log has a line that is no object": [addLine(() => "null"), isDamaged],
-  "whose log has a line that is strange": [
-    addLine((by) => JSON.stringify({ by, n: 99, entries: [{ strange: true }] })),
-    isDamaged,
-  ],
+  "whose log has a line that is strange": [addLine(strangeLine), isDamaged],
   "of another version of the package": [
     async (client, key) => {
       const job = JSON.parse((await client.hget(key, "data")) ?? "");
@@ -164,6 +162,7 @@ describe("The queue that several machines share", () => {
     const replies = (text: string) => redis.eval(`return redis.error_reply(${JSON.stringify(text)})`, 0);
     const raises = (code: string, text: string) =>
       postgres.query(`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}', MESSAGE = '${text}'; END $$`);
+    const readOnly = "it is read-only, as a replica is";
     const rows: [Engine, () => Promise<unknown>, reason: string, what?: string][] = [
       ["PostgreSQL", () => raises("57P03", "it is shutting down"), "it is not ready", "cannot be reached"],
       ["Redis", () => redis.set("a", "b"), "its memory is full"],
@@ -172,12 +171,8 @@ describe("The queue that several machines share", () => {
       ["PostgreSQL", () => raises("53100", "could not extend file"), "it cannot write to its disk"],
       ["PostgreSQL", () => raises("53200", "out of memory"), "its memory is full"],
       ["PostgreSQL", () => raises("53300", "connection slots are reserved"), "it has too many connections"],
-      [
-        "Redis",
-        () => replies("READONLY You can't write against a read only replica."),
-        "it is read-only, as a replica is",
-      ],
-      ["PostgreSQL", () => raises("25006", "cannot execute INSERT"), "it is read-only, as a replica is"],
+      ["Redis", () => replies("READONLY You can't write against a read only replica."), readOnly],
+      ["PostgreSQL", () => raises("25006", "cannot execute INSERT"), readOnly],
     ];
     await redis.config("SET", "maxmemory", "1");
     for (const [engine, fails, reason, what = "reports an error"] of rows) {
@@ -221,10 +216,8 @@ describe("The queue that several machines share", () => {
     });
     const command =
       /^SEO_CONFIG The package bullmq is not installed: run "npm install --save-exact bullmq@[\d.]+ (\w+)" in/;
-    const drivers = text
-      .trim()
-      .split("\n")
-      .map((line) => command.exec(line)?.[1]);
+    const lines = text.trim().split("\n");
+    const drivers = lines.map((line) => command.exec(line)?.[1]);
     assert.deepEqual(drivers, ["ioredis", "pg"], text);
   });
 

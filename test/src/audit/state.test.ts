@@ -57,10 +57,8 @@ describe("A page of a batch", () => {
     { type: "rows", from: 0, rows },
     { type: "list", settings: { existing }, rows: rows.length, pages },
   ];
-  const begin: Entry[] = [
-    { type: "batch", format: FORMAT, name: "a" },
-    ...listed([rowOf(1), rowOf(2), rowOf(1)], [], "regenerate"),
-  ];
+  const given = [rowOf(1), rowOf(2), rowOf(1)];
+  const begin: Entry[] = [{ type: "batch", format: FORMAT, name: "a" }, ...listed(given, [], "regenerate")];
   const again = listed([], [0], "return");
   const plan = (list = 0): Entry => ({ type: "plan", pages: [{ page: 0, list, report: "7", generatedAt: "then" }] });
   const sent: Entry = { type: "sent", page: 0, action: "create", intent };
@@ -372,10 +370,8 @@ describe("The state of a batch", () => {
   it("says for how long earlier processes of the same boot have known what was sent, and which reports they got", () => {
     const list: Entry = { type: "list", settings: settings[0] as Settings, rows: 9, pages: [] };
     const sent: Entry = { type: "sent", page: 0, action: "create", intent };
-    const state = replay([
-      { type: "rows", from: 0, rows: Array.from({ length: 9 }, (_, row) => rowOf(row * 6 + 1)) },
-      list,
-    ]);
+    const rows = Array.from({ length: 9 }, (_, row) => rowOf(row * 6 + 1));
+    const state = replay([{ type: "rows", from: 0, rows }, list]);
     apply(state, sent);
     const open = (boot: string, at: number, page: number) => {
       apply(state, { type: "opened", boot, at });
