@@ -108,7 +108,9 @@ function endOf(
   // the first page, if the service counts from 1 although it calls it 0.
   const canMove = (isNumbered(shape) && page === nth) || (shift > 0 && nth === 2);
   const moves = added > 0 || (canMove && records.length > 0);
-  const follows = isNumbered(shape) ? nth < pages : more;
+  // Page 0 of 1 is the first of two, or the only one of a service that counts from 1.
+  const isUnclear = shift > 0 && nth === 1 && pages === 2;
+  const follows = isNumbered(shape) && !isUnclear ? nth < pages : more;
   const canFollow = moves && follows !== false;
   if (count >= most) return { isLast: true, truncated: added > kept || (canFollow && follows) };
   if (canFollow) return { isLast: false, truncated: false };
