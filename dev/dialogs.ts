@@ -6,6 +6,7 @@ import { needChromium } from "../test/support/chromium.js";
 import type { Driver, Editor } from "../test/support/driver.js";
 import { startWorkbench } from "../test/support/workbench.js";
 import { bounds } from "./bounds.js";
+import { pictureOf, themes } from "./documents.js";
 import { nodeRed, root } from "./nodered.js";
 
 /**
@@ -20,8 +21,6 @@ const BUSY = "pictured-busy-service";
 const QUEUE = "pictured-queue";
 const out = join(root, "docs/pictures");
 const { types } = build();
-const themes = ["light", "dark"] as const;
-const file = (name: string, theme: (typeof themes)[number]) => `${name}${theme === "dark" ? "-dark" : ""}.png`;
 
 /** One node for each status that a user can see; each gets a message at the start. */
 const states: Record<string, Record<string, unknown>> = {
@@ -80,7 +79,7 @@ try {
   const shoot = async (name: string, clip: Clip) => {
     for (const theme of themes) {
       await page.evaluate((dark) => document.documentElement.classList.toggle("nr-theme-dark", dark), theme === "dark");
-      await page.screenshot({ path: join(out, file(name, theme)), clip });
+      await page.screenshot({ path: join(out, pictureOf(name, theme)), clip });
     }
     await page.evaluate(() => document.documentElement.classList.remove("nr-theme-dark"));
   };

@@ -64,6 +64,11 @@ function properties(): string {
   return [`## Common properties\n\n${[...common.values()].join("\n")}`, ...sections].join("\n\n");
 }
 
+/** The themes of Node-RED 5, and the file of a picture in one of them. */
+export const themes = ["light", "dark"] as const;
+export const pictureOf = (name: string, theme: (typeof themes)[number]) =>
+  `${name}${theme === "dark" ? "-dark" : ""}.png`;
+
 /** The pictures of `npm run pictures`, side by side. */
 const dialogs = () => {
   const pictures: [name: string, title: string][] = [
@@ -74,7 +79,7 @@ const dialogs = () => {
     ["statuses", "Statuses"],
   ];
   const cells = (name: string, title: string) =>
-    ["", "-dark"].map((theme) => `![${title}, ${theme ? "dark" : "light"}](pictures/${name}${theme}.png)`).join("\n");
+    themes.map((theme) => `![${title}, ${theme}](pictures/${pictureOf(name, theme)})`).join("\n");
   const sections = pictures.map(([name, title]) => `## ${title}\n\n${cells(name, title)}\n`);
   return `# Edit dialogs
 
