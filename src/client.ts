@@ -40,7 +40,7 @@ export function createClient(options: ClientOptions) {
   const transport = createTransport(base, apiKey, { connections: concurrency, tls, proxy });
   const scheduler = new Scheduler({ concurrency, rate, size });
   const reconciler = createReconciler(
-    { request: uncached, pages: (type, input) => readPages((extra) => uncached(type, input, { extra }), input) },
+    { request: uncached, pages: (type, input) => pages(type, input, {}, uncached) },
     { now: () => performance.now(), sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
     horizon > 0,
   );
@@ -63,8 +63,8 @@ export function createClient(options: ClientOptions) {
   }
 
   /** Reads a list page by page, each only when it is needed. */
-  function pages(type: string, input: Record<string, string>, options: RequestOptions = {}) {
-    return readPages((extra) => request(type, input, { ...options, extra }), input);
+  function pages(type: string, input: Record<string, string>, options: RequestOptions = {}, get = request) {
+    return readPages((extra) => get(type, input, { ...options, extra }), input);
   }
 
   function cancel(scope: Lane | Task): void {
