@@ -115,12 +115,12 @@ export class Breaker {
     this.#worked = Math.max(this.#worked, number);
     this.#failures = this.#failures.filter((one) => one > this.#worked);
     // A request that began before others failed shows nothing of the account now.
-    if (this.#failures.length === 0 && !this.byPlan) this.end();
+    if (this.#failures.length === 0) this.end();
   }
 
   /** A plan was made, which does not prove that pages can be requested. */
   planned(): void {
-    if (this.byPlan) this.end();
+    this.end(true);
   }
 
   /** Has the batch wait. `byPlan`: the account's reports could not be read. */
@@ -161,7 +161,7 @@ export class Breaker {
     const last = this.#last;
     const stops = last !== undefined && isAccounts(last) && this.doubts && !this.error;
     if (stops) this.#pause(this.#explain(last));
-    else if (!this.byPlan) this.end();
+    else this.end();
     return !stops;
   }
 
@@ -170,7 +170,9 @@ export class Breaker {
     this.#changed();
   }
 
-  end(): void {
+  /** Ends a pause, unless that waits for something else: `byPlan` as when it began. */
+  end(byPlan = false): void {
+    if (byPlan !== this.byPlan) return;
     this.#failures = [];
     if (!this.error) return;
     this.error = undefined;
