@@ -47,17 +47,7 @@ export const conditions: Record<string, (change: Change, limit: number) => boole
   below: ({ scores: [before, now] }, limit) => now !== null && now < limit && (before === null || before >= limit),
 };
 
-/** The saved part of a report between two runs: values that can change, and its URL for when it is deleted. */
-export interface Figures {
-  id: unknown;
-  url: string | null;
-  score: number | null;
-  result: string | null;
-  privacy: number | null;
-  created_at: string | null;
-  generated_at: string | null;
-  updated_at: string | null;
-}
+export type Figures = ReturnType<typeof figures>;
 
 /** By ID, as text. */
 export type ById<T> = Record<string, T>;
@@ -70,8 +60,11 @@ const text = (value: unknown) => (typeof value === "string" && value !== "" ? va
 const number = (value: unknown) =>
   value === null || value === "" || !Number.isFinite(Number(value)) ? null : Number(value);
 
-/** Older installations return the score as a number in `result`, and no word; types differ between responses ("2" and 2). */
-export function figures(record: unknown): Figures {
+/**
+ * The saved part of a report between two runs: values that can change, and its URL for when it is deleted. Older
+ * installations return the score as a number in `result`, and no word; types differ between responses ("2" and 2).
+ */
+export function figures(record: unknown) {
   const { id, url, score, result, privacy, created_at, generated_at, updated_at } = Object(record) as Json;
   const points = number(result);
   return {

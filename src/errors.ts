@@ -47,27 +47,10 @@ export const codes = {
 
 export type Code = keyof typeof codes;
 
+type SetupStage = "config" | "variable" | "stored" | "node" | "package" | "version" | "clock";
+type RequestStage = "name" | "connect" | "tls" | "proxy" | "time" | "redirect" | "key" | "path" | "answer" | "service";
 /** The stages that a connection test can reach. The editor has a sentence for each, by config node. */
-export type Stage =
-  | "config"
-  | "variable"
-  | "stored"
-  | "node"
-  | "name"
-  | "connect"
-  | "tls"
-  | "proxy"
-  | "time"
-  | "redirect"
-  | "key"
-  | "path"
-  | "answer"
-  | "service"
-  | "package"
-  | "version"
-  | "clock"
-  | "unknown"
-  | "done";
+export type Stage = SetupStage | RequestStage | "unknown" | "done";
 
 /** The client's own facts about an error. They decide what happens next, and are never redacted. */
 interface Facts {

@@ -3,16 +3,7 @@ import { isObject, type Json } from "./json.js";
 import { unwrap } from "./records.js";
 
 /** The place of a response in a list, as it says itself, whichever paginator made it. */
-export interface Shape {
-  records: unknown[];
-  /** Its own number, and that of the last page. */
-  page: number | undefined;
-  pages: number | undefined;
-  total: number | undefined;
-  /** Whether another page follows; undefined where the response does not say. */
-  more: boolean | undefined;
-  cursor: string | undefined;
-}
+export type Shape = NonNullable<ReturnType<typeof readShape>>;
 
 /** One page of a list that is read completely. */
 export interface ListPage<A = unknown> {
@@ -45,8 +36,8 @@ function cursorOf(link: unknown): string | undefined {
 const linkTo = ({ next, next_page_url }: Json) => next || next_page_url || undefined;
 
 /** Recognizes the shapes of a list; undefined where the response is none. */
-export function readShape(body: unknown): Shape | undefined {
-  const records = unwrap(body);
+export function readShape(body: unknown) {
+  const records: unknown = unwrap(body);
   if (!Array.isArray(records)) return undefined;
   const bare = Object(body) as Json;
   const links: Json = Object(bare.links);
@@ -58,6 +49,7 @@ export function readShape(body: unknown): Shape | undefined {
   const pages = count(figures.last_page) || undefined;
   const follows = next !== undefined || cursor !== undefined;
   const ends = "next_cursor" in figures || "next_page_url" in figures || "next" in links;
+  /** Whether another page follows; undefined where the response does not say. */
   const more = follows || (ends ? false : undefined);
   return { records, page: count(figures.current_page), pages, total: count(figures.total), more, cursor };
 }

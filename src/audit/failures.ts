@@ -22,21 +22,14 @@ export type FindJournals = (name?: string) => AsyncIterable<StoredJournal>;
 /** How kept batches ended, by the keys of their journals; undefined if one is gone. */
 export type Kept = ReadonlyMap<string, Progress | Blocked | undefined>;
 
-/** A row that has failed, or is uncertain. */
-interface Failure {
-  /** From 0. */
-  index: number;
-  url: string;
-  outcome: string;
-  message: string;
-  /** The reports that an uncertain request may have created or updated, such as `https://example.com (#7)`. */
-  candidates: string[];
-}
+/** A row that has failed, or is uncertain. `index` is from 0. */
+type Failure = ReturnType<typeof failureOf>;
 
-function failureOf(index: number, input: unknown, { outcome, error }: Ended): Failure {
+function failureOf(index: number, input: unknown, { outcome, error }: Ended) {
   const { candidates = [] } = { ...error } as { candidates?: { id: unknown; url: unknown }[] };
   const text = isObject(input) ? input.url : input;
   const url = typeof text === "string" && text !== "" ? text : JSON.stringify(input);
+  /** The reports that an uncertain request may have created or updated, such as `https://example.com (#7)`. */
   const named = candidates.map(({ id, url }) => `${url} (#${id})`);
   return { index, url, outcome, message: error?.message ?? "", candidates: named };
 }

@@ -3,15 +3,7 @@ import type { Operation } from "../operations.js";
 import { subjectOf } from "../schema.js";
 
 /** A request without its headers, and the input that it is made from. */
-export interface Request {
-  row: Operation;
-  input: Record<string, string>;
-  method: string;
-  path: string;
-  body: string | undefined;
-  /** The record that the path names: `report ID 27`. */
-  subject: string | undefined;
-}
+export type Request = ReturnType<typeof buildRequest>;
 
 /** Encodes a value as URLSearchParams does, which takes three times as long for the many values that need no encoding. */
 const encodeForm = (value = "") =>
@@ -26,7 +18,7 @@ export function buildRequest(
   input: Record<string, string>,
   { prefix }: Base,
   { method = row.method, extra = {} }: { method?: string | undefined; extra?: Record<string, string> | undefined } = {},
-): Request {
+) {
   let path = row.path;
   let fields = "";
   for (const name in input) {
@@ -46,6 +38,7 @@ export function buildRequest(
     method,
     path: `${prefix}${path}${query.replace("&", "?")}`,
     body: hasForm && fields ? fields.slice(1) : undefined,
+    /** The record that the path names: `report ID 27`. */
     subject: row.path.includes("{") ? subjectOf(row, input) : undefined,
   };
 }

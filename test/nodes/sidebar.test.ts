@@ -212,7 +212,13 @@ describe("The routes of the sidebar", () => {
 
 describe("The CSV of failed rows", () => {
   it("has no cell that a spreadsheet calculates, whatever a URL or a sentence is", () => {
-    const row = { index: 0, url: '=1+"x"', outcome: "uncertain", message: "@SUM(A1)\n+1\t=2;=3", candidates: ["-2"] };
+    const row = {
+      index: 0,
+      url: '=1+"x"',
+      outcome: "uncertain" as const,
+      message: "@SUM(A1)\n+1\t=2;=3",
+      candidates: ["-2"],
+    };
     assert.equal(
       toCsv([row]),
       `"index","url","outcome","error","candidates"\r\n"0","'=1+""x""","uncertain","'@SUM(A1) +1 =2;'=3","'-2"\r\n`,

@@ -15,14 +15,6 @@ export type Line<Entry> =
   | { back: true }
   | { damaged: string };
 
-/** The log of a job, to which only the machine that took it over last can append. */
-export interface JobLog<Entry> {
-  /** Resolves when the entries are saved. Rejects with `deposed` if another machine has taken the job over. */
-  append(...entries: Entry[]): Promise<void>;
-  /** Waits for what is being written. */
-  close(): Promise<void>;
-}
-
 const MISSING = -1;
 const UNIQUE_VIOLATION = "23505";
 /** Milliseconds. */
@@ -125,7 +117,9 @@ export async function openLog<Entry>(queue: Queue, id: string, gone: () => Promi
     }
   }
 
-  const { add, close } = createGroups(write);
-  const log: JobLog<Entry> = { append: add, close };
-  return { log, lines };
+  /** `add` rejects with `deposed` if another machine has taken the job over. */
+  return { log: createGroups(write), lines };
 }
+
+/** The log of a job, to which only the machine that took it over last can add entries. */
+export type JobLog<Entry> = NonNullable<Awaited<ReturnType<typeof openLog<Entry>>>>["log"];

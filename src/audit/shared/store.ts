@@ -111,7 +111,7 @@ export class QueueStore implements Store {
   }
 
   #work(id: string, log: JobLog<JobEntry>, state = new State(), letters = new Set<string>()): OpenBatch {
-    const save = (...entries: JobEntry[]) => this.#safely(() => log.append(...entries));
+    const save = (...entries: JobEntry[]) => this.#safely(() => log.add(...entries));
     const append = async (entry: Entry) => {
       const letter = CONTROLS.includes(entry.type) ? this.#current?.id : undefined;
       if (letter === undefined) return save(entry);
@@ -241,7 +241,7 @@ export class QueueStore implements Store {
     try {
       const reply = await this.#obey(job, audit);
       if (this.#jobs.get(id) !== job) return;
-      await job.log.append({ type: "answer", answer: reply });
+      await job.log.add({ type: "answer", answer: reply });
       this.#jobs.set(id, done());
     } finally {
       job.again = true;

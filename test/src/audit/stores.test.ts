@@ -315,7 +315,7 @@ for (const engine of [undefined, ...engines])
         const jobs = queue(randomBytes(4).toString("hex"));
         await jobs.add("job", {}, { jobId: "one" });
         const opened = await openLog<number>(jobs, "one", async () => undefined);
-        for (let entry = 0; entry < 30; entry++) await opened?.log.append(entry);
+        for (let entry = 0; entry < 30; entry++) await opened?.log.add(entry);
         await openLog(jobs, "one", async () => undefined);
         const last = await lastEntry(jobs, "one");
         await close();
