@@ -107,7 +107,7 @@ export class Breaker {
     const checks = this.#failures.filter((one) => one > this.#doubted);
     if (this.error && number === this.#probe) this.#wait(this.error, error);
     if (!this.error && checks.length >= CHECKS)
-      this.#pause(this.#explain(error, `: ${this.#failures.length} pages in a row failed`));
+      this.#pause(this.#explain(error, `: ${this.#failures.length} requests in a row failed`));
     return again && outcome === "failed";
   }
 

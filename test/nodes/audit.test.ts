@@ -283,7 +283,7 @@ describe("The audit node", () => {
     assert.deepEqual([topic, seo.batch, seo.error?.code], ["default", "default", "SEO_UNAUTHORIZED"]);
     assert.match(
       String(seo.error?.message),
-      /^The batch "default" is paused: [5-7] pages in a row failed\. .* It continues within 15 minutes of the repair, or at msg\.resume\.$/,
+      /^The batch "default" is paused: [5-7] requests in a row failed\. .* It continues within 15 minutes of the repair, or at msg\.resume\.$/,
     );
     await late(100);
     assert.ok(account.count("POST") < 10, `${account.count("POST")} requests`);
@@ -292,7 +292,7 @@ describe("The audit node", () => {
     const reason = "seo-reports.error.SEO_UNAUTHORIZED.status";
     assert.deepEqual([ring(), status()?.text], ["red", `${reason} · ${figures}`]);
     assert.equal(last()?.reason, "SEO_UNAUTHORIZED");
-    assert.match(String(last()?.paused), / pages in a row/);
+    assert.match(String(last()?.paused), / requests in a row/);
     fate = "answered";
     await succeed({ resume: true });
     const end = await finished();

@@ -41,7 +41,7 @@ describe("The status of an audit", () => {
 
   const b = { batch: "b" };
   const byMessage = { paused: "Paused by msg.pause." };
-  const byFailures = { paused: "5 pages in a row failed." };
+  const byFailures = { paused: "5 requests in a row failed." };
   const almost = { done: 49_990, waiting: 10, perMinute: 60 };
   const end = { done: 50_000, created: 50_000, waiting: 0, finished: true };
   /** Only lost responses are left, so that the time is not known. */

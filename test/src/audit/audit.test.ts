@@ -245,7 +245,7 @@ describe("an audit", () => {
         assert.ok(before >= IN_A_ROW && before <= IN_A_ROW + 2, String(before));
         const [progress] = await audit.progress();
         assert.equal(sent.at(-1)?.paused, progress?.paused);
-        const sentence = `The batch "default" is paused: ${before} pages in a row failed. ${error.message} It continues`;
+        const sentence = `The batch "default" is paused: ${before} requests in a row failed. ${error.message} It continues`;
         assert.ok(String(progress?.paused).startsWith(sentence), String(progress?.paused));
         assert.deepEqual([progress?.waiting, progress?.failed], [20 - results, results]);
         assert.equal(errors[0]?.code, error.code);

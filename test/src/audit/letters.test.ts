@@ -752,7 +752,7 @@ describe("The lead of a queue, in memory and on each server", () => {
     await until(() => alone.errors.length > 0);
     // Meanwhile it hands over.
     await sleep(2 * LEASE.lockDuration);
-    await until(async () => /pages in a row failed\. No\./.test(String((await alone.audit.progress())[0]?.paused)));
+    await until(async () => /requests in a row failed\. No\./.test(String((await alone.audit.progress())[0]?.paused)));
     assert.deepEqual([await alone.audit.pause(), await alone.audit.resume()], [1, 1]);
     assert.equal(await alone.add(["no page"], { batch: "next" }), 1);
     await alone.finished("next");

@@ -148,7 +148,7 @@ function contract(name: string, open: () => Kept): void {
       const [first] = machines(service, { clock, share: 1 });
       await first.add(urls(30));
       await until(() => benches.every(({ errors }) => errors.length === 1));
-      assert.match(benches[0]?.errors[0]?.message ?? "", /^The batch "default" is paused: \d+ pages/);
+      assert.match(benches[0]?.errors[0]?.message ?? "", /^The batch "default" is paused: \d+ requests/);
       assert.equal(results().length, 0);
       await sleep(700);
       assert.equal(service.carriedOut.length, 0);
