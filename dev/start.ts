@@ -56,7 +56,7 @@ async function start(): Promise<void> {
     const running = await startFrom(Number(PORT), userDir, {
       more: { editorTheme: { ...settings.editorTheme, page: { scripts: [script] } } },
       env: { SEO_QUEUE_URL, ...(sandbox && { SEO_BASE_URL: sandbox.url, SEO_API_KEY: sandbox.apiKey }) },
-      print: (line) => /\[error\]|Waiting for the debugger/.test(line) && say(line),
+      print: (line) => /\[error\]|\[warn\] \[|Waiting for the debugger/.test(line) && say(line),
       spawned: lock.share,
       signal,
     });

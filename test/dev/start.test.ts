@@ -96,6 +96,25 @@ describe("npm start", () => {
       assert.equal(integrity("package-lock.json"), integrity("node_modules/.package-lock.json"));
     });
 
+    it("prints the warnings of nodes, but not those of Node-RED's start", async () => {
+      let printed = "";
+      const holds = (pattern: RegExp) =>
+        first.until((stdout) => {
+          printed = stdout;
+          return pattern.test(stdout);
+        });
+      await holds(/open \S+/);
+      const nodes = [
+        { id: "once", type: "inject", once: true, onceDelay: 0, props: [], wires: [["warns"]] },
+        { id: "warns", type: "function", func: 'node.warn("Careful.");', wires: [[]] },
+      ];
+      const [, url] = /open (\S+)/.exec(printed) ?? [];
+      const headers = { "content-type": "application/json" };
+      await fetch(`${url}/flow`, { method: "POST", headers, body: JSON.stringify({ label: "Warns", nodes }) });
+      await holds(/\[warn\] \[function:.*\] Careful\.\n/);
+      assert.doesNotMatch(printed, /Projects/);
+    });
+
     it("fails with a message while another one uses the folder", async () => {
       const { code, stdout, stderr } = await run().ended;
       assert.deepEqual([code, stdout], [1, ""]);
