@@ -14,7 +14,9 @@ import fs, {
 } from "node:fs";
 import fsp, { type FileHandle } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
+import { constants } from "node:os";
 import { dirname, join } from "node:path";
+import { getSystemErrorName } from "node:util";
 import fc from "fast-check";
 import type { Batch, Store } from "../../../src/audit/batch.js";
 import { type Ended, type Entry, FORMAT } from "../../../src/audit/entries.js";
@@ -22,7 +24,7 @@ import { openFiles as open, removeFiles } from "../../../src/audit/files.js";
 import { openFile } from "../../../src/audit/journal.js";
 import { readRows } from "../../../src/audit/rows.js";
 import { apply, State, total } from "../../../src/audit/state.js";
-import type { Trouble } from "../../../src/audit/trouble.js";
+import { fromDisk, type Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
 import { openFolder } from "../../support/opened.js";
 import { batchesIn, createBench, createFake, urls, vary } from "./fake.js";
@@ -507,6 +509,12 @@ describe("the files of an audit", () => {
       const message = `${join(path, "node")} could not be read or written: ${reason}.`;
       await assert.rejects(openFiles(path, "node", never), { message });
     }
+  });
+
+  it("say that a quota is used up, for which Node.js has no name", () => {
+    const code = getSystemErrorName(-constants.errno.EDQUOT);
+    const error = String(fromDisk({ code, syscall: "write" }, folder));
+    assert.equal(error, `${folder} could not be read or written: the disk quota is used up (${code}).`);
   });
 
   it("are not changed by a probe of the disk", async () => {
