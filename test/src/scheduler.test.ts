@@ -186,7 +186,7 @@ describe("The scheduler of a service", () => {
     assert.deepEqual([jobs(), refused], [[1, next, first, second, ...fresh], []]);
   });
 
-  it("needs the same time per message with 10,000 waiting, as many as a new service node allows, as with 1,000", () => {
+  it("needs the same time per message with 10,000 waiting, as many as wait by default, as with 1,000", () => {
     time.goOn();
     /** Microseconds of this process, whatever else runs. */
     const spent = () => {
