@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Node, NodeAPI } from "node-red";
 import type { Audit, AuditOptions } from "../src/audit/audit.js";
+import type { Control } from "../src/audit/entries.js";
 import type { FindJournals } from "../src/audit/failures.js";
 import { mayHaveJournals } from "../src/audit/folder.js";
 import type { Result } from "../src/audit/options.js";
@@ -10,7 +11,7 @@ import { invalidParams, type SeoError } from "../src/errors.js";
 import type { Existing } from "../src/existing.js";
 import { audit as row } from "../src/operations.js";
 import { createSequence } from "../src/turns.js";
-import { type Control, closeCards, controlIn, openCards, registerCards, type Watched } from "./audits.js";
+import { closeCards, controlIn, openCards, registerCards, type Watched } from "./audits.js";
 import { chosen, resolved } from "./config.js";
 import { SECOND } from "./figures.js";
 import { closeIfGone, placeOf, whenRestarted } from "./flows.js";

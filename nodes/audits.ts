@@ -1,14 +1,12 @@
 import type { Response } from "express";
 import type { NodeAPI } from "node-red";
+import { type Control, controls } from "../src/audit/entries.js";
 import type { FindJournals, Kept } from "../src/audit/failures.js";
 import type { Progress } from "../src/audit/progress.js";
 import type { Json } from "../src/json.js";
 import { onlyJson } from "./admin.js";
 import type { AuditStatus } from "./progress.js";
 import { type Message, thrownText } from "./sources.js";
-
-const controls = ["pause", "resume", "retry", "reset"] as const;
-export type Control = (typeof controls)[number];
 
 /** How a message controls a batch: only by `true`, because other nodes leave values, such as the http request node's `retry: 0`. */
 export const controlIn = (msg: Message) => controls.find((name) => msg[name] === true);

@@ -8,6 +8,11 @@ export const outcomes = ["created", "regenerated", "fresh", "failed", "uncertain
 
 export type Outcome = (typeof outcomes)[number];
 
+/** How a message controls batches. */
+export const controls = ["pause", "resume", "retry", "reset"] as const;
+
+export type Control = (typeof controls)[number];
+
 /** The settings of the pages of a list. */
 export interface Settings {
   existing: Existing;
@@ -70,4 +75,4 @@ export type Entry =
   | { type: "waits"; page: number }
   | ({ type: "ended"; page: number } & Ended)
   | { type: "delivered"; page: number }
-  | { type: "pause" | "resume" | "retry" | "reset" | "finished" };
+  | { type: Control | "finished" };

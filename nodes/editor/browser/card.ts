@@ -1,12 +1,11 @@
-import { outcomes } from "../../../src/audit/entries.js";
+import { controls, outcomes } from "../../../src/audit/entries.js";
 import { reasonKey, SECOND, span } from "../../figures.js";
 import { createRows } from "./rows.js";
 import type { Any } from "./state.js";
 import { type CardPlace, put, type Tools } from "./tools.js";
 
 const WRITE = "seo-report-audit.write";
-const actions = ["pause", "resume", "retry", "reset"];
-const MESSAGE = /msg\.(pause|resume|retry|reset)\b/g;
+const MESSAGE = new RegExp(`msg\\.(${controls.join("|")})\\b`, "g");
 
 /** How far a batch is. */
 function figuresOf({ text, figure }: Tools, progress: Any): string[] {
@@ -37,7 +36,7 @@ export function createCard(tools: Tools, place: CardPlace, reveal: () => void, l
   const legend = build("div", "seo-legend", ...counts);
   const figures = build("div");
   const why = build("div");
-  const buttons = actions.map((how) => button(text(`sidebar.${how}`), () => control(how)));
+  const buttons = controls.map((how) => button(text(`sidebar.${how}`), () => control(how)));
   const message = build("div").attr("role", "status");
   const rows = createRows(tools, place, request);
   const head = build("div", "seo-line", name, build("span", "", place.batch));
@@ -102,7 +101,7 @@ export function createCard(tools: Tools, place: CardPlace, reveal: () => void, l
     put(name, label || name.text() || place.node);
     put(why, because.filter(Boolean).join(" · "));
     const focused = buttons.find((one) => one.is(":focus"));
-    for (const [at, how] of actions.entries()) buttons[at].prop("hidden", !RED.user.hasPermission(WRITE) || !fits[how]);
+    for (const [i, how] of controls.entries()) buttons[i].prop("hidden", !RED.user.hasPermission(WRITE) || !fits[how]);
     if (focused?.prop("hidden")) (buttons.find((one) => !one.prop("hidden")) ?? name).trigger("focus");
     if (message.text() === text("dialog.unanswered")) put(message, "");
     rows.show(count);

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setImmediate as breathe } from "node:timers/promises";
 import { type Code, cancelled, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
-import { type Entry, FORMAT, type Settings } from "../entries.js";
+import { type Control, type Entry, FORMAT, type Settings } from "../entries.js";
 import { toJSON } from "../requests.js";
 import type { Row } from "../rows.js";
 import { apply, State } from "../state.js";
@@ -10,7 +10,7 @@ import { deposed, Trouble } from "../trouble.js";
 import { entriesIn, type Line, newName, readLines } from "./log.js";
 import type { Queue } from "./server.js";
 
-type ControlCommand = { do: "pause" | "resume" | "retry" | "reset"; name?: string | undefined };
+type ControlCommand = { do: Control; name?: string | undefined };
 
 /** A list; its job becomes the batch. */
 interface ListCommand<Rows> {

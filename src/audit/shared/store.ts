@@ -1,7 +1,7 @@
 import { type Code, cancelled, SeoError } from "../../errors.js";
 import type { Audit } from "../audit.js";
 import { Batch, type List, type Store } from "../batch.js";
-import { type Entry, FORMAT } from "../entries.js";
+import { controls, type Entry, FORMAT } from "../entries.js";
 import { State } from "../state.js";
 import { deposed } from "../trouble.js";
 import { idsIn, type JobEntry, type Letter, obey, type Packed, prefixOf, type Reply, readJob } from "./letter.js";
@@ -58,7 +58,7 @@ const MINUTE = 60_000;
 /** So many jobs are read at the same time. */
 const GROUP = 20;
 /** The entries that a message causes. */
-const CONTROLS: readonly string[] = ["list", "pause", "resume", "retry", "reset"];
+const OF_MESSAGES: readonly string[] = ["list", ...controls];
 
 /** The batches of one node, for the machine that leads. */
 export class QueueStore implements Store {
@@ -113,7 +113,7 @@ export class QueueStore implements Store {
   #work(id: string, log: JobLog<JobEntry>, state = new State(), letters = new Set<string>()): OpenBatch {
     const save = (...entries: JobEntry[]) => this.#safely(() => log.add(...entries));
     const append = async (entry: Entry) => {
-      const letter = CONTROLS.includes(entry.type) ? this.#current?.id : undefined;
+      const letter = OF_MESSAGES.includes(entry.type) ? this.#current?.id : undefined;
       if (letter === undefined) return save(entry);
       if (letters.has(letter)) return false;
       await save({ ...entry, letter });
