@@ -12,10 +12,10 @@ const SOON = 1000;
 interface Listener {
   /** Says that reports of the store will be claimed. Returns what says that they are. */
   announceClaims(): () => void;
-  begin(store: Store): void;
+  open(store: Store): void;
   /** Nothing can go on, or everything can. */
   changed(): void;
-  end(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Opens the place of the journals. As long as they cannot be opened or written, nothing goes on, and it tries again. */
@@ -63,7 +63,7 @@ export class Access {
       this.store = store;
       this.error = undefined;
       this.#reported = undefined;
-      this.#engine.begin(store);
+      this.#engine.open(store);
       this.#claimed();
     } catch (cause) {
       this.stop(cause);
@@ -155,7 +155,7 @@ export class Access {
     this.store = undefined;
     this.#free.resolve();
     if (!store) return;
-    await this.#engine.end();
+    await this.#engine.close();
     await saved;
     await store.close();
   }

@@ -1,5 +1,5 @@
 /**
- * How a list travels from a message to its results:
+ * How a list travels from a message to its results. entries.ts has all that can happen to it.
  *
  * 1. rows.ts reads the list, and batch.ts saves it in a journal: a file (journal.ts) in the node's folder (files.ts, folder.ts, lock.ts),
  *    or the log of a job in a queue (shared/).
@@ -67,7 +67,7 @@ export function createAudit(options: AuditOptions) {
           if (count === 0) breaker.setDue();
         });
         if (joined > 0) return count;
-        await engine.ended();
+        await engine.endings();
         const batch = await store.create(name, list);
         engine.add(batch);
         return total(batch.state);
@@ -94,7 +94,7 @@ export function createAudit(options: AuditOptions) {
           return isNeeded;
         };
         let count = await engine.change(name, async ({ batch, breaker }) => (await retry(batch)) && breaker.setDue());
-        await engine.ended();
+        await engine.endings();
         for await (const batch of store.reopen(name)) {
           count++;
           // If it fails, the engine closes the batch again.
@@ -108,7 +108,7 @@ export function createAudit(options: AuditOptions) {
       inTurn(async (store) => {
         const forgotten = engine.forget(name);
         const count = await engine.change(name, ({ batch }) => batch.write({ type: "reset" }));
-        await engine.ended();
+        await engine.endings();
         return count + (await store.forget(name)) || forgotten;
       }),
 

@@ -46,7 +46,8 @@ export class Engine {
     });
   }
 
-  begin({ broken, batches }: Store): void {
+  /** Works on the batches of a store. */
+  open({ broken, batches }: Store): void {
     const { failed, recovered } = this.access.options;
     this.#known = this.#known.filter(({ finished }) => finished);
     recovered?.(true);
@@ -63,7 +64,7 @@ export class Engine {
   }
 
   /** Ends what is in flight; the next one to open the store looks for its effects. */
-  async end(): Promise<void> {
+  async close(): Promise<void> {
     for (const { batch } of this.runs) batch.isClosing = true;
     this.#requests.cancel();
     await Promise.all(this.#working);
@@ -127,7 +128,7 @@ export class Engine {
   }
 
   /** Resolves when batches that are over are removed, or kept. Rejects if that has to wait until something can be saved. */
-  async ended(): Promise<void> {
+  async endings(): Promise<void> {
     if (this.#endings.size > 0 && this.access.error) throw this.access.error;
     await Promise.all(this.#endings.values());
   }

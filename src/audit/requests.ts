@@ -38,8 +38,8 @@ export const STORE = "seo-report-store";
 const HORIZON = Number(service.reconcile.initial) * 1000;
 
 /**
- * The requests of a client, of which `share` are in flight at most. They belong to one lane, whose end cancels them. `changed`
- * is called when a response is lost or found.
+ * The requests of a client, of which `share` are in flight at most. They belong to one lane, whose end cancels them, and need no
+ * admission. `changed` is called when a response is lost or found.
  */
 export function requestsOf(client: Client, share: number, changed: () => void): Requests {
   const lane = createLane(share);

@@ -14,7 +14,7 @@ import { deposed, outdated, Refusal, reasonOf } from "./trouble.js";
 /** A step of the work on a batch: a page, or the plan of its lists. */
 export interface Step {
   page?: number;
-  /** The response is lost, and looked for. */
+  /** The response is lost, and looked for: the scheduler says so, because requests.ts makes the step the request's task. */
   isLost?: boolean;
   /** The step counts among the requests that can be in flight. */
   inFlight: boolean;
