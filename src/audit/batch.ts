@@ -80,11 +80,9 @@ export class Batch {
     if (entry.type === "retry") this.#cursor = 0;
   }
 
-  /** Notes when it was opened, so that what is known of earlier requests goes on from there in the next process. */
-  opened(): void {
-    const now = moment();
-    if (!now || this.earlier === 0) return;
-    const entry: Entry = { type: "opened", ...now };
+  /** Notes when it was opened, and for which service, so that what is known of earlier requests goes on from there in the next process. */
+  opened(service: string): void {
+    const entry: Entry = { type: "opened", service, ...moment() };
     apply(this.state, entry);
     this.journal.append(entry, false).catch(() => {});
   }

@@ -107,7 +107,7 @@ export class Engine {
       if (other.batch.state.name === batch.state.name) other.reporter.end(other.batch.isUnchanged);
     const run = new Run(batch, this.#requests, this.access, () => this.#fill());
     this.runs.add(run);
-    batch.opened();
+    batch.opened(this.#requests.service);
     for (const [ids, age] of claimsOf(batch.state)) this.#requests.claim(ids, age);
     run.changed();
   }

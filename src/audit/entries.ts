@@ -69,8 +69,8 @@ export type Entry =
   | { type: "plan"; pages: readonly Plan[] }
   | { type: "planned"; lists: readonly number[] }
   | ({ type: "sent"; page: number } & PageRequest)
-  /** A process has opened the journal: nobody sends the requests before it any more. */
-  | ({ type: "opened" } & Moment)
+  /** A process has opened the journal: nobody sends the requests before it any more. `service`: the place of its SEO service. */
+  | ({ type: "opened"; service: string } & Partial<Moment>)
   /** The request for the page has certainly had no effect. */
   | { type: "waits"; page: number }
   | ({ type: "ended"; page: number } & Ended)

@@ -20,6 +20,8 @@ export interface DurableOptions extends Omit<Durable, "horizon"> {
 
 /** The service, as an audit needs it. All requests keep to its budget. Rejects with an SeoError. */
 export interface Requests {
+  /** The place of the service: origin and path. */
+  readonly service: string;
   request(type: string, input: Record<string, string>, options?: DurableOptions): Promise<DurableResponse>;
   /** Reads a list, a page at a time, each only when it is needed. */
   pages(type: string, input: Record<string, string>): AsyncIterable<PageOfReports>;
@@ -46,6 +48,7 @@ export function requestsOf(client: Client, share: number, changed: () => void): 
   lane.changed = changed;
   const horizon = client.horizon || HORIZON;
   return {
+    service: client.base,
     request: (type, input, { task = {}, ...durable } = {}) =>
       client.request(type, input, { task: Object.assign(task, createTask(lane)), durable: { ...durable, horizon } }),
     pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),

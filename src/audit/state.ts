@@ -29,6 +29,8 @@ export class State {
   ended = new Map<number, Ended>();
   /** The reports that the batch got. */
   reports: string[] = [];
+  /** The place of the SEO service that has them. */
+  service = "";
   /** When the processes of this boot opened the journal, and how many reports it had then. */
   openings: (Moment & { reports: number })[] = [];
   /** Rows whose results are delivered. */
@@ -102,6 +104,27 @@ function wait(state: State, page: number): void {
   state.phases.delete(page);
 }
 
+/** The plans of all lists are out of date. */
+function replan({ lists }: State): void {
+  for (const list of lists) list.planned = list.existing === "create";
+}
+
+/** The batch goes on at another service, where an ID is that of another report. What was sent before is not looked for. */
+function move(state: State): void {
+  const message = `The response to a request was not received before the base URL was changed from ${state.service}.`;
+  const error = { code: "SEO_NETWORK", message, attempts: 0, uncertain: true };
+  for (const page of state.requests.keys()) {
+    if (phaseOf(state, page) !== "sent") continue;
+    state.ended.set(page, { outcome: "uncertain", attempts: 0, error });
+    state.phases.set(page, "ended");
+  }
+  for (const ended of state.ended.values()) ended.report = undefined;
+  state.requests.clear();
+  state.reports = [];
+  state.openings = [];
+  replan(state);
+}
+
 type Apply<Type extends Entry["type"]> = (state: State, entry: Extract<Entry, { type: Type }>) => void;
 
 const changes: { [Type in Entry["type"]]: Apply<Type> } = {
@@ -146,7 +169,10 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     state.requests.set(page, request);
     state.phases.set(page, "sent");
   },
-  opened(state, { boot, at }) {
+  opened(state, { service, boot, at }) {
+    if (state.service !== "" && service !== state.service) move(state);
+    state.service = service;
+    if (boot === undefined || at === undefined) return;
     // Otherwise, the machine was reset to an earlier state.
     const isBefore = (one?: Moment): one is Moment => one?.boot === boot && one.at <= at;
     state.openings = [...state.openings.filter(isBefore), { boot, at, reports: state.reports.length }];
@@ -195,7 +221,7 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
   retry(state) {
     for (const page of failedPages(state)) wait(state, page);
     // Since then, the account's reports have changed.
-    if (state.finished) for (const list of state.lists) list.planned = list.existing === "create";
+    if (state.finished) replan(state);
     state.finished = false;
   },
   reset(state) {

@@ -1000,6 +1000,36 @@ describe("an audit", () => {
     assert.equal(service.listed(), 1);
   });
 
+  it("plans again at another service, where an ID is that of another report", async () => {
+    const page = (number: number) => `example.org/page/${number}`;
+    const service = createFake(
+      { step: (what) => (/carried.*2$/.test(what) ? new Promise(() => {}) : undefined) },
+      reportsOf(5),
+    );
+    const first = open(service, { share: 1 });
+    await first.add(urls(5), { existing: "regenerate" });
+    await until(() => service.carriedOut.length === 2);
+    await first.audit.close();
+    const others = reportsOf(5).map((report) => ({ ...report, url: report.id === 1 ? page(5) : `other/${report.id}` }));
+    const other = createFake({ service: "http://two.example" }, others);
+    const { audit, finished, results } = open(other, { share: 1 });
+    await finished();
+    const effects = [`create ${page(3)}`, `create ${page(4)}`, `regenerate ${page(5)}`];
+    assert.deepEqual(other.carriedOut, effects);
+    const [again, lost] = results.toSorted((a, b) => a.index - b.index);
+    assert.deepEqual([again?.outcome, again?.repeated, again?.record], ["regenerated", true, null]);
+    assert.deepEqual(
+      [lost?.outcome, lost?.error?.message],
+      [
+        "uncertain",
+        "The response to a request was not received before the base URL was changed from http://one.example.",
+      ],
+    );
+    await audit.retry();
+    await until(() => other.carriedOut.length > effects.length);
+    assert.deepEqual(other.carriedOut, [...effects, `create ${page(2)}`]);
+  });
+
   for (const responds of [true, false])
     it(`waits for the responses to its requests in flight when it is drained, ten seconds at most: ${responds}`, async () => {
       const [begins, ends] = [deferred(), deferred()];

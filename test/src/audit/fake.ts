@@ -26,6 +26,8 @@ export interface Report {
 type Fate = "answered" | "lost" | "resent" | SeoError;
 
 export interface Fake {
+  /** Where it is. */
+  service: string;
   /** How a page's requests go; by default all are answered. */
   fate(page: string): Fate;
   /** Milliseconds that a request takes. */
@@ -79,6 +81,7 @@ export const key = (url: string) => pageKey(url);
 /** A stand-in for the service and the client in front of it: it counts what is carried out. */
 export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) {
   const fake: Fake = {
+    service: "http://one.example",
     fate: () => "answered",
     latency: 0,
     step() {},
@@ -234,6 +237,7 @@ export function createFake(options: Partial<Fake> = {}, reports: Report[] = []) 
       return () => fake.opening.delete(one);
     };
     return {
+      service: fake.service,
       request: (...parameters) => request(lane, ...parameters),
       pages,
       claim,

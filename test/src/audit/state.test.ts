@@ -374,7 +374,7 @@ describe("The state of a batch", () => {
     const state = replay([{ type: "rows", from: 0, rows }, list]);
     apply(state, sent);
     const open = (boot: string, at: number, page: number) => {
-      apply(state, { type: "opened", boot, at });
+      apply(state, { type: "opened", service: "http://one.example", boot, at });
       const claims = states.claimsOf(state).map(([ids, age]) => `${ids}: ${age}`);
       apply(state, { type: "ended", page, ...ended("created"), report: `r${page}` });
       return [state.requests.get(0)?.intent?.age, ...claims];
