@@ -16,10 +16,13 @@ export const bareUrl = (url: string): string =>
 /** Reads the URL as a browser does, with or without a scheme. */
 const parse = (url: string): URL | undefined => parseUrl(`http://${url.trim().replace(SCHEME, "")}`);
 
+/** A name, an IPv4 address, or an IPv6 address in brackets, as a URL parser writes it. */
+const HOST = /^(?:[\w-]+(?:\.[\w-]+)*\.?|\[.*\])$/;
+
 /** Whether a text can be the URL of a web page. A word without a scheme, a dot or a port is none. */
 export function isPage(text: string): boolean {
   const start = SCHEME.test(text.trim()) ? /^https?:\/\/[^/\\]/i : /^[^/?#\\]+[.:]/;
-  return start.test(text.trim()) && parse(text) !== undefined;
+  return start.test(text.trim()) && HOST.test(parse(text)?.hostname ?? "");
 }
 
 /** The URLs that `isPage` accepts, as the end of a sentence. */

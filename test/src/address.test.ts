@@ -79,7 +79,16 @@ describe("The address of a page", () => {
 
 describe("The URL of a page", () => {
   const texts = {
-    true: ["example.com", "localhost:8080/a", "http://lan/", "HTTPS://x", "[::1]/", "münchen.example", "a.example/a:b"],
+    true: [
+      "example.com",
+      "localhost:8080/a",
+      "http://lan/",
+      "HTTPS://x",
+      "[::1]/",
+      "münchen.example",
+      "a.example./a:b",
+      "my_host.example",
+    ],
     false: [
       "com",
       "localhost",
@@ -91,6 +100,8 @@ describe("The URL of a page", () => {
       "https:example.com",
       "http://a b",
       "http://[",
+      "..",
+      '=HYPERLINK("http://a.example")',
       "",
     ],
   };
