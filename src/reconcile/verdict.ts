@@ -1,4 +1,5 @@
 import { hasZone, parseDate } from "../dates.js";
+import { DAY } from "../existing.js";
 import type { Json } from "../json.js";
 import { urlIn } from "../records.js";
 
@@ -49,8 +50,6 @@ export const REPEAT = 30_000;
 const SECOND = 1000;
 /** Two clocks that differ by more prove nothing. */
 const MINUTE = 60_000;
-/** No clock and no time zone is wrong by more. */
-const DAY = 86_400_000;
 
 const addressOf = ({ record }: NewReport) => urlIn(record);
 
@@ -108,6 +107,7 @@ export function judgeUpdate({ decides, record, before, atFirst, clock, elapsed, 
   const { generated_at: at } = record;
   const date = parseDate(at);
   const sent = clock - elapsed - SECOND;
+  // No clock and no time zone is wrong by more.
   const isOld = !isRestored && date < sent - DAY;
   const isLater = hasZone(at) && date >= sent && date <= clock + MINUTE;
   // Less than a second apart, they can be the same date, with and without a fraction.
