@@ -17,7 +17,7 @@ import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
 import { Call, type ClientParts, type RequestOptions } from "./call.js";
 import { type ClientOptions, readConfig } from "./config.js";
-import { cancelled, oneLine, SeoError } from "./errors.js";
+import { cancelled, oneLine } from "./errors.js";
 import { createTransport } from "./http/transport.js";
 import { readPages } from "./lists.js";
 import { type NodeType, rowOf } from "./operations.js";
@@ -40,7 +40,7 @@ export function createClient(options: ClientOptions) {
   const transport = createTransport(base, apiKey, { connections: concurrency, tls, proxy });
   const scheduler = new Scheduler({ concurrency, rate, size });
   const reconciler = createReconciler(
-    { request: uncached, pages: (type, input) => pages(type, input, {}, uncached) },
+    { request: (type, input) => request(type, input), pages },
     { now: () => performance.now(), sleep: (ms) => setTimeout(ms, undefined, { ref: false }) },
     horizon > 0,
   );
@@ -55,16 +55,9 @@ export function createClient(options: ClientOptions) {
   const request = (type: string, input: Record<string, string>, options: RequestOptions = {}): Promise<CallResponse> =>
     new Call(parts, type, input, options).run();
 
-  /** A cache says what was, which proves nothing of a request that was sent meanwhile. */
-  async function uncached(...call: Parameters<typeof request>): Promise<CallResponse> {
-    const response = await request(...call);
-    if (Number(response.headers.age) > 0) throw new SeoError("SEO_RESPONSE", "The response comes from a cache.");
-    return response;
-  }
-
   /** Reads a list page by page, each only when it is needed. */
-  function pages(type: string, input: Record<string, string>, options: RequestOptions = {}, get = request) {
-    return readPages((extra) => get(type, input, { ...options, extra }), input);
+  function pages(type: string, input: Record<string, string>, options: RequestOptions = {}) {
+    return readPages((extra) => request(type, input, { ...options, extra }), input);
   }
 
   function cancel(scope: Lane | Task): void {

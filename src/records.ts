@@ -1,5 +1,6 @@
 import { SeoError } from "./errors.js";
 import type { Json } from "./json.js";
+import type { Response } from "./responses.js";
 
 /** The content of a response: its `data`, or the response itself. */
 export function unwrap(body: unknown): unknown {
@@ -22,8 +23,15 @@ export function reportIn(body: unknown): Json | undefined {
 /** The reports in a response: a list, or one by itself. */
 export const reportsIn = (body: unknown): Json[] => [unwrap(body)].flat().filter(isReport);
 
+/** A response that does not come from a cache: that would say what was. Otherwise throws SEO_RESPONSE. */
+export function current<R extends Pick<Response, "headers">>(response: R): R {
+  if (Number(response.headers.age) > 0) throw new SeoError("SEO_RESPONSE", "The response comes from a cache.");
+  return response;
+}
+
 /** The records of a list of reports. Throws SEO_RESPONSE if one has no ID: nobody knows then which of them are new. */
-export function asReports(records: unknown[]): Json[] {
+export function asReports({ records, response }: { records: unknown[]; response: Pick<Response, "headers"> }): Json[] {
+  current(response);
   if (records.every(isReport)) return records;
   throw new SeoError("SEO_RESPONSE", "The list contains a report without id.");
 }

@@ -5,7 +5,7 @@ import { clockOf } from "./dates.js";
 import { invalidParams, SeoError } from "./errors.js";
 import { decide, type Existing, isNewer } from "./existing.js";
 import type { Json } from "./json.js";
-import { readPages } from "./lists.js";
+import { type ListPage, readPages } from "./lists.js";
 import { rowOf } from "./operations.js";
 import { asReports, urlIn } from "./records.js";
 import type { CallResponse } from "./responses.js";
@@ -47,8 +47,8 @@ async function find(request: Client["request"], list: string, key: string, searc
   }
   /** Whether the service stores URLs without a scheme. Otherwise, those of one page are not next to each other. */
   let isBare = true;
-  function collect(records: unknown[]): string[] {
-    const reports = asReports(records);
+  function collect(page: ListPage<CallResponse>): string[] {
+    const reports = asReports(page);
     for (const record of reports) {
       const url = urlIn(record);
       if (url === "") throw new SeoError("SEO_RESPONSE", "The list contains a report without url.");
@@ -60,17 +60,18 @@ async function find(request: Client["request"], list: string, key: string, searc
   }
 
   let newest = "";
-  for await (const { records, response, isLast, truncated } of read({ sort_by: "generated_at", sort: "desc" })) {
-    match.now = clockOf(response.headers);
-    newest = collect(records).join(" ");
-    if (match.record || (isLast && !truncated)) return match;
+  for await (const page of read({ sort_by: "generated_at", sort: "desc" })) {
+    match.now = clockOf(page.response.headers);
+    newest = collect(page).join(" ");
+    if (match.record || (page.isLast && !page.truncated)) return match;
     break;
   }
   let why = `it is not among the first ${MOST_PAGES * 100} reports that match`;
   let orders = collations;
   let previous = "";
-  for await (const { records, page, isLast, truncated } of read({ sort_by: "url", sort: "asc" })) {
-    const urls = collect(records);
+  for await (const listed of read({ sort_by: "url", sort: "asc" })) {
+    const { page, isLast, truncated } = listed;
+    const urls = collect(listed);
     // The same page again: the service ignores the order.
     if (urls.join(" ") === newest) orders = [];
     for (const url of urls) {

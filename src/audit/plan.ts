@@ -83,13 +83,14 @@ export async function makePlan(
     let isCut = false;
     const before = found.size;
     census.begin();
-    for await (const { records, response, total, truncated = false } of requests.pages(LIST, LATEST_FIRST)) {
+    for await (const listed of requests.pages(LIST, LATEST_FIRST)) {
+      const { response, total, truncated = false } = listed;
       if (state.dropped) return false;
       if (state.paused) throw outdated;
       began();
       isCut = truncated;
       const now = clockOf(response.headers);
-      const reports = asReports(records);
+      const reports = asReports(listed);
       census.add(reports, reportsIn(response.body).length, total);
       for (const record of reports) {
         if (typeof record.generated_at === "string") {

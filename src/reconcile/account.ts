@@ -1,6 +1,6 @@
 import { pageKey } from "../address.js";
 import type { Json } from "../json.js";
-import { idOf, isReport, reportsIn, unwrap } from "../records.js";
+import { current, idOf, isReport, reportsIn, unwrap } from "../records.js";
 import type { Response } from "../responses.js";
 import { NEWEST, type Requester, readAfter, SMALLEST_PAGE } from "./list.js";
 import { isNumber, rankOf, type Watermark } from "./watermark.js";
@@ -72,6 +72,7 @@ export function createAccount(requester: Requester, now: () => number) {
     readAt = now();
     const response = await requester
       .request(list, { ...NEWEST, per_page: String(SMALLEST_PAGE) })
+      .then(current)
       .catch(() => undefined);
     if (!response) return;
     observe(response);

@@ -67,7 +67,7 @@ export async function readAfter(
     reading.total ||= total;
     reading.response = page.response;
     reading.repeats = page.records.length === 0 && reportsIn(page.response.body).length >= SMALLEST_PAGE;
-    for (const record of asReports(page.records)) {
+    for (const record of asReports(page)) {
       const rank = rankOf(record, watermark.of);
       if (!(rank <= lowest)) throw new SeoError("SEO_RESPONSE", "The list of reports is not sorted by date.");
       lowest = rank;

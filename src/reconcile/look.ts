@@ -3,7 +3,7 @@ import { parseDate } from "../dates.js";
 import { SeoError } from "../errors.js";
 import type { Json } from "../json.js";
 import type { Lookup } from "../operations.js";
-import { idOf, reportIn, urlIn } from "../records.js";
+import { current, idOf, reportIn, urlIn } from "../records.js";
 import type { Response } from "../responses.js";
 import type { Account } from "./account.js";
 import { covers, type Reading, type Requester } from "./list.js";
@@ -183,7 +183,7 @@ function requestsByName(account: Account, tracked: Iterable<TrackedRequest>): Ma
 
 /** The response with a report. Rejects if it has none, or another one: a page that says "maintenance" proves nothing. */
 async function getReport({ request }: Requester, type: string, input: Record<string, string> & { reportId: string }) {
-  const response = await request(type, input);
+  const response = current(await request(type, input));
   const record = reportIn(response.body);
   if (record && idOf(record) === input.reportId) return { response, record };
   throw new SeoError("SEO_RESPONSE", "The response is not the report.");

@@ -6,6 +6,7 @@ import { type Client, createClient } from "../../src/client.js";
 import { SeoError } from "../../src/errors.js";
 import { decide, type Existing, isNewer } from "../../src/existing.js";
 import { submit } from "../../src/submit.js";
+import { startAccount } from "../support/account.js";
 import { closeAfterEach } from "../support/opened.js";
 
 const STORE = "seo-report-store";
@@ -106,6 +107,17 @@ describe("Submitting a page", () => {
     const all = await Promise.all(Array.from({ length: 12 }, () => submit(client, STORE, { url, existing: "return" })));
     assert.equal(new Set(all.map(idOf)).size, 1);
     assert.equal(all.filter(({ outcome }) => outcome === "created").length, 1);
+  });
+
+  it("creates nothing if a cache says which reports there are", async () => {
+    const account = await opened(startAccount({ age: 60 }));
+    const cached = await opened(createClient({ baseUrl: account.url, apiKey: "key" }));
+    const url = "https://new.example.com/a";
+    await assert.rejects(submit(cached, STORE, { url, existing: "return" }), {
+      code: "SEO_RESPONSE",
+      message: "The response comes from a cache.",
+    });
+    assert.equal(account.count("POST"), 0);
   });
 
   it("rejects what is no URL before it searches", async () => {

@@ -540,6 +540,18 @@ describe("an audit", () => {
       assert.deepEqual([created, failed, errors.length], [2, 1, 1]);
     });
 
+    it("is paused if a cache says which reports there are", async () => {
+      const response = { headers: { age: "60" }, body: undefined };
+      async function* pages(): AsyncGenerator<PageOfReports> {
+        yield { records: [], total: 0, response };
+      }
+      const service = createFake();
+      const { add, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
+      await add(urls(3), { existing: "return" });
+      await until(() => errors.length === 1);
+      assert.match(String(errors[0]), /The response comes from a cache\./);
+    });
+
     it("reads the list of reports once for each probe, and reports one error, whatever pages do", async () => {
       const slow = deferred();
       const fate = (page: string) => (numberOf(page) > 1 ? refused : "answered");
