@@ -126,6 +126,11 @@ export class Batch {
     return phaseOf(this.state, page) === "waiting" && !this.#busy.has(page);
   }
 
+  /** Whether a page waits for the plan of its list. */
+  needsPlan(): boolean {
+    return this.state.inputs.some((_, page) => this.isWaiting(page) && !this.settingsOf(page).planned);
+  }
+
   /**
    * The next page that was begun, or else is new, one from `anywhere` or the first one, and only then one that waits behind the
    * others.

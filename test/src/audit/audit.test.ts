@@ -540,6 +540,16 @@ describe("an audit", () => {
       assert.deepEqual([created, failed, errors.length], [2, 1, 1]);
     });
 
+    it("ends the pause if the list of reports is not needed any more", async () => {
+      const service = createFake({ beforeList: refuse, fate: (page) => (page.endsWith("2") ? refused : "answered") });
+      const { add, errors, finished } = open(service);
+      await add(urls(3), { existing: "regenerate" });
+      await until(() => errors.length === 1);
+      await add(urls(3), { existing: "create" });
+      const { created, failed } = await finished();
+      assert.deepEqual([created, failed, errors.length], [2, 1, 1]);
+    });
+
     it("is paused if a cache says which reports there are", async () => {
       const response = { headers: { age: "60" }, body: undefined };
       async function* pages(): AsyncGenerator<PageOfReports> {
