@@ -107,10 +107,10 @@ export class Call {
     try {
       const turn = this.#ticket?.turn();
       // A page of an audit can wait for one that was reset, for minutes: it gives its place to another page.
-      if (turn && this.#durable) await scheduler.waitLost(this.#task, () => turn);
-      else if (turn) await scheduler.wait(this.#task, () => turn, this.#uncertain);
+      const how = this.#uncertain ? "exempt" : "usual";
+      if (turn) await scheduler.wait(this.#task, () => turn, this.#durable ? "lost" : how);
       const newest = this.#ticket?.newest();
-      if (newest) await scheduler.wait(this.#task, () => newest, this.#uncertain);
+      if (newest) await scheduler.wait(this.#task, () => newest, how);
       for (let isSent = this.#uncertain; ; isSent = false) {
         const attempt = isSent ? interrupted : await this.#attempt();
         const result = this.#ticket ? await this.#findOut(withReport(attempt), this.#ticket) : attempt;
@@ -170,8 +170,9 @@ export class Call {
   async #findOut(result: Response | SeoError, ticket: Ticket): Promise<Response | SeoError> {
     if (!(result instanceof SeoError) || !result.details.uncertain) return result;
     this.#uncertain = true;
-    const search = () => ticket.lost(result, this.#horizon);
-    const fate = await this.#parts.scheduler.waitLost(this.#task, search, isRejection(result));
+    // A rejection is looked up within seconds: nothing else need go on meanwhile.
+    const how = isRejection(result) ? "exempt" : "lost";
+    const fate = await this.#parts.scheduler.wait(this.#task, () => ticket.lost(result, this.#horizon), how);
     if (fate.was === "undecided") return result.with({ candidates: fate.candidates });
     this.#uncertain = false;
     if (fate.was === "not carried out")

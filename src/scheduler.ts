@@ -60,14 +60,15 @@ export const createTask = (lane: Lane): Task => ({ lane, pending: 0, closed: fal
 /** A task that waits for something other than a slot, and lets others go on. */
 interface Wait {
   task: Task;
-  /** Only the end of its task, its lane or the scheduler ends it, and no limit of the service. */
-  exempt: boolean;
-  /** The response is, or may be, lost. */
-  isLost?: boolean;
-  /** The outcome is known within seconds: nothing else need go on meanwhile. */
-  isBrief?: boolean;
+  how: WaitKind;
   refuse(error: SeoError): void;
 }
+
+/**
+ * `exempt`: only the end of its task, its lane or the scheduler ends it, and no limit of the service. `lost`: so is one for
+ * the outcome of a request whose response is, or may be, lost.
+ */
+type WaitKind = "usual" | "exempt" | "lost";
 
 export interface Limits {
   /** Requests in flight. */
@@ -140,23 +141,11 @@ export class Scheduler {
     lane.changed();
   }
 
-  /**
-   * Waits for something other than a slot, and lets others go on. Rejects as `cancel` says; if it is `exempt`, only when its
-   * task, its lane or the scheduler is closed.
-   */
-  wait<Value>(task: Task, work: () => Promise<Value>, exempt = false): Promise<Value> {
-    return this.#wait({ task, exempt }, work);
-  }
-
-  /** Waits for the outcome of a request whose response is, or may be, lost. */
-  waitLost<Value>(task: Task, work: () => Promise<Value>, isBrief = false): Promise<Value> {
-    return this.#wait({ task, exempt: true, isLost: true, isBrief }, work);
-  }
-
-  async #wait<Value>(what: Omit<Wait, "refuse">, work: () => Promise<Value>): Promise<Value> {
-    if (this.isOver(what.task)) throw cancelled;
+  /** Waits for something other than a slot, and lets others go on. Rejects as `cancel` says. */
+  async wait<Value>(task: Task, work: () => Promise<Value>, how: WaitKind = "usual"): Promise<Value> {
+    if (this.isOver(task)) throw cancelled;
     return new Promise((resolve, refuse) => {
-      const wait = { ...what, refuse };
+      const wait = { task, how, refuse };
       this.#waits.add(wait);
       this.#countWait(wait, 1);
       work()
@@ -169,10 +158,10 @@ export class Scheduler {
     if (this.#waits.delete(wait)) this.#countWait(wait, -1);
   }
 
-  #countWait({ task, isLost, isBrief }: Wait, change: 1 | -1): void {
-    if (isLost) {
+  #countWait({ task, how }: Wait, change: 1 | -1): void {
+    if (how === "lost") {
       task.lane.reconciling += change;
-      task.isLost = change === 1 && !isBrief;
+      task.isLost = change === 1;
     }
     this.#count(task.lane, change);
   }
@@ -208,7 +197,7 @@ export class Scheduler {
   /** Refuses everything that waits, or what waits of one lane or task. */
   cancel(error: SeoError, scope?: Lane | Task): void {
     const matches = (task: Task) => scope === undefined || task === scope || task.lane === scope;
-    const waits = [...this.#waits].filter(({ task, exempt }) => matches(task) && (!exempt || this.isOver(task)));
+    const waits = [...this.#waits].filter(({ task, how }) => matches(task) && (how === "usual" || this.isOver(task)));
     for (const wait of waits) {
       this.#endWait(wait);
       wait.refuse(error);

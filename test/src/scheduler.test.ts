@@ -115,12 +115,12 @@ describe("The scheduler of a service", () => {
     const task = createTask(lane);
     const figures: unknown[][] = [];
     lane.changed = () => figures.push([lane.waiting, lane.reconciling, task.isLost]);
-    for (const isBrief of [false, true]) await scheduler.waitLost(task, async () => {}, isBrief);
-    const lost = scheduler.waitLost(task, () => new Promise(() => {}));
+    for (const how of ["lost", "exempt"] as const) await scheduler.wait(task, async () => {}, how);
+    const lost = scheduler.wait(task, () => new Promise(() => {}), "lost");
     scheduler.close();
     await assert.rejects(lost, { code: "SEO_CANCELLED" });
     const ended = [0, 0, false];
-    assert.deepEqual(figures, [[1, 1, true], ended, [1, 1, false], ended, [1, 1, true], ended]);
+    assert.deepEqual(figures, [[1, 1, true], ended, [1, 0, false], [0, 0, false], [1, 1, true], ended]);
   });
 
   it("reports a pause to the lanes in which something waits", async () => {
