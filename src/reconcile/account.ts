@@ -89,6 +89,10 @@ export function createAccount(requester: Requester, now: () => number) {
 
     /** The newest report, as far as is known. A copy, because a deletion changes the original. */
     newest: () => (knownAt === undefined ? undefined : highest && { ...highest, ids: [...highest.ids] }),
+    /** Has the newest report read again, if it is not known: what kept it from being read may be over by now. */
+    readAgain(): void {
+      readAt = Number.NEGATIVE_INFINITY;
+    },
     generatedAt: (id: string) => generated.get(id) ?? generated.get(Number(id)),
 
     /** Reads one short list if the newest report is not known. If that fails, a lost response stays uncertain. */

@@ -46,9 +46,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
 
   return {
     /** Learns from a response, if any lost response was to be looked for so far. */
-    observe(response: Pick<Response, "body">): void {
-      if (isNeeded) account.observe(response);
-    },
+    observe: (response: Pick<Response, "body">) => isNeeded && account.observe(response),
     forget: account.forget,
     /** Reports that somebody got in another process, at most `horizon` milliseconds after the request was sent. */
     claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
@@ -100,6 +98,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         /** The request is not in flight any more. */
         afterAttempt(result: Pick<Response, "body"> | SeoError): void {
           const record = result instanceof SeoError ? undefined : reportIn(result.body);
+          if (result instanceof SeoError && !result.uncertain) account.readAgain();
           if (record && list) account.claim(record, page, 0, request.watermark);
           settle();
         },

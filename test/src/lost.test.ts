@@ -133,6 +133,13 @@ describe("A lost response", () => {
       }
     });
 
+  test("is found after a failure of the service, which the list of reports had, too", async () => {
+    const { account, store } = await open({ get: () => 503, fate: () => "unauthorized" }, { retries: "0" });
+    isError("SEO_UNAUTHORIZED", false, 1)(await store("example.com/other"));
+    account.options = { fate: () => "carried out, then cut" };
+    isFound(await store());
+  });
+
   test("can be one that lists reports", async () => {
     const { account, store } = await open({ fate: first("hidden, not carried out") });
     account.options.page = { data: [account.create("example.com/other")] };
