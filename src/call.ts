@@ -1,7 +1,8 @@
 import { performance } from "node:perf_hooks";
 import type { Base } from "./config.js";
-import { cancelled, SeoError } from "./errors.js";
+import { cancelled, SeoError, sentenceOf } from "./errors.js";
 import { buildRequest, type Request } from "./http/request.js";
+import { messageIn } from "./http/response.js";
 import type { createTransport } from "./http/transport.js";
 import { rowOf } from "./operations.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
@@ -61,8 +62,14 @@ const interrupted = new SeoError("SEO_NETWORK", "The response to an earlier requ
 function withReport(result: Response | SeoError): Response | SeoError {
   if (result instanceof SeoError || reportIn(result.body)) return result;
   const { statusCode, body } = result;
-  const sentence = `The service returned ${statusCode}, but the response contains no report with an id.`;
-  return new SeoError("SEO_RESPONSE", sentence, { statusCode, body, uncertain: true, transient: true });
+  const said = messageIn(body);
+  const sentence = `The service returned ${statusCode}, but the response contains no report with an id`;
+  return new SeoError("SEO_RESPONSE", sentenceOf(said ? `${sentence}: ${said}` : sentence), {
+    statusCode,
+    body,
+    uncertain: true,
+    transient: true,
+  });
 }
 
 /** One call of the service: a request with its retries and, if its response is lost, the search for its outcome. */

@@ -76,6 +76,9 @@ function serverMessages(body: unknown) {
   return { message: text as string | undefined, fields: byField && !isLong ? fields : undefined };
 }
 
+/** The service's message in a response, at a length that can be quoted. */
+export const messageIn = (body: unknown): string | undefined => serverMessages(body).message?.slice(0, MAX_QUOTED);
+
 /**
  * Seconds to wait by `Retry-After` (a number or an HTTP date) or, without one, by `X-RateLimit-Reset` (unix seconds). Times are
  * compared with the response's own: this computer's clock can be wrong.

@@ -133,6 +133,13 @@ describe("A lost response", () => {
       }
     });
 
+  test("is an error with what the service says instead of a report", async () => {
+    const page = { message: "Your quota is used up." };
+    const { store } = await open({ page, fate: () => "hidden, not carried out" }, { retries: "0" });
+    const said = "The service returned 200, but the response contains no report with an id: Your quota is used up.";
+    assert.equal((await store()).message, said);
+  });
+
   test("is found after a failure of the service, which the list of reports had, too", async () => {
     const { account, store } = await open({ get: () => 503, fate: () => "unauthorized" }, { retries: "0" });
     isError("SEO_UNAUTHORIZED", false, 1)(await store("example.com/other"));
