@@ -4,7 +4,7 @@ import { cancelled, SeoError, sentenceOf } from "./errors.js";
 import { buildRequest, type Request } from "./http/request.js";
 import { messageIn } from "./http/response.js";
 import type { createTransport } from "./http/transport.js";
-import { rowOf } from "./operations.js";
+import { rowOf, service } from "./operations.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
 import { isRejection } from "./reconcile/search.js";
 import type { Intent } from "./reconcile/watermark.js";
@@ -15,8 +15,6 @@ import { createTask, type Lane, type Scheduler, type Task } from "./scheduler.js
 
 /** How a request outlives its process: an audit saves it before it is sent, and the next process finds out what became of it. */
 export interface Durable {
-  /** Milliseconds after sending within which the service may still work on the request; replaces the setting `reconcile`. */
-  horizon?: number;
   /** Awaited before each attempt, with a slot. If it rejects, nothing is sent. */
   beforeAttempt?(intent: Intent): Promise<void>;
   /** A request that an earlier process sent: its effect is looked for first, and it is sent only if it has none. */
@@ -50,6 +48,8 @@ export interface ClientParts {
   horizon: number;
 }
 
+/** Milliseconds for which the lost response of a durable call is looked for if the settings do not say. */
+export const HORIZON = Number(service.reconcile.initial) * 1000;
 /** Seconds that an attempt can take, unless the row or the settings say otherwise. */
 const USUAL_TIMEOUT = 30;
 /** The error of a request that was sent before this call. It is not SEO_CANCELLED, which says that this client was closed. */
@@ -99,7 +99,7 @@ export class Call {
     this.#task = task;
     this.#request = buildRequest(row, input, parts.base, options);
     this.#durable = durable;
-    this.#horizon = durable?.horizon ?? parts.horizon;
+    this.#horizon = parts.horizon || (durable ? HORIZON : 0);
     this.#once = row.once?.(input) ?? false;
     if (!this.#once || !row.lookup || this.#horizon === 0) return;
     const intent = durable?.intent;

@@ -15,7 +15,7 @@
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
-import { Call, type ClientParts, type RequestOptions } from "./call.js";
+import { Call, type ClientParts, HORIZON, type RequestOptions } from "./call.js";
 import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, oneLine } from "./errors.js";
 import { createTransport } from "./http/transport.js";
@@ -105,16 +105,13 @@ export function createClient(options: ClientOptions) {
     base: base.origin + base.prefix,
 
     /** Says which reports an earlier process got, so that none of them counts as the effect of a lost request. */
-    claim: reconciler.claim,
+    claim: (ids: readonly string[], age: number) => reconciler.claim(ids, (horizon || HORIZON) - age),
 
     /** Says that an audit will claim reports. Returns what says that it has. */
     announceClaims: reconciler.announceClaims,
 
     /** How many requests can be in flight. */
     concurrency,
-
-    /** Milliseconds for which a lost response is looked for; 0 is never. */
-    horizon,
 
     /** Milliseconds that a lane has to wait because of a pause, the rate, or a failed attempt. */
     waitingFor: (lane: Lane) => Math.max(scheduler.blockedFor(), lane.until - performance.now()),

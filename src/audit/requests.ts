@@ -2,7 +2,6 @@ import type { Durable } from "../call.js";
 import type { Client } from "../client.js";
 import type { SeoError } from "../errors.js";
 import type { ListPage } from "../lists.js";
-import { service } from "../operations.js";
 import type { CallResponse } from "../responses.js";
 import { createLane, createTask, type Task } from "../scheduler.js";
 
@@ -13,7 +12,7 @@ export type DurableResponse = Pick<CallResponse, "body" | "attempts" | "reconcil
 export type PageOfReports = Pick<ListPage<Pick<CallResponse, "headers" | "body">>, "records" | "response"> &
   Partial<Pick<ListPage, "total" | "truncated">>;
 
-export interface DurableOptions extends Omit<Durable, "horizon"> {
+export interface DurableOptions extends Durable {
   /** The step of the request. It becomes the task of the request, on which the scheduler marks a lost response. */
   task?: Pick<Task, "isLost"> | undefined;
 }
@@ -36,8 +35,6 @@ export interface Requests {
 }
 
 export const STORE = "seo-report-store";
-/** Milliseconds for which a lost response is looked for if the client's settings do not say. */
-const HORIZON = Number(service.reconcile.initial) * 1000;
 
 /**
  * The requests of a client, of which `share` are in flight at most. They belong to one lane, whose end cancels them, and need no
@@ -46,13 +43,12 @@ const HORIZON = Number(service.reconcile.initial) * 1000;
 export function requestsOf(client: Client, share: number, changed: () => void): Requests {
   const lane = createLane(share);
   lane.changed = changed;
-  const horizon = client.horizon || HORIZON;
   return {
     service: client.base,
     request: (type, input, { task = {}, ...durable } = {}) =>
-      client.request(type, input, { task: Object.assign(task, createTask(lane)), durable: { ...durable, horizon } }),
+      client.request(type, input, { task: Object.assign(task, createTask(lane)), durable }),
     pages: (type, input) => client.pages(type, input, { task: createTask(lane) }),
-    claim: (ids, age) => client.claim(ids, horizon - age),
+    claim: client.claim,
     announceClaims: client.announceClaims,
     waitingFor: () => (lane.running > 0 ? 0 : Math.max(0, client.waitingFor(lane))),
     cancel: () => client.cancel(lane),
