@@ -7,11 +7,10 @@ import { asReports, reportsIn, urlIn } from "../records.js";
 import type { Batch } from "./batch.js";
 import { Census } from "./census.js";
 import type { Plan, Settings } from "./entries.js";
-import type { Requests } from "./requests.js";
+import { LIST, type Requests } from "./requests.js";
 import { pageOf } from "./state.js";
 import { outdated } from "./trouble.js";
 
-const LIST = "seo-report-list";
 const LATEST_FIRST = { sort_by: "generated_at", sort: "desc", per_page: "100" };
 const AT_ONCE = 100;
 /** So often the list is read at most. */

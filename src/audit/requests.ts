@@ -35,6 +35,7 @@ export interface Requests {
 }
 
 export const STORE = "seo-report-store";
+export const LIST = "seo-report-list";
 
 /**
  * The requests of a client, of which `share` are in flight at most. They belong to one lane, whose end cancels them, and need no

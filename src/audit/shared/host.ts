@@ -2,6 +2,7 @@ import type { SeoError } from "../../errors.js";
 import { type Audit, type AuditOptions, createAudit } from "../audit.js";
 import type { Clock } from "../clock.js";
 import { BETWEEN, type Progress } from "../progress.js";
+import { LIST } from "../requests.js";
 import { blockedBy, reasonOf } from "../trouble.js";
 import { prefixOf } from "./letter.js";
 import type { QueueStore } from "./store.js";
@@ -54,6 +55,16 @@ export class Host {
   progress = async (): Promise<readonly Progress[]> => this.#work.audit?.progress() ?? this.latest();
   /** Begins nothing more, and waits for the responses to what is in flight. */
   drain = async (): Promise<void> => this.#work.audit?.drain();
+
+  /** Whether this machine reaches the SEO service, with a valid key. */
+  async canWork(): Promise<boolean> {
+    try {
+      for await (const _ of this.options.connect(() => {}).pages(LIST, {})) break;
+      return true;
+    } catch (cause) {
+      return !OWN.includes((cause as SeoError).code);
+    }
+  }
 
   /** Reports an error once. Of the queue's, the figures of another machine say it, too: they are as old. */
   failed = (error: SeoError, batch?: string): void => {

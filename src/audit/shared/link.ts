@@ -26,6 +26,8 @@ export interface News {
   padding?: string | undefined;
 }
 
+export type LeadJob = QueueJob & { data: News };
+
 const LEAD = "lead";
 
 /** A queue's name; no colon is allowed. */
@@ -50,7 +52,7 @@ export async function openLink(place: Place, service: string, { lease, connect, 
       async lead() {
         const job = await leads.getJob(LEAD);
         if (!job) throw lostData;
-        return job as QueueJob & { data: News };
+        return job as LeadJob;
       },
 
       /** Acquires the lock if it is free. Returns how to release it. */

@@ -7,7 +7,7 @@ import { deposed } from "../trouble.js";
 import { GOODBYE } from "./driver.js";
 import { fromServer, isHopeless, isLoss } from "./faults.js";
 import type { Host } from "./host.js";
-import { type Link, type MemberOptions, openLink } from "./link.js";
+import { type LeadJob, type Link, type MemberOptions, openLink } from "./link.js";
 import type { Place, Queue } from "./server.js";
 import { createTerm, type Term } from "./term.js";
 
@@ -17,8 +17,9 @@ const STANDING_BY = 10;
 /** After a machine has offered the lead, another one is the first to take it. */
 const AFTER_OFFER = 2;
 const MINUTE = 60_000;
-/** For so long, a machine that could not do the work offers the lead. */
+/** For so long, a machine that could not do the work offers the lead, and so often another one checks whether it can. */
 const OFFER = 15 * MINUTE;
+const CHECK = MINUTE;
 
 /**
  * One of the machines that share the batches of an SEO service. If it holds the lock of the job `lead`, it leads: it works on
@@ -39,6 +40,8 @@ export class Member {
   #term: Term | undefined;
   /** When it last offered the lead, by the clock. */
   #offeredAt = Number.NEGATIVE_INFINITY;
+  /** When it last checked whether it can do the work, and who led then. */
+  #checked = { at: Number.NEGATIVE_INFINITY, holder: "" };
   /** Ends the rest before it works again. */
   wake = () => {};
 
@@ -129,13 +132,28 @@ export class Member {
   /** Shows what the lead says. Leads if nobody does, and requests the lead if it is offered. */
   async #standBy(link: Link): Promise<void> {
     const lead = await link.lead();
-    const { holder, progress, offered } = lead.data;
+    const { progress, offered } = lead.data;
     const news: Record<string, Progress[]> = JSON.parse(progress);
     // If the server cannot write, the news of the lead are not shown: the failure is.
     const release = await link.acquire();
     for (const host of this.hosts) host.show(news[host.options.node] ?? []);
-    if (release) this.#term = createTerm(this, link, release);
-    else if (offered && !this.isOffering()) await lead.updateProgress(holder);
+    if (release) {
+      this.#offeredAt = Number.NEGATIVE_INFINITY;
+      this.#term = createTerm(this, link, release);
+    } else if (offered) {
+      // Not awaited, because the lead can die meanwhile. If it fails, it is tried again.
+      void this.#request(lead).catch(() => {});
+    }
+  }
+
+  /** Requests the lead, by the name of the holder, if this machine can do the work. */
+  async #request(lead: LeadJob): Promise<void> {
+    const { holder } = lead.data;
+    const at = this.options.clock.now();
+    if (holder === this.#checked.holder && at - this.#checked.at < CHECK) return;
+    this.#checked = { at, holder };
+    const [host] = this.hosts;
+    if (await host?.canWork()) await lead.updateProgress(holder);
   }
 
   /** Waits for some milliseconds, or until it is woken. */

@@ -777,6 +777,24 @@ describe("The lead of a queue, in memory and on each server", () => {
     assert.equal(bad.errors.length, 1);
   });
 
+  everywhere("hands back to a machine that handed over before, once that can do the work again", async (open) => {
+    const service = createFake({ latency: 5 });
+    let repaired = false;
+    const unless = (isBroken: () => boolean) => (): Requests => {
+      const [works, fails] = [service.connect(), withoutKey(service)()];
+      const now = () => (isBroken() ? fails : works);
+      return { ...works, request: (...one) => now().request(...one), pages: (...one) => now().pages(...one) };
+    };
+    const first = await open(service, { connect: unless(() => !repaired) });
+    await first.add(["no page"], { batch: "first" });
+    const second = await open(service, { connect: unless(() => repaired) });
+    await first.add(urls(3));
+    assert.equal((await second.finished()).created, 3);
+    repaired = true;
+    await second.add(urls(20, 100), { batch: "next" });
+    assert.equal((await first.finished("next")).created, 20);
+  });
+
   everywhere("hands over to a machine that starts later, if it leads only because it was alone", async (open) => {
     const service = createFake({ latency: 5 });
     const openBad = () => open(service, { connect: withoutKey(service) });
