@@ -143,9 +143,12 @@ export class Reporter {
     const lost = [...steps].filter(({ isLost }) => isLost);
     const alone = lost.length > 0 && lost.length === steps.size;
     const rest = total(state) - done(state);
-    const stays = (page: number) => !dropped || isBegun(state, page);
-    const reconciling = count(state, lost.flatMap(({ page }) => page ?? []).filter(stays));
-    const waiting = dropped ? count(state, [...state.phases.keys()].filter(stays)) : rest;
+    // An uncertain page that is looked for once more waits, until its request is known to have had no effect.
+    const stays = (page: number) => !dropped || isBegun(state, page) || Boolean(state.requests.get(page)?.intent);
+    const sought = lost.flatMap(({ page }) => page ?? []).filter(stays);
+    const reconciling = count(state, sought);
+    const begun = [...state.phases.keys()].filter((page) => isBegun(state, page));
+    const waiting = dropped ? count(state, [...new Set([...begun, ...sought])]) : rest;
     const ended = rest === 0 || (dropped && reconciling === 0);
     // How long lost responses take does not depend on the pace.
     const isRequesting = !ended && !dropped && !alone && rest > reconciling;

@@ -9,7 +9,7 @@ const REMEMBERED = 200;
 describe("the progress of a batch", () => {
   it("counts each row once, and measures the last 200 requests", () => {
     const phase = fc.constantFrom("waiting", "sent", "ended", ...outcomes);
-    const row = fc.record({ key: fc.nat(15), phase, isLost: fc.boolean() });
+    const row = fc.record({ key: fc.nat(15), phase, isLost: fc.boolean(), isAgain: fc.boolean() });
     fc.assert(
       fc.property(
         fc.array(row, { minLength: 1, maxLength: 20 }),
@@ -25,7 +25,7 @@ describe("the progress of a batch", () => {
           const lost: number[] = [];
           const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, 0]));
           let [left, begun, reconciling] = [0, 0, 0];
-          for (const [page, { phase, isLost }] of rows.entries()) {
+          for (const [page, { phase, isLost, isAgain }] of rows.entries()) {
             if (phaseOf(state, page) === "repeat") continue;
             const count = rowsOf(state, page).length;
             const outcome = outcomes.find((one) => one === phase);
@@ -40,8 +40,11 @@ describe("the progress of a batch", () => {
             if (phase !== "waiting") begun += count;
             if (phase === "ended" || !isLost) continue;
             lost.push(page);
+            const isSought = phase === "waiting" && isAgain;
+            if (isSought) state.requests.set(page, { action: "create", intent: {} });
+            if (isSought && drops) begun += count;
             // One that waits for another request of its page is dropped.
-            if (phase === "sent" || !drops) reconciling += count;
+            if (phase === "sent" || isSought || !drops) reconciling += count;
           }
           if (drops) take({ type: "reset" });
           let time = 1000;
