@@ -1,5 +1,3 @@
-import { constants } from "node:os";
-import { getSystemErrorName } from "node:util";
 import { type Details, SeoError } from "../errors.js";
 
 /**
@@ -44,8 +42,8 @@ export const outdated = new Refusal("SEO_CANCELLED", "The batch was changed.");
 
 const reasons: Record<string, string> = {
   ENOSPC: "the disk is full",
-  // Node.js has no name for it: "Unknown system error -122".
-  [getSystemErrorName(-constants.errno.EDQUOT)]: "the disk quota is used up",
+  // EDQUOT of Linux, for which Node.js has no name.
+  "Unknown system error -122": "the disk quota is used up",
   EFBIG: "the file is too large",
   EROFS: "the folder is read-only",
   EACCES: "permission denied",
