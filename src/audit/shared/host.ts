@@ -61,8 +61,8 @@ export class Host {
     try {
       for await (const _ of this.options.connect(() => {}).pages(LIST, {})) break;
       return true;
-    } catch (cause) {
-      return !OWN.includes((cause as SeoError).code);
+    } catch {
+      return false;
     }
   }
 

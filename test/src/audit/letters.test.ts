@@ -602,6 +602,19 @@ describe("The messages that one machine handles for all", () => {
     assert.equal(news().holder, holder);
   });
 
+  it("comes to rest if each machine can read the list, but request no page", async () => {
+    const service = createFake();
+    let requests = 0;
+    const request = () => Promise.reject(++requests && unauthorized);
+    const connect = () => ({ ...service.connect(), request });
+    const [one] = [1, 2].map(() => open(service, { connect }));
+    await one?.add(urls(200));
+    await sleep(15 * SHORT.lockDuration);
+    const before = requests;
+    await sleep(10 * SHORT.lockDuration);
+    assert.ok(before === requests && requests <= 30, `${before}, then ${requests}`);
+  });
+
   for (const dies of [true, false])
     it(`replaces a batch that is kept if ${dies ? "the lead dies" : "a command fails"} once its new list is saved`, async () => {
       const service = createFake({ fate: () => rejected });
