@@ -98,7 +98,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         /** The request is not in flight any more. */
         afterAttempt(result: Pick<Response, "body"> | SeoError): void {
           const record = result instanceof SeoError ? undefined : reportIn(result.body);
-          if (result instanceof SeoError && !result.uncertain) account.readAgain();
+          if (result instanceof SeoError && result.details.transient && !result.uncertain) account.readAgain();
           if (record && list) account.claim(record, page, 0, request.watermark);
           settle();
         },

@@ -141,8 +141,8 @@ describe("A lost response", () => {
   });
 
   test("is found after a failure of the service, which the list of reports had, too", async () => {
-    const { account, store } = await open({ get: () => 503, fate: () => "unauthorized" }, { retries: "0" });
-    isError("SEO_UNAUTHORIZED", false, 1)(await store("example.com/other"));
+    const { account, store } = await open({ get: () => 503, fate: () => "too many requests" }, { retries: "0" });
+    isError("SEO_RATE_LIMITED", false, 1)(await store("example.com/other"));
     account.options = { fate: () => "carried out, then cut" };
     isFound(await store());
   });
