@@ -145,10 +145,10 @@ export class Reporter {
     const rest = total(state) - done(state);
     // An uncertain page that is looked for once more waits, until its request is known to have had no effect.
     const stays = (page: number) => !dropped || isBegun(state, page) || Boolean(state.requests.get(page)?.intent);
-    const sought = lost.flatMap(({ page }) => page ?? []).filter(stays);
-    const reconciling = count(state, sought);
+    const pagesOf = (some: typeof lost) => some.flatMap(({ page }) => page ?? []).filter(stays);
+    const reconciling = count(state, pagesOf(lost));
     const begun = [...state.phases.keys()].filter((page) => isBegun(state, page));
-    const waiting = dropped ? count(state, [...new Set([...begun, ...sought])]) : rest;
+    const waiting = dropped ? count(state, [...new Set([...begun, ...pagesOf([...steps])])]) : rest;
     const ended = rest === 0 || (dropped && reconciling === 0);
     // How long lost responses take does not depend on the pace.
     const isRequesting = !ended && !dropped && !alone && rest > reconciling;
