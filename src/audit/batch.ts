@@ -47,6 +47,8 @@ export class Batch {
   readonly failed: readonly number[];
   /** The work ends, and the next nodes may be closed, too: no more results are noted, because the last ones may not reach them. */
   isClosing = false;
+  /** The note that it was opened, if it could not be saved: it is saved with the next entry. */
+  #opening: Entry | undefined;
   /** The last note that a result was delivered. */
   #noted: Promise<unknown> = Promise.resolve();
   /** Pages that somebody works on. */
@@ -71,7 +73,10 @@ export class Batch {
 
   /** Nothing counts before it is saved. */
   async write(entry: Entry): Promise<void> {
-    if ((await this.journal.append(entry)) === false) return;
+    const opening = this.#opening && this.journal.append(this.#opening, false);
+    const [isNew] = await Promise.all([this.journal.append(entry), opening]);
+    this.#opening = undefined;
+    if (isNew === false) return;
     this.isUnchanged = false;
     const added = total(this.state);
     apply(this.state, entry);
@@ -84,7 +89,9 @@ export class Batch {
   opened(service: string): void {
     const entry: Entry = { type: "opened", service, ...moment() };
     apply(this.state, entry);
-    this.journal.append(entry, false).catch(() => {});
+    this.journal.append(entry, false).catch(() => {
+      this.#opening = entry;
+    });
   }
 
   /** Begins its journal, with its first list. */

@@ -345,6 +345,22 @@ describe("The state of a batch", () => {
     );
   });
 
+  it("saves that it was opened before anything else, also if that fails at first", async () => {
+    const log: string[] = [];
+    let isFull = true;
+    const none = async () => {};
+    async function append({ type }: Entry): Promise<void> {
+      if (isFull) throw new Error("The disk is full.");
+      log.push(type);
+    }
+    const batch = new Batch({ append, close: none, keep: none, remove: none }, replay([]));
+    batch.opened("http://one.example");
+    await assert.rejects(batch.write({ type: "pause" }));
+    isFull = false;
+    for (const type of ["pause", "resume"] as const) await batch.write({ type });
+    assert.deepEqual(log, ["opened", "pause", "resume"]);
+  });
+
   it("has no note of a result that was delivered before msg.retry", async () => {
     const log: Entry[] = [];
     const none = async () => {};
