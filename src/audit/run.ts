@@ -6,7 +6,7 @@ import type { Ended, PageRequest } from "./entries.js";
 import { type End, requestPage, showReport } from "./page.js";
 import { makePlan } from "./plan.js";
 import { Reporter } from "./progress.js";
-import type { Requests } from "./requests.js";
+import { type Requests, toJSON } from "./requests.js";
 import { urlOf } from "./rows.js";
 import { done, inputOf, phaseOf, rowsOf, total } from "./state.js";
 import { deposed, outdated, Refusal, reasonOf } from "./trouble.js";
@@ -23,6 +23,19 @@ export interface Step {
 
 /** So many failures are reported at once. */
 const MOST_REPORTED = 100;
+
+const moved = new SeoError(
+  "SEO_NETWORK",
+  "The base URL was changed before the response was received. msg.retry requests the page again.",
+  {
+    uncertain: true,
+  },
+);
+/** The end of a page that was sent to another service. */
+const endElsewhere = (): End => ({
+  ended: { outcome: "uncertain", attempts: 0, error: toJSON(moved) },
+  record: null,
+});
 
 /** A batch that is worked on: what is in flight, and what is done next. */
 export class Run {
@@ -102,10 +115,17 @@ export class Run {
     const { page } = step;
     if (page === undefined) return this.#plan();
     const ended = this.batch.state.ended.get(page);
+    if (!ended && this.#isElsewhere(page)) return this.#end(page, endElsewhere());
     if (!ended) return this.#request(page, step);
     const record = await showReport(this.requests, ended);
     // An earlier process may have delivered the result.
     this.#report(page, { ended, record }, page < this.batch.earlier);
+  }
+
+  /** Whether a page was sent to another service, which has the base URL of before. */
+  #isElsewhere(page: number): boolean {
+    const { state } = this.batch;
+    return phaseOf(state, page) === "sent" && !state.requests.has(page);
   }
 
   /** A step, or the end, was rejected. */

@@ -104,25 +104,15 @@ function wait(state: State, page: number): void {
   state.phases.delete(page);
 }
 
-/** The plans of all lists are out of date. */
-function replan({ lists }: State): void {
-  for (const list of lists) list.planned = list.existing === "create";
-}
+const unplanned = (settings: Settings) => ({ ...settings, planned: settings.existing === "create" });
 
 /** The batch goes on at another service, where an ID is that of another report. What was sent before is not looked for. */
 function move(state: State): void {
-  const message = `The response to a request was not received before the base URL was changed from ${state.service}.`;
-  const error = { code: "SEO_NETWORK", message, attempts: 0, uncertain: true };
-  for (const page of state.requests.keys()) {
-    if (phaseOf(state, page) !== "sent") continue;
-    state.ended.set(page, { outcome: "uncertain", attempts: 0, error });
-    state.phases.set(page, "ended");
-  }
   for (const ended of state.ended.values()) ended.report = undefined;
   state.requests.clear();
   state.reports = [];
   state.openings = [];
-  replan(state);
+  state.lists = state.lists.map(unplanned);
 }
 
 type Apply<Type extends Entry["type"]> = (state: State, entry: Extract<Entry, { type: Type }>) => void;
@@ -143,7 +133,7 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     for (const page of pages) check(state, page);
     // Also if it has joined a batch that had finished, whose retry could not be saved.
     state.finished = false;
-    state.lists.push({ ...settings, planned: settings.existing === "create" });
+    state.lists.push(unplanned(settings));
     for (const row of state.draft) addRow(state, row);
     state.draft = [];
     for (const page of pages) {
@@ -219,9 +209,18 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
     state.paused = false;
   },
   retry(state) {
-    for (const page of failedPages(state)) wait(state, page);
+    const lists = new Map<number, number>();
+    for (const page of failedPages(state)) {
+      wait(state, page);
+      if (state.requests.has(page)) continue;
+      // One that has failed at another service is in no plan that was made since, or is being made.
+      const list = state.listOf[page] as number;
+      const next = lists.get(list) ?? state.lists.push(unplanned(state.lists[list] as Settings)) - 1;
+      lists.set(list, next);
+      state.listOf[page] = next;
+    }
     // Since then, the account's reports have changed.
-    if (state.finished) replan(state);
+    if (state.finished) state.lists = state.lists.map(unplanned);
     state.finished = false;
   },
   reset(state) {
