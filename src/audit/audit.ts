@@ -66,7 +66,7 @@ export function createAudit(options: AuditOptions) {
           // Not with new pages, because a flow that adds a page at a time would send a probe for each.
           if (count === 0) breaker.setDue();
           // The last list can have other settings for the pages whose plan could not be made.
-          if (!batch.needsPlan()) breaker.planned();
+          if (breaker.byPlan && !batch.needsPlan()) breaker.planned();
         });
         if (joined > 0) return count;
         await engine.endings();
