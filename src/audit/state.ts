@@ -162,7 +162,9 @@ const changes: { [Type in Entry["type"]]: Apply<Type> } = {
   opened(state, { service, boot, at }) {
     if (state.service !== "" && service !== state.service) move(state);
     state.service = service;
-    if (boot === undefined || at === undefined) return;
+    const last = state.openings.at(-1);
+    // Saved once more because saving failed at first, it can follow what came later.
+    if (boot === undefined || at === undefined || (last?.boot === boot && last.at === at)) return;
     // Otherwise, the machine was reset to an earlier state.
     const isBefore = (one?: Moment): one is Moment => one?.boot === boot && one.at <= at;
     state.openings = [...state.openings.filter(isBefore), { boot, at, reports: state.reports.length }];

@@ -398,6 +398,7 @@ describe("The state of a batch", () => {
     assert.deepEqual(states.claimsOf(state), [[[], 0]]);
     assert.deepEqual(open("a", 10, 1), [0, ": 0", ": 0"]);
     assert.deepEqual(open("a", 25, 2), [15, ": 15", "r1: 0", ": 0"]);
+    apply(state, { type: "opened", service: "http://one.example", boot: "a", at: 25 });
     assert.deepEqual(open("a", 30, 3), [20, ": 20", "r1: 5", "r2: 0", ": 0"]);
     assert.deepEqual(states.claimsOf(state).at(-1), [["r3"], 0]);
     assert.deepEqual(open("b", 7, 4), [0, "r1,r2,r3: 0", ": 0"]);
