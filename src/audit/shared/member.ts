@@ -27,7 +27,7 @@ const CHECK = MINUTE;
  */
 export class Member {
   readonly hosts = new Set<Host>();
-  /** Jobs of nodes that this process does not have. While it leads, it offers the lead once for each that is open. */
+  /** Jobs of nodes that this process does not have. It offers the lead once for each that is open. */
   readonly others = new Set<string>();
   readonly sendInOrder = createSequence();
   readonly #running: Promise<void>;
@@ -42,8 +42,9 @@ export class Member {
   #offeredAt = Number.NEGATIVE_INFINITY;
   /** When it last checked whether it can do the work, and who led then. */
   #checked = { at: Number.NEGATIVE_INFINITY, holder: "" };
-  /** When it last requested the lead. If it then offers it, that it can read a page of the list has proved nothing. */
+  /** When it last requested the lead, and how long it waits until the next time if it could not do the work then. */
   #requestedAt = Number.NEGATIVE_INFINITY;
+  #pause = OFFER;
   /** Ends the rest before it works again. */
   wake = () => {};
 
@@ -141,7 +142,6 @@ export class Member {
     for (const host of this.hosts) host.show(news[host.options.node] ?? []);
     if (release) {
       this.#offeredAt = Number.NEGATIVE_INFINITY;
-      this.others.clear();
       this.#term = createTerm(this, link, release);
     } else if (offered) {
       // Not awaited, because the lead can die meanwhile. If it fails, it is tried again.
@@ -153,14 +153,18 @@ export class Member {
   async #request(lead: LeadJob): Promise<void> {
     const { holder } = lead.data;
     const at = this.options.clock.now();
-    if (this.isOffering() && at - this.#requestedAt < OFFER) return;
+    // Reading a page of the list does not prove that pages can be requested.
+    const hasFailed = this.#offeredAt > this.#requestedAt;
+    if (hasFailed && at - this.#requestedAt < this.#pause) return;
     if (holder === this.#checked.holder && at - this.#checked.at < CHECK) return;
     this.#checked = { at, holder };
     const [host] = this.hosts;
-    // Then another one is the first to take it.
-    if (!(await host?.canWork())) return this.offer();
-    this.#requestedAt = at;
-    await lead.updateProgress(holder);
+    if (await host?.canWork()) {
+      this.#pause = hasFailed ? 2 * this.#pause : OFFER;
+      this.#requestedAt = at;
+      await lead.updateProgress(holder);
+      // Another one is then the first to take it. Meanwhile, this machine can have become the lead.
+    } else if (!this.#term) this.offer();
   }
 
   /** Waits for some milliseconds, or until it is woken. */
