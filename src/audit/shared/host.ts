@@ -27,6 +27,14 @@ const stoppedBy = (why: SeoError, all: readonly Progress[]): Progress[] =>
     one.finished ? one : { ...one, ...blockedBy(one.batch, why), secondsLeft: undefined, perMinute: 0 },
   );
 
+/** The machine, as a node needs it. */
+interface Machine {
+  /** The work cannot be done here. */
+  offer(): void;
+  /** The work can be done here. */
+  worked(): void;
+}
+
 /** The work of a node while its machine leads. */
 interface Work {
   audit?: Audit;
@@ -48,7 +56,7 @@ export class Host {
 
   constructor(
     readonly options: SharedOptions & { clock: Clock },
-    readonly offerLead: () => void,
+    readonly machine: Machine,
   ) {}
 
   latest = (): readonly Progress[] => this.#work.audit?.latest() ?? this.#news ?? this.options.earlier ?? [];
@@ -112,9 +120,11 @@ export class Host {
         this.#reported.delete(undefined);
         options.recovered?.(opened);
       },
-      stopped: ({ code }) => OWN.includes(code) && this.offerLead(),
+      stopped: ({ code }) => OWN.includes(code) && this.machine.offer(),
       result: (result) => {
         if (!result.error) this.#reported.delete(result.batch);
+        // Others are results of earlier processes, or need no request.
+        if (!result.error && result.attempts > 0 && !result.repeated) this.machine.worked();
         options.result(result);
       },
       progress: (progress, all) => {

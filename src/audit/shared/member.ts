@@ -99,6 +99,12 @@ export class Member {
     this.#offeredAt = this.options.clock.now();
   };
 
+  /** The service carries out what this machine requests. */
+  worked = (): void => {
+    this.#requestedAt = Number.NEGATIVE_INFINITY;
+    this.#pause = OFFER;
+  };
+
   isOffering = (): boolean => this.options.clock.now() - this.#offeredAt < OFFER;
 
   async #run(): Promise<void> {
@@ -160,7 +166,7 @@ export class Member {
     this.#checked = { at, holder };
     const [host] = this.hosts;
     if (await host?.canWork()) {
-      this.#pause = hasFailed ? 2 * this.#pause : OFFER;
+      if (hasFailed) this.#pause *= 2;
       this.#requestedAt = at;
       await lead.updateProgress(holder);
       // Another one is then the first to take it. Meanwhile, this machine can have become the lead.

@@ -65,7 +65,7 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
       const { node, service, warn = () => {} } = options;
       const member = members.get(service) ?? new Member(place, service, { ...usual, ...settings, clock, warn });
       members.set(service, member);
-      const host = new Host({ ...options, clock }, member.offer);
+      const host = new Host({ ...options, clock }, member);
       member.join(host);
       const send = (command: Command) => post(member, node, command);
       return {

@@ -806,6 +806,9 @@ describe("The lead of a queue, in memory and on each server", () => {
     repaired = true;
     await second.add(urls(20, 100), { batch: "next" });
     assert.equal((await first.finished("next")).created, 20);
+    repaired = false;
+    await first.add(urls(20, 200), { batch: "last" });
+    assert.equal((await second.finished("last")).created, 20);
   });
 
   everywhere("hands over to a machine that starts later, if it leads only because it was alone", async (open) => {
