@@ -20,6 +20,8 @@ const MINUTE = 60_000;
 /** For so long, a machine that could not do the work offers the lead, and so often another one checks whether it can. */
 const OFFER = 15 * MINUTE;
 const CHECK = MINUTE;
+/** The longest wait of a machine that has led in vain. */
+const LONGEST_PAUSE = 60 * MINUTE;
 
 /**
  * One of the machines that share the batches of an SEO service. If it holds the lock of the job `lead`, it leads: it works on
@@ -166,7 +168,7 @@ export class Member {
     this.#checked = { at, holder };
     const [host] = this.hosts;
     if (await host?.canWork()) {
-      if (hasFailed) this.#pause *= 2;
+      if (hasFailed) this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
       this.#requestedAt = at;
       await lead.updateProgress(holder);
       // Another one is then the first to take it. Meanwhile, this machine can have become the lead.
