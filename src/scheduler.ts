@@ -18,9 +18,9 @@ export interface Lane {
   closed: boolean;
   changed(): void;
   /** Messages that wait for admission. */
-  messages: Queued[];
+  readonly messages: Fifo<Queued>;
   /** Requests of admitted messages that wait for a slot. */
-  requests: Queued[];
+  readonly requests: Fifo<Queued>;
 }
 
 /** The requests of one message, which are canceled together. */
@@ -43,6 +43,31 @@ export interface Queued {
   refuse(error: SeoError): void;
 }
 
+type Fifo<T> = ReturnType<typeof createFifo<T>>;
+
+/** First in, first out, in constant time: an array's `shift` moves everything behind it. */
+function createFifo<T>() {
+  let incoming: T[] = [];
+  let outgoing: T[] = [];
+  return {
+    isEmpty: () => incoming.length + outgoing.length === 0,
+    push(item: T): void {
+      incoming.push(item);
+    },
+    shift(): T | undefined {
+      if (outgoing.length === 0) [incoming, outgoing] = [outgoing, incoming.reverse()];
+      return outgoing.pop();
+    },
+    /** Removes all that match, and returns them. */
+    remove(matches: (item: T) => boolean): T[] {
+      const all = [...outgoing.reverse(), ...incoming];
+      outgoing = [];
+      incoming = all.filter((item) => !matches(item));
+      return all.filter(matches);
+    },
+  };
+}
+
 export const createLane = (maxRunning = Number.POSITIVE_INFINITY): Lane => ({
   running: 0,
   waiting: 0,
@@ -51,8 +76,8 @@ export const createLane = (maxRunning = Number.POSITIVE_INFINITY): Lane => ({
   until: 0,
   closed: false,
   changed() {},
-  messages: [],
-  requests: [],
+  messages: createFifo(),
+  requests: createFifo(),
 });
 
 export const createTask = (lane: Lane): Task => ({ lane, pending: 0, closed: false });
@@ -109,7 +134,7 @@ export class Scheduler {
     const { size, concurrency } = this.#limits;
     // A message that waits for something other than a slot keeps none from others, but its memory.
     const isCrowded = this.#waits.size >= Math.max(size, concurrency);
-    const mustWait = isCrowded || lane.messages.length > 0 || isFull(lane) || this.#budget.wait() > 0;
+    const mustWait = isCrowded || !lane.messages.isEmpty() || isFull(lane) || this.#budget.wait() > 0;
     if (mustWait && this.#waiting >= size) {
       const sentence = `The queue is full: ${this.#waiting} messages are waiting (limit ${size}).`;
       message.refuse(new SeoError("SEO_QUEUE_FULL", sentence));
@@ -202,13 +227,9 @@ export class Scheduler {
       this.#endWait(wait);
       wait.refuse(error);
     }
-    const isRefused = ({ task }: Queued) => matches(task);
-    const refused = this.#lanes.flatMap((lane) => {
-      const all = [...lane.requests, ...lane.messages];
-      lane.requests = lane.requests.filter((one) => !isRefused(one));
-      lane.messages = lane.messages.filter((one) => !isRefused(one));
-      return all.filter(isRefused);
-    });
+    const refused = this.#lanes
+      .flatMap(({ requests, messages }) => [requests, messages])
+      .flatMap((fifo) => fifo.remove(({ task }) => matches(task)));
     for (const lane of [...this.#lanes]) if (isIdle(lane)) this.#lanes.splice(this.#lanes.indexOf(lane), 1);
     for (const queued of refused) {
       this.#count(queued.task.lane, -1);
@@ -273,6 +294,6 @@ export class Scheduler {
 const isFull = ({ running, maxRunning }: Lane) => running >= maxRunning;
 
 /** Nothing of a lane waits at a gate. */
-const isIdle = ({ messages, requests }: Lane) => messages.length + requests.length === 0;
+const isIdle = ({ messages, requests }: Lane) => messages.isEmpty() && requests.isEmpty();
 
 const canGoOn = (lane: Lane) => !isIdle(lane) && !isFull(lane);
