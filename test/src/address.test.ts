@@ -86,7 +86,8 @@ describe("The URL of a page", () => {
       "HTTPS://x",
       "[::1]/",
       "münchen.example",
-      "a.example./a:b",
+      "a.example/a:b",
+      "a.example./",
       "my_host.example",
     ],
     false: [
