@@ -4,7 +4,7 @@ import { cancelled, SeoError, sentenceOf } from "./errors.js";
 import { buildRequest, type Request } from "./http/request.js";
 import { messageIn } from "./http/response.js";
 import type { createTransport } from "./http/transport.js";
-import { rowOf, service } from "./operations.js";
+import { rowOf } from "./operations.js";
 import type { Reconciler, Ticket } from "./reconcile/reconcile.js";
 import { isRejection } from "./reconcile/search.js";
 import type { Intent } from "./reconcile/watermark.js";
@@ -46,10 +46,10 @@ export interface ClientParts {
   common: Lane;
   /** Milliseconds for which a lost response is looked for; 0 is never. */
   horizon: number;
+  /** The same for durable calls, whose lost responses are always looked for. */
+  durableHorizon: number;
 }
 
-/** Milliseconds for which the lost response of a durable call is looked for if the settings do not say. */
-export const HORIZON = Number(service.reconcile.initial) * 1000;
 /** Seconds that an attempt can take, unless the row or the settings say otherwise. */
 const USUAL_TIMEOUT = 30;
 /** The error of a request that was sent before this call. It is not SEO_CANCELLED, which says that this client was closed. */
@@ -99,7 +99,7 @@ export class Call {
     this.#task = task;
     this.#request = buildRequest(row, input, parts.base, options);
     this.#durable = durable;
-    this.#horizon = parts.horizon || (durable ? HORIZON : 0);
+    this.#horizon = durable ? parts.durableHorizon : parts.horizon;
     this.#once = row.once?.(input) ?? false;
     if (!this.#once || !row.lookup || this.#horizon === 0) return;
     const intent = durable?.intent;

@@ -15,12 +15,12 @@
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
-import { Call, type ClientParts, HORIZON, type RequestOptions } from "./call.js";
+import { Call, type ClientParts, type RequestOptions } from "./call.js";
 import { type ClientOptions, readConfig } from "./config.js";
 import { cancelled, oneLine } from "./errors.js";
 import { createTransport } from "./http/transport.js";
 import { readPages } from "./lists.js";
-import { type NodeType, rowOf } from "./operations.js";
+import { type NodeType, rowOf, service } from "./operations.js";
 import { createReconciler } from "./reconcile/reconcile.js";
 import type { CallResponse } from "./responses.js";
 import { createLane, createTask, type Lane, type Queued, Scheduler, type Task } from "./scheduler.js";
@@ -29,6 +29,9 @@ import { createTurns, deferred } from "./turns.js";
 
 /** Characters of a page or a record in a log. */
 const LONGEST_NAME = 200;
+
+/** Milliseconds for which the lost response of a durable call is looked for if the settings do not say. */
+const DURABLE_HORIZON = Number(service.reconcile.initial) * 1000;
 
 /** One account of the service, reached by `createClient`. All calls share one budget. */
 export type Client = ReturnType<typeof createClient>;
@@ -45,7 +48,9 @@ export function createClient(options: ClientOptions) {
     horizon > 0,
   );
   const common = createLane();
-  const parts: ClientParts = { base, transport, scheduler, reconciler, timeout, retries, common, horizon };
+  const durableHorizon = horizon || DURABLE_HORIZON;
+  const limits = { timeout, retries, horizon, durableHorizon };
+  const parts: ClientParts = { base, transport, scheduler, reconciler, common, ...limits };
   const turnOf = createTurns();
 
   /**
@@ -105,7 +110,7 @@ export function createClient(options: ClientOptions) {
     base: base.origin + base.prefix,
 
     /** Says which reports an earlier process got, so that none of them counts as the effect of a lost request. */
-    claim: (ids: readonly string[], age: number) => reconciler.claim(ids, (horizon || HORIZON) - age),
+    claim: (ids: readonly string[], age: number) => reconciler.claim(ids, durableHorizon - age),
 
     /** Says that an audit will claim reports. Returns what says that it has. */
     announceClaims: reconciler.announceClaims,
