@@ -58,6 +58,13 @@ export async function requestPage(
   }
 }
 
+/** The end of a page that was sent to another service, where nobody looks for it any more. */
+export function endElsewhere(): End {
+  const sentence = "The base URL was changed before the response was received. msg.retry requests the page again.";
+  const error = toJSON(new SeoError("SEO_NETWORK", sentence, { uncertain: true }));
+  return { ended: { outcome: "uncertain", attempts: 0, error }, record: null };
+}
+
 /**
  * Gets the report of a page that has ended before; null if there is none, or it cannot be read. Rejects if that is because of
  * the account.

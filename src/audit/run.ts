@@ -3,10 +3,10 @@ import type { Access } from "./access.js";
 import type { Batch } from "./batch.js";
 import { Breaker } from "./breaker.js";
 import type { Ended, PageRequest } from "./entries.js";
-import { type End, requestPage, showReport } from "./page.js";
+import { type End, endElsewhere, requestPage, showReport } from "./page.js";
 import { makePlan } from "./plan.js";
 import { Reporter } from "./progress.js";
-import { type Requests, toJSON } from "./requests.js";
+import type { Requests } from "./requests.js";
 import { urlOf } from "./rows.js";
 import { done, inputOf, phaseOf, rowsOf, total } from "./state.js";
 import { deposed, outdated, Refusal, reasonOf } from "./trouble.js";
@@ -23,19 +23,6 @@ export interface Step {
 
 /** So many failures are reported at once. */
 const MOST_REPORTED = 100;
-
-const moved = new SeoError(
-  "SEO_NETWORK",
-  "The base URL was changed before the response was received. msg.retry requests the page again.",
-  {
-    uncertain: true,
-  },
-);
-/** The end of a page that was sent to another service. */
-const endElsewhere = (): End => ({
-  ended: { outcome: "uncertain", attempts: 0, error: toJSON(moved) },
-  record: null,
-});
 
 /** A batch that is worked on: what is in flight, and what is done next. */
 export class Run {
