@@ -147,8 +147,8 @@ export class Reporter {
     const stays = (page: number) => !dropped || isBegun(state, page) || Boolean(state.requests.get(page)?.intent);
     const pagesOf = (some: typeof lost) => some.flatMap(({ page }) => page ?? []).filter(stays);
     const reconciling = count(state, pagesOf(lost));
-    const begun = [...state.phases.keys()].filter((page) => isBegun(state, page));
-    const waiting = dropped ? count(state, [...new Set([...begun, ...pagesOf([...steps])])]) : rest;
+    const begun = () => [...state.phases.keys()].filter((page) => isBegun(state, page));
+    const waiting = dropped ? count(state, [...new Set([...begun(), ...pagesOf([...steps])])]) : rest;
     const ended = rest === 0 || (dropped && reconciling === 0);
     // How long lost responses take does not depend on the pace.
     const isRequesting = !ended && !dropped && !alone && rest > reconciling;
