@@ -22,7 +22,7 @@ const PATIENCE = 600 * SECOND;
 
 const pages = Array.from({ length: count }, (_, index) => `kills.example.com/${index}`);
 const service = await startService({ fail: 4 });
-const client = createClient({ baseUrl: service.url, apiKey: service.apiKey, concurrency: "32", reconcile: "6" });
+const client = createClient({ baseUrl: service.url, apiKey: service.apiKey, concurrency: "32", reconcile: RECONCILE });
 const odd = pages.filter((_, index) => index % 2 === 1);
 await Promise.allSettled(odd.map((url) => client.call("seo-report-store", { url })));
 await client.close();

@@ -17,8 +17,9 @@ const STANDING_BY = 10;
 /** After a machine has offered the lead, another one is the first to take it. */
 const AFTER_OFFER = 2;
 const MINUTE = 60_000;
-/** For so long, a machine that could not do the work offers the lead, and so often another one checks whether it can. */
+/** For so long, a machine that could not do the work offers the lead. */
 const OFFER = 15 * MINUTE;
+/** How often another one checks whether it can do the work. */
 const CHECK = MINUTE;
 /** The longest wait of a machine that has led in vain. */
 const LONGEST_PAUSE = 60 * MINUTE;
@@ -167,12 +168,14 @@ export class Member {
     if (holder === this.#checked.holder && at - this.#checked.at < CHECK) return;
     this.#checked = { at, holder };
     const [host] = this.hosts;
-    if (await host?.canWork()) {
-      if (hasFailed) this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
-      this.#requestedAt = at;
-      await lead.updateProgress(holder);
+    if (!(await host?.canWork())) {
       // Another one is then the first to take it. Meanwhile, this machine can have become the lead.
-    } else if (!this.#term) this.offer();
+      if (!this.#term) this.offer();
+      return;
+    }
+    if (hasFailed) this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+    this.#requestedAt = at;
+    await lead.updateProgress(holder);
   }
 
   /** Waits for some milliseconds, or until it is woken. */
