@@ -109,16 +109,17 @@ describe("Submitting a page", () => {
     assert.equal(all.filter(({ outcome }) => outcome === "created").length, 1);
   });
 
-  it("creates nothing if a cache says which reports there are", async () => {
-    const account = await opened(startAccount({ age: 60 }));
-    const cached = await opened(createClient({ baseUrl: account.url, apiKey: "key" }));
-    const url = "https://new.example.com/a";
-    await assert.rejects(submit(cached, STORE, { url, existing: "return" }), {
-      code: "SEO_RESPONSE",
-      message: "The response comes from a cache.",
+  for (const age of [60, ["120", "0"], ["0", "120"], ["0, 7"]])
+    it(`creates nothing if a cache says which reports there are: Age ${age}`, async () => {
+      const account = await opened(startAccount({ age }));
+      const cached = await opened(createClient({ baseUrl: account.url, apiKey: "key" }));
+      const url = "https://new.example.com/a";
+      await assert.rejects(submit(cached, STORE, { url, existing: "return" }), {
+        code: "SEO_RESPONSE",
+        message: "The response comes from a cache.",
+      });
+      assert.equal(account.count("POST"), 0);
     });
-    assert.equal(account.count("POST"), 0);
-  });
 
   it("rejects what is no URL before it searches", async () => {
     await assert.rejects(submit(client, STORE, { url: "com", existing: "return" }), {

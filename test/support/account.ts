@@ -53,8 +53,8 @@ export interface AccountOptions {
   /** Milliseconds that the service's `Date` header is ahead. */
   dateAhead?: number;
   withoutDate?: boolean;
-  /** For how many seconds a cache has had its responses. */
-  age?: number;
+  /** For how many seconds a cache has had its responses, or each of several caches. */
+  age?: number | string[];
   /** The page of the server in front. */
   page?: unknown;
   /** Whether the response to a delete is lost. */
