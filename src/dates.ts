@@ -17,6 +17,9 @@ export function parseDate(date: unknown): number {
   return Date.parse(`${date}${/\dT\d/.test(date) ? "Z" : " UTC"}`);
 }
 
+/** Whether a date is later than another one; false if either is not known. */
+export const isLater = (date: unknown, other: unknown): boolean => parseDate(date) > parseDate(other);
+
 /** The service's time when it sent a response; this computer's if the response does not say. */
 export function clockOf(headers: Record<string, unknown>): number {
   const date = parseDate(headers.date);

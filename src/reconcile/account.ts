@@ -1,4 +1,5 @@
 import { pageKey } from "../address.js";
+import { isLater } from "../dates.js";
 import type { Json } from "../json.js";
 import { current, idOf, isReport, reportsIn, unwrap } from "../records.js";
 import type { Response } from "../responses.js";
@@ -50,8 +51,10 @@ export function createAccount(requester: Requester, now: () => number) {
   function observe({ body }: Pick<Response, "body">): void {
     for (const record of reportsIn(body)) {
       const { id, generated_at } = record;
-      // Most dates are known; a new text would outlive its response.
-      if (typeof generated_at === "string" && generated.get(id) !== generated_at) generated.set(id, generated_at);
+      const known = generated.get(id);
+      // Most dates are known; a new text would outlive its response. An earlier date is that of a slow response, or of a cache.
+      if (typeof generated_at === "string" && known !== generated_at && !isLater(known, generated_at))
+        generated.set(id, generated_at);
       // Most records of a list.
       if (of === "id" && highest && typeof id === "number" && id < highest.rank) continue;
       if (of === "id" && !isNumber(id)) {

@@ -1,5 +1,5 @@
 import { pageKey } from "../address.js";
-import { parseDate } from "../dates.js";
+import { isLater } from "../dates.js";
 import { cancelled, SeoError } from "../errors.js";
 import type { Lookup } from "../operations.js";
 import { reportIn } from "../records.js";
@@ -17,7 +17,7 @@ const MOST_SECONDS_BETWEEN = 5;
 
 /** Of two dates of a report, the one that its latest response had. */
 const later = (one: string | undefined, other: string | undefined) =>
-  other === undefined || parseDate(one) > parseDate(other) ? one : other;
+  other === undefined || isLater(one, other) ? one : other;
 
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requester: Requester, { now, sleep }: Time, isNeeded = true) {

@@ -107,6 +107,13 @@ describe("The reports of an account", () => {
     assert.deepEqual([generatedAt("1"), generatedAt("30009"), generatedAt("20010")], [undefined, "later", "later"]);
   });
 
+  it("keep a date that is later than that of a response", () => {
+    const { observe, generatedAt } = open();
+    const [earlier, later] = ["2026-01-01T00:00:00Z", "2026-01-01 02:00:01+02:00"];
+    for (const date of ["unknown", earlier, later, earlier]) observe({ id: 1, generated_at: date });
+    assert.equal(generatedAt("1"), later);
+  });
+
   const after = { of: "id", rank: 5, ids: ["5"] };
   it("are read until a page passes the watermark", async () => {
     const pages = [[9, 8], [7, 6], [5, 4], [3]].map((ids) => ({ records: ids.map((id) => ({ id })), total: 7 }));
