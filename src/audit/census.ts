@@ -56,10 +56,13 @@ export class Census {
     }
   }
 
-  /** Whether the pages so far can lack reports that were before their end when the reading began. Those that moved are in the next reading. */
-  skips(): boolean {
-    const moves =
-      !this.#hasMoved && this.#totalAtFirst !== undefined && this.#repeats > this.#total - this.#totalAtFirst;
+  /**
+   * Whether the pages so far can lack reports that were before their end when the reading began; undefined without totals. Those
+   * that moved are in the next reading.
+   */
+  skips(): boolean | undefined {
+    if (this.#totalAtFirst === undefined) return undefined;
+    const moves = !this.#hasMoved && this.#repeats > this.#total - this.#totalAtFirst;
     this.#hasMoved ||= moves;
     return this.#fellNow || moves;
   }

@@ -102,7 +102,7 @@ export async function makePlan(
       if (!sorted) continue;
       await endRecent();
       if (found.size === pages) return false;
-      if (previous < now - oldest * DAY) return census.skips();
+      if (previous < now - oldest * DAY) return census.skips() ?? found.size > before;
     }
     // Without a total, another reading shows whether reports moved.
     return census.misses(isCut) ?? (isCut || found.size > before);

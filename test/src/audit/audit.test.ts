@@ -818,17 +818,21 @@ describe("an audit", () => {
       assert.deepEqual(carriedOut.toSorted(), ["create 1", ...expected, "create 4"].toSorted());
     });
 
-  for (const [how, first] of Object.entries({ "": { total: 2, truncated: true }, ", without a total": {} }))
+  for (const [how, first, maxAge] of [
+    ["", { total: 3, truncated: true }, undefined],
+    [", without a total", {}, undefined],
+    [", without a total, before others that are too old", {}, 7],
+  ] as const)
     it(`reads the list of reports again if one moved meanwhile to where it was read before${how}`, async () => {
       const service = createFake();
       let readings = 0;
       async function* pages() {
-        const moved = [{ id: 1, url: "example.com/1" }];
-        const records = [...(++readings === 1 ? [] : moved), { id: 2, url: "example.com/2" }];
+        const [moved, recent, old] = [reportOf(1, 1), reportOf(2, 2), reportOf(3, 30)];
+        const records = [...(++readings === 1 ? [] : [moved]), recent, old];
         yield { records, response: { headers: {}, body: [] }, ...(readings === 1 && first) };
       }
       const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
-      await add(["https://example.com/1", "https://example.com/2"], { existing: "return" });
+      await add(urls(2), { existing: "return", maxAge });
       assert.deepEqual([(await finished()).fresh, readings], [2, 2]);
     });
 
