@@ -1,9 +1,10 @@
 import type { Node, NodeAPI } from "node-red";
-import { type ById, type Change, comparedId, conditions, reports, type Subject } from "../src/changes.js";
+import { type ById, type Change, conditions, reports, type Subject } from "../src/changes.js";
 import { checks } from "../src/checks.js";
 import type { SeoError } from "../src/errors.js";
 import { isObject } from "../src/json.js";
 import { operations } from "../src/operations.js";
+import { asReports, idOf } from "../src/records.js";
 import type { MessageTask, Process, StatusText } from "./handler.js";
 import { type Metadata, readAllPages } from "./reading.js";
 import type { StateStore } from "./state.js";
@@ -106,8 +107,8 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
       // A list that was cut, or that changed while it was read, can lack reports that still exist.
       whole &&= !page.truncated;
       canMiss = page.page > 1 && page.total === undefined;
-      for (const record of page.records) {
-        const id = comparedId(record);
+      for (const record of asReports(page)) {
+        const id = idOf(record);
         if (!listed.has(id)) found.push(...comparison.compare(record).filter(wanted));
         listed.add(id);
       }

@@ -1,6 +1,5 @@
-import { SeoError } from "./errors.js";
 import { isObject, type Json } from "./json.js";
-import { idIn } from "./lists.js";
+import { idOf } from "./records.js";
 
 /** A difference between a report, or one of its checks, and what was saved of it. */
 export interface Change {
@@ -23,8 +22,8 @@ export interface Change {
 interface Comparison<S> {
   /** The number of checks in the list so far, if checks are compared. */
   readonly found?: number;
-  /** The changes that a listed record shows. Throws SEO_RESPONSE for a record without an ID. */
-  compare(record: unknown): Change[];
+  /** The changes that a listed report shows. */
+  compare(report: Json): Change[];
   /** The reports that are not listed any more. Only correct after a whole list. */
   deleted(): Change[];
   /** The new state. If the list was not whole, what is saved of the reports that were not listed remains. */
@@ -91,14 +90,6 @@ function isWorse(before: Figures, now: Figures): boolean {
   return rankOf(before) >= 0 && rankOf(now) > rankOf(before);
 }
 
-/** The ID by which a listed report is compared. Throws SEO_RESPONSE if it has none. */
-export function comparedId(record: unknown): string {
-  const id = idIn(record, "id");
-  if (id === undefined)
-    throw new SeoError("SEO_RESPONSE", "The list contains a record without id, which cannot be compared.");
-  return id;
-}
-
 /** The saved state: the listed reports, and those that were not listed if the list was not whole. */
 export const merged = <T>(before: ById<T>, seen: ById<T>, whole: boolean) => (whole ? seen : { ...before, ...seen });
 
@@ -118,7 +109,7 @@ export const reports: Subject<ReportState> = {
     const seen: ById<Figures> = Object.create(null);
     return {
       compare(record) {
-        const id = comparedId(record);
+        const id = idOf(record);
         const now = figures(record);
         const previous = Object.hasOwn(before, id) ? before[id] : undefined;
         seen[id] = now;

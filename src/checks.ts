@@ -1,6 +1,7 @@
-import { type ById, type Change, comparedId, figures, merged, type Subject } from "./changes.js";
+import { type ById, type Change, figures, merged, type Subject } from "./changes.js";
 import { findingsOf } from "./findings.js";
 import { isObject } from "./json.js";
+import { idOf } from "./records.js";
 
 /** The saved part of reports, to compare their checks. */
 export interface CheckState {
@@ -43,7 +44,7 @@ export const checks: Subject<CheckState> = {
       },
 
       compare(record) {
-        const id = comparedId(record);
+        const id = idOf(record);
         const saved = Object.hasOwn(before.reports, id) ? (before.reports[id] as string) : "";
         const marks = [...saved];
         const changes: Change[] = [];

@@ -268,6 +268,20 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), expected);
     });
 
+    it("if a list comes from a cache, or has a record without an ID", async () => {
+      const older = { headers: { age: "60" }, body: { data: reports(249) } };
+      const records = [{}, { id: null }, { id: {} }, { id: true }];
+      const wrong = records.map((record) => ({ body: { data: [...reports(250), record] } }));
+      for (const reply of [older, ...wrong]) {
+        lists.options.reply = () => reply;
+        const { code, message } = await fail();
+        assert.equal(code, "SEO_RESPONSE");
+        assert.match(message, reply === older ? /from a cache/ : /without id/);
+      }
+      delete lists.options.reply;
+      assert.deepEqual(await look(), expected);
+    });
+
     for (const name of ["length-aware", "simple"])
       it(`if the limit truncates the list, ${name}`, async () => {
         lists.options.shape = shapes[name] as Shape;

@@ -120,6 +120,7 @@ interface Asked {
 
 interface Reply {
   status?: number;
+  headers?: Record<string, string>;
   body: unknown;
 }
 
@@ -178,8 +179,8 @@ export async function startLists(first: ListOptions) {
     lists.busiest = Math.max(lists.busiest, ++running);
     await lists.options.wait?.(one);
     running--;
-    const { status = 200, body } = lists.options.reply?.(one) ?? replyTo(lists.options, one.query, strange);
-    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    const { status = 200, headers, body } = lists.options.reply?.(one) ?? replyTo(lists.options, one.query, strange);
+    response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
   });
   const { url, close } = await openLocally(server);
 
