@@ -94,6 +94,7 @@ interface ReportLook {
   isRestored: boolean;
 }
 
+const hasFraction = (date: unknown) => /\.0*[1-9]/.test(String(date));
 const hasTime = (date: unknown) => /\d:\d\d:\d\d/.test(String(date));
 /** Milliseconds between two dates, however they are written; NaN if only one has a time zone, or is a date. */
 const between = (one: unknown, other: unknown) =>
@@ -114,7 +115,7 @@ export function judgeUpdate({ decides, record, before, atFirst, clock, elapsed, 
   const apart = between(at, before ?? atFirst);
   if (!(apart < SECOND) && (isLater || (apart >= SECOND && !isOld))) return { was: "carried out", record };
   if (!decides) return { was: "open" };
-  // A day can have several.
-  const isSame = before !== undefined && apart === 0 && hasTime(at);
+  // A day, and the second of sending, can have several.
+  const isSame = before !== undefined && apart === 0 && hasTime(at) && (!(date >= sent) || hasFraction(at));
   return isOld || isSame ? { was: "not carried out" } : { was: "undecided", records: [record] };
 }
