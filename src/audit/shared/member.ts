@@ -108,6 +108,11 @@ export class Member {
     this.#pause = OFFER;
   };
 
+  /** Perhaps it can do the work again. If it stands by, it requests the lead, once that is offered. */
+  repaired(): void {
+    if (!this.#term) this.#offeredAt = Number.NEGATIVE_INFINITY;
+  }
+
   isOffering = (): boolean => this.options.clock.now() - this.#offeredAt < OFFER;
 
   async #run(): Promise<void> {

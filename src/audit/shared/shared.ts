@@ -71,7 +71,10 @@ export function createShared(place: Place, settings: Partial<QueueSettings> = {}
       return {
         add: ({ batch: name, settings, rows }) => send({ do: "list", name, settings, rows }),
         pause: (name) => send({ do: "pause", name }),
-        resume: (name) => send({ do: "resume", name }),
+        resume(name) {
+          member.repaired();
+          return send({ do: "resume", name });
+        },
         retry: (name) => send({ do: "retry", name }),
         reset: (name) => send({ do: "reset", name }),
         latest: host.latest,

@@ -811,6 +811,30 @@ describe("The lead of a queue, in memory and on each server", () => {
     assert.equal((await second.finished("last")).created, 20);
   });
 
+  everywhere(
+    "hands over to a machine that has led in vain, once that was repaired and got msg.resume",
+    async (open) => {
+      const service = createFake({ latency: 5 });
+      let repaired = false;
+      /** A machine that can read the list of reports in any case. */
+      const unless = (works: () => boolean) => (): Requests => {
+        const [all, fails] = [service.connect(), withoutKey(service)()];
+        return { ...all, request: (...one) => (works() ? all : fails).request(...one) };
+      };
+      const first = await open(service, { connect: unless(() => false) });
+      await first.add(urls(30));
+      const second = await open(service, { connect: unless(() => repaired) });
+      await until(() => second.errors.length > 0);
+      await sleep(4 * LEASE.lockDuration);
+      repaired = true;
+      await sleep(2 * LEASE.lockDuration);
+      assert.deepEqual(service.carriedOut, [], "The first one leads.");
+      await second.audit.resume();
+      const { created, failed } = await second.finished();
+      assert.deepEqual([created > 0, created + failed], [true, 30]);
+    },
+  );
+
   everywhere("hands over to a machine that starts later, if it leads only because it was alone", async (open) => {
     const service = createFake({ latency: 5 });
     const openBad = () => open(service, { connect: withoutKey(service) });
