@@ -17,8 +17,9 @@ export function parseDate(date: unknown): number {
   return Date.parse(`${date}${/\dT\d/.test(date) ? "Z" : " UTC"}`);
 }
 
-/** Whether a date is later than another one; false if either is not known. */
-export const isLater = (date: unknown, other: unknown): boolean => parseDate(date) > parseDate(other);
+/** The later of two dates; the other one if that cannot be said. */
+export const later = (one: string | undefined, other: string | undefined): string | undefined =>
+  other === undefined || parseDate(one) > parseDate(other) ? one : other;
 
 /** The service's time when it sent a response; this computer's if the response does not say. */
 export function clockOf(headers: Record<string, unknown>): number {

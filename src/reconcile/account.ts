@@ -1,5 +1,5 @@
 import { pageKey } from "../address.js";
-import { isLater } from "../dates.js";
+import { later } from "../dates.js";
 import type { Json } from "../json.js";
 import { current, idOf, isReport, reportsIn, unwrap } from "../records.js";
 import type { Response } from "../responses.js";
@@ -27,6 +27,23 @@ function createMemory<Key, Value>(most = MOST_REMEMBERED) {
   };
 }
 
+/** When reports were generated, by ID: if possible as a number, which need not become a text for each record of each list. */
+function createDates() {
+  const dates = createMemory<unknown, string>();
+  const keyOf = (id: unknown) => (typeof id === "string" && isNumber(id) ? Number(id) : id);
+  return {
+    get: (id: string) => dates.get(keyOf(id)),
+    /** Learns from a response. An earlier date is that of a slow one, or of a cache, unless the request has just generated the report. */
+    learn({ id, generated_at }: Json, isOwn = false): void {
+      const key = keyOf(id);
+      const known = dates.get(key);
+      // Most dates are known; a new text would outlive its response.
+      if (typeof generated_at !== "string" || known === generated_at) return;
+      if (isOwn || later(known, generated_at) !== known) dates.set(key, generated_at);
+    },
+  };
+}
+
 /** Remembers what the responses so far say about the account's reports. `now` only rises. */
 export function createAccount(requester: Requester, now: () => number) {
   let of: "id" | "created_at" = "id";
@@ -44,17 +61,13 @@ export function createAccount(requester: Requester, now: () => number) {
   const ownerOf = (page: string, watermark: Watermark | undefined) => `${watermark?.rank} ${page}`;
   /** The key to which a page redirected the last time, or its own. */
   const redirects = createMemory<string, string>();
-  /** By ID as the service sends it: a number need not become a text for each record of each list. */
-  const generated = createMemory<unknown, string>();
+  const generated = createDates();
 
   /** Learns from a response, whoever requested it. */
   function observe({ body }: Pick<Response, "body">): void {
     for (const record of reportsIn(body)) {
-      const { id, generated_at } = record;
-      const known = generated.get(id);
-      // Most dates are known; a new text would outlive its response. An earlier date is that of a slow response, or of a cache.
-      if (typeof generated_at === "string" && known !== generated_at && !isLater(known, generated_at))
-        generated.set(id, generated_at);
+      const { id } = record;
+      generated.learn(record);
       // Most records of a list.
       if (of === "id" && highest && typeof id === "number" && id < highest.rank) continue;
       if (of === "id" && !isNumber(id)) {
@@ -96,7 +109,9 @@ export function createAccount(requester: Requester, now: () => number) {
     readAgain(): void {
       readAt = Number.NEGATIVE_INFINITY;
     },
-    generatedAt: (id: string) => generated.get(id) ?? generated.get(Number(id)),
+    generatedAt: generated.get,
+    /** This client has just created or regenerated the report: its date counts, even if it is earlier than a known one. */
+    regenerated: (record: Json) => generated.learn(record, true),
 
     /** Reads one short list if the newest report is not known. If that fails, a lost response stays uncertain. */
     findNewest(list: string): Promise<void> | undefined {

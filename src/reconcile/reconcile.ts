@@ -1,5 +1,5 @@
 import { pageKey } from "../address.js";
-import { isLater } from "../dates.js";
+import { later } from "../dates.js";
 import { cancelled, SeoError } from "../errors.js";
 import type { Lookup } from "../operations.js";
 import { reportIn } from "../records.js";
@@ -14,10 +14,6 @@ import type { Intent } from "./watermark.js";
 const SECOND = 1000;
 /** Many that search share their looks. */
 const MOST_SECONDS_BETWEEN = 5;
-
-/** Of two dates of a report, the one that its latest response had. */
-const later = (one: string | undefined, other: string | undefined) =>
-  other === undefined || isLater(one, other) ? one : other;
 
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requester: Requester, { now, sleep }: Time, isNeeded = true) {
@@ -99,6 +95,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         afterAttempt(result: Pick<Response, "body"> | SeoError): void {
           const record = result instanceof SeoError ? undefined : reportIn(result.body);
           if (result instanceof SeoError && result.details.transient && !result.uncertain) account.readAgain();
+          if (record) account.regenerated(record);
           if (record && list) account.claim(record, page, 0, request.watermark);
           settle();
         },

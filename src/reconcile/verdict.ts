@@ -94,14 +94,14 @@ interface ReportLook {
   isRestored: boolean;
 }
 
-const hasFraction = (date: unknown) => /\.0*[1-9]/.test(String(date));
+const hasFraction = (date: unknown) => /:\d\d\.0*[1-9]/.test(String(date));
 const hasTime = (date: unknown) => /\d:\d\d:\d\d/.test(String(date));
-/** Milliseconds between two dates, however they are written; NaN if only one has a time zone, or is a date. */
+/** Milliseconds from one date to another, however they are written; NaN if only one has a time zone, or is a date. */
 const between = (one: unknown, other: unknown) =>
-  hasZone(one) === hasZone(other) ? Math.abs(parseDate(one) - parseDate(other)) : Number.NaN;
+  hasZone(one) === hasZone(other) ? parseDate(other) - parseDate(one) : Number.NaN;
 
 /**
- * Judges an update by the date of its report: it took effect if the date moved, from the known one or past the time of sending in
+ * Judges an update by the date of its report: it took effect if the date rose, from the known one or past the time of sending in
  * the service's clock. The clock by itself proves little: it can be another server's, and a date can lack its time zone.
  */
 export function judgeUpdate({ decides, record, before, atFirst, clock, elapsed, isRestored }: ReportLook): Verdict {
@@ -112,10 +112,10 @@ export function judgeUpdate({ decides, record, before, atFirst, clock, elapsed, 
   const isOld = !isRestored && date < sent - DAY;
   const isLater = hasZone(at) && date >= sent && date <= clock + MINUTE;
   // Less than a second apart, they can be the same date, with and without a fraction.
-  const apart = between(at, before ?? atFirst);
-  if (!(apart < SECOND) && (isLater || (apart >= SECOND && !isOld))) return { was: "carried out", record };
+  const risen = between(before ?? atFirst, at);
+  if (!(risen < SECOND) && (isLater || (risen >= SECOND && !isOld))) return { was: "carried out", record };
   if (!decides) return { was: "open" };
   // A day, and the second of sending, can have several.
-  const isSame = before !== undefined && apart === 0 && hasTime(at) && (!(date >= sent) || hasFraction(at));
+  const isSame = before !== undefined && risen === 0 && hasTime(at) && (!isLater || hasFraction(at));
   return isOld || isSame ? { was: "not carried out" } : { was: "undecided", records: [record] };
 }

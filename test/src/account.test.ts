@@ -108,10 +108,18 @@ describe("The reports of an account", () => {
   });
 
   it("keep a date that is later than that of a response", () => {
-    const { observe, generatedAt } = open();
+    const { observe, generatedAt, regenerated } = open();
     const [earlier, later] = ["2026-01-01T00:00:00Z", "2026-01-01 02:00:01+02:00"];
     for (const date of ["unknown", earlier, later, earlier]) observe({ id: 1, generated_at: date });
     assert.equal(generatedAt("1"), later);
+    regenerated({ id: 1, generated_at: earlier });
+    assert.equal(generatedAt("1"), earlier, "unless this client has just regenerated the report");
+  });
+
+  it("keep one date, whether the ID is a number or text", () => {
+    const { observe, generatedAt } = open();
+    observe({ id: "1", generated_at: "before" }, { id: 1, generated_at: "after" });
+    assert.equal(generatedAt("1"), "after");
   });
 
   const after = { of: "id", rank: 5, ids: ["5"] };

@@ -25,7 +25,10 @@ describe("An update whose response was lost", () => {
     ["its date did not move", before, before, "not carried out"],
     ["its date did not move, and has part of a second", zoned(SENT + 1), zoned(SENT + 1), "not carried out"],
     ["its date did not move, and is the second of sending", zoned(SENT), zoned(SENT), "undecided"],
-    ["its date did not move, and is that second without a time zone", bare(SENT), bare(SENT), "undecided"],
+    ["its date did not move, and is that second without a time zone", bare(SENT), bare(SENT), "not carried out"],
+    ["its date went back", zoned(SENT - 3_601_000), before, "undecided"],
+    ["its date went back to that of sending", zoned(SENT), zoned(SENT + 1000), "undecided"],
+    ["its date went back to more than a day ago", zoned(SENT - 2 * DAY), before, "not carried out"],
     ["its date moved to more than a day ago", zoned(SENT - DAY - 1000), before, "not carried out"],
     ["no date was known, and it is that of sending", zoned(SENT), undefined, "carried out"],
     ["no date was known, and it is before sending", zoned(SENT - 1), undefined, "undecided"],
@@ -64,6 +67,7 @@ describe("An update whose response was lost", () => {
     const later = bare(SENT + 1000);
     assert.equal(update(later, undefined, { atFirst: bare(SENT - 60_000) }), "carried out");
     assert.equal(update(later, undefined, { atFirst: later }), "undecided");
+    assert.equal(update(bare(SENT - 60_000), undefined, { atFirst: later }), "undecided");
   });
 });
 
