@@ -56,20 +56,26 @@ export class Census {
     }
   }
 
+  /** Without totals, only another reading shows whether reports moved. In a single page, none can. */
+  #unknown(): false | undefined {
+    return this.#pages > 1 ? undefined : false;
+  }
+
   /**
-   * Whether the pages so far can lack reports that were before their end when the reading began; undefined without totals. Those
-   * that moved are in the next reading.
+   * Whether the pages so far can lack reports that were before their end when the reading began; undefined if only another reading
+   * shows it. Those that moved are in the next reading.
    */
   skips(): boolean | undefined {
-    if (this.#totalAtFirst === undefined) return undefined;
+    if (this.#totalAtFirst === undefined) return this.#unknown();
     const moves = !this.#hasMoved && this.#repeats > this.#total - this.#totalAtFirst;
     this.#hasMoved ||= moves;
     return this.#fellNow || moves;
   }
 
-  /** Whether the whole list lacked reports that were there when the reading began; undefined without totals. `isCut`: as it says itself. */
+  /** Whether the whole list lacked reports that were there when the reading began; as `skips`. `isCut`: as it says itself. */
   misses(isCut: boolean): boolean | undefined {
+    if (this.#totalAtFirst === undefined) return isCut || this.#unknown();
     const { size } = this.#fell ? this.#foundNow : this.#found;
-    return this.#totalAtFirst === undefined ? undefined : (isCut || this.#fellNow) && size < this.#totalAtFirst;
+    return (isCut || this.#fellNow) && size < this.#totalAtFirst;
   }
 }

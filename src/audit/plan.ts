@@ -75,12 +75,11 @@ export async function makePlan(
   }
 
   const census = new Census();
-  /** Reads the list. Returns whether reports were missed. */
-  async function read(): Promise<boolean> {
+  /** Reads the list. Returns whether reports were missed; undefined if only another reading can show it. */
+  async function read(): Promise<boolean | undefined> {
     let sorted = true;
     let previous = Number.POSITIVE_INFINITY;
     let isCut = false;
-    const before = found.size;
     census.begin();
     for await (const listed of requests.pages(LIST, LATEST_FIRST)) {
       const { response, total, truncated = false } = listed;
@@ -102,14 +101,14 @@ export async function makePlan(
       if (!sorted) continue;
       await endRecent();
       if (found.size === pages) return false;
-      if (previous < now - oldest * DAY) return census.skips() ?? found.size > before;
+      if (previous < now - oldest * DAY) return census.skips();
     }
-    // Without a total, another reading shows whether reports moved.
-    return census.misses(isCut) ?? (isCut || found.size > before);
+    return census.misses(isCut);
   }
 
   let misses = true;
-  for (let times = 0; times < MOST_READINGS && misses; times++) misses = await read();
+  for (let times = 0, before = -1; times < MOST_READINGS && misses; times++, before = found.size)
+    misses = (await read()) ?? found.size > before;
   if (state.dropped) return;
   const problem = misses ? "is not complete" : hasUrls === false && "has no URLs";
   if (problem)

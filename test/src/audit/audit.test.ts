@@ -818,33 +818,49 @@ describe("an audit", () => {
       assert.deepEqual(carriedOut.toSorted(), ["create 1", ...expected, "create 4"].toSorted());
     });
 
-  for (const [how, first, maxAge] of [
-    ["", { total: 3, truncated: true }, undefined],
-    [", without a total", {}, undefined],
-    [", without a total, before others that are too old", {}, 7],
+  for (const [how, first, maxAge, count, expected] of [
+    ["", { total: 3, truncated: true }, undefined, 2, [2, 2]],
+    [", without a total", {}, undefined, 2, [2, 2]],
+    [", without a total, before others that are too old", {}, 7, 2, [2, 2]],
+    [", without a total, and no other was found", {}, undefined, 1, [1, 2]],
+    [", without a total, until nothing more is found", {}, undefined, 4, [3, 3]],
   ] as const)
     it(`reads the list of reports again if one moved meanwhile to where it was read before${how}`, async () => {
       const service = createFake();
       let readings = 0;
       async function* pages() {
         const [moved, recent, old] = [reportOf(1, 1), reportOf(2, 2), reportOf(3, 30)];
-        const records = [...(++readings === 1 ? [] : [moved]), recent, old];
-        yield { records, response: { headers: {}, body: [] }, ...(readings === 1 && first) };
+        for (const record of [...(++readings === 1 ? [] : [moved]), recent, old])
+          yield { records: [record], response: { headers: {}, body: [] }, ...(readings === 1 && first) };
       }
       const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
-      await add(urls(2), { existing: "return", maxAge });
-      assert.deepEqual([(await finished()).fresh, readings], [2, 2]);
+      await add(urls(count), { existing: "return", maxAge });
+      assert.deepEqual([(await finished()).fresh, readings], expected);
     });
 
-  for (const [problem, record] of Object.entries({
-    "Which pages have a report is unknown: the list of reports is not complete.": { id: 1, url: "example.com/1" },
-    "Which pages have a report is unknown: the list of reports has no URLs.": { id: 1 },
-    "The list contains a report without id.": { url: "example.com/1" },
-  }))
-    it(`creates no report if the list of reports cannot be used: ${problem}`, async () => {
+  it("reads a list without a total once, if it has one page", async () => {
+    const service = createFake();
+    let readings = 0;
+    async function* pages() {
+      readings++;
+      yield { records: [reportOf(2)], response: { headers: {}, body: [] } };
+    }
+    const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
+    await add(urls(1), { existing: "return" });
+    assert.deepEqual([(await finished()).created, readings], [1, 1]);
+  });
+
+  const unknown = "Which pages have a report is unknown: the list of reports";
+  for (const [problem, record, total] of [
+    [`${unknown} is not complete.`, { id: 1, url: "example.com/1" }, 2],
+    [`${unknown} is not complete.`, { id: 1, url: "example.com/1" }, undefined],
+    [`${unknown} has no URLs.`, { id: 1 }, 2],
+    ["The list contains a report without id.", { url: "example.com/1" }, 2],
+  ] as const)
+    it(`creates no report if the list of reports cannot be used: ${problem} Total: ${total}`, async () => {
       const service = createFake();
       async function* pages() {
-        yield { records: [record], total: 2, truncated: "url" in record, response: { headers: {}, body: [] } };
+        yield { records: [record], total, truncated: "url" in record, response: { headers: {}, body: [] } };
       }
       const { add, audit, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
       await add(urls(2), { existing: "regenerate" });
