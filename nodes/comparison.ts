@@ -106,14 +106,14 @@ async function sendChanges<S extends Pick<SavedRun, "reports">>(
       seo = page.seo;
       // A list that was cut, or that changed while it was read, can lack reports that still exist.
       whole &&= !page.truncated;
-      canMiss = page.page > 1 && page.total === undefined;
+      canMiss = page.page > 1;
       for (const record of asReports(page)) {
         const id = idOf(record);
         if (!listed.has(id)) found.push(...comparison.compare(record).filter(wanted));
         listed.add(id);
       }
     }
-    return whole && canMiss && Object.keys(known?.reports ?? {}).some((id) => !listed.has(id));
+    return canMiss && (baseline || (whole && Object.keys(known.reports).some((id) => !listed.has(id))));
   }
   if (await read()) await read();
   // From here to the last message nothing waits: a redeploy, which would lose changes, cannot come between.

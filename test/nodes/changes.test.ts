@@ -305,6 +305,33 @@ describe("The changes node", () => {
         assert.deepEqual(await look(), ["deleted 250"]);
       });
 
+    it("if a report that moves to a page already read is replaced by another one, so that the total stays", async () => {
+      const [moved, ...others] = reports(250);
+      const without = (id: number) => [moved, ...others].filter((row) => row?.id !== id) as Row[];
+      list(without(1));
+      await look();
+      // One of the first page is gone before the second one is read, and one of the last page is new.
+      lists.options.wait = async ({ query }) => {
+        if (query.get("page") === "2") list(without(200));
+      };
+      assert.deepEqual(await look(), ["created 1"]);
+      delete lists.options.wait;
+      assert.deepEqual(await look(), ["deleted 200"]);
+    });
+
+    for (const name of ["length-aware", "simple"])
+      it(`if a report is deleted during the first run, which moves another to a page already read, ${name}`, async () => {
+        lists.options.shape = shapes[name] as Shape;
+        list(reports(250));
+        lists.options.wait = async ({ query }) => {
+          if (query.get("page") === "2") list(reports(249));
+        };
+        await flow.deploy(nodes({ search: "example.com" }));
+        assert.deepEqual(await look(), []);
+        delete lists.options.wait;
+        assert.deepEqual(await look(), ["deleted 250"]);
+      });
+
     it("with one reading, of three pages, if no report is missing", async () => {
       lists.options.shape = shapes.simple as Shape;
       list(reports(250));
@@ -361,7 +388,7 @@ describe("The changes node", () => {
       disk.full = true;
       const { error, seo } = failure(await flow.send("changes"));
       assert.match(error.message, /^The context store could not be accessed: ./);
-      assert.deepEqual([error.code, seo.error.attempts], ["SEO_INPUT", 3]);
+      assert.deepEqual([error.code, seo.error.attempts], ["SEO_INPUT", 6]);
       assert.deepEqual(flow.of("out").map(short), expected);
       disk.full = false;
       assert.deepEqual(await look(), expected);
