@@ -7,7 +7,7 @@ import { decide, type Existing, isNewer } from "./existing.js";
 import type { Json } from "./json.js";
 import { type ListPage, readPages } from "./lists.js";
 import { rowOf } from "./operations.js";
-import { asReports, urlIn } from "./records.js";
+import { asReports, current, urlIn } from "./records.js";
 import type { CallResponse } from "./responses.js";
 import { validateInput } from "./schema.js";
 
@@ -69,11 +69,13 @@ async function find(request: Client["request"], list: string, key: string, searc
   let why = `it is not among the first ${MOST_PAGES * 100} reports that match`;
   let orders = collations;
   let previous = "";
+  let totalBefore = 0;
   for await (const listed of read({ sort_by: "url", sort: "asc" })) {
-    const { page, isLast, truncated } = listed;
+    const { page, isLast, truncated, total = 0 } = listed;
     const urls = collect(listed);
-    // The same page again: the service ignores the order.
-    if (urls.join(" ") === newest) orders = [];
+    // The same page again: the service ignores the order. If the total falls, rows move up to where the list was read before.
+    if (urls.join(" ") === newest || total < totalBefore) orders = [];
+    totalBefore = total;
     for (const url of urls) {
       orders = orders.filter((order) => order(previous, url) <= 0);
       previous = url;
@@ -133,7 +135,7 @@ export function submit(
     const requests = {
       created: () => request(type, input),
       regenerated: () => request(change, { ...access, reportId, update: "1" }),
-      fresh: () => request(show, { reportId }),
+      fresh: () => request(show, { reportId }).then(current),
     };
     return { ...(await requests[outcome]()), ...spent, outcome };
   };

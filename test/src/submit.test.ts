@@ -150,16 +150,30 @@ describe("The search for the report of a page", () => {
     ...{ id, url: page, generated_at: `2022-12-${String(day).padStart(2, "0")}T00:00:00Z` },
   });
 
+  interface Options {
+    date?: string;
+    showFails?: boolean;
+    /** The age of a report that is shown. */
+    age?: string;
+    /** The pages in the order of their URLs. */
+    byUrl?: object[][];
+    /** The totals of these pages. */
+    totals?: number[];
+  }
+
   /** A client whose list has these pages. Each request takes 10 ms, of which it waits 2. */
-  function open(pages: object[][], { date = NOW, showFails = false } = {}) {
+  function open(newest: object[][], { date = NOW, showFails, age = "0", byUrl = newest, totals = [] }: Options = {}) {
     const sent: [type: string, input: Record<string, string>][] = [];
     const request: Client["request"] = async (type, input, { extra } = {}) => {
       sent.push([type, input]);
       if (type.endsWith("show") && showFails) throw new SeoError("SEO_NETWORK", "Lost.", { attempts: 3 });
       const page = Number(extra?.page ?? 1);
-      const meta = { current_page: page, last_page: pages.length, total: pages.flat().length };
+      const pages = input.sort_by === "url" ? byUrl : newest;
+      const { [page - 1]: total = pages.flat().length } = totals;
+      const meta = { current_page: page, last_page: pages.length, total };
       const body = type.endsWith("list") ? { data: pages[page - 1], meta } : { data: { id: 1 } };
-      return { statusCode: 200, headers: { date }, body, attempts: 1, duration: 10, waited: 2 };
+      const headers = { date, age: type.endsWith("list") ? "0" : age };
+      return { statusCode: 200, headers, body, attempts: 1, duration: 10, waited: 2 };
     };
     const fake = { request, inTurn: (_: string, __: unknown, work: () => unknown) => work() } as unknown as Client;
     return { sent, submit: (input: object) => submit(fake, STORE, { url, existing: "return", ...input }) };
@@ -189,11 +203,28 @@ describe("The search for the report of a page", () => {
     assert.equal((await submit({})).outcome, "fresh");
   });
 
+  it("does not end before the end if a deletion can have moved the report to a page that was read", async () => {
+    const before = Array.from({ length: 100 }, (_, i) => report(1000 + i, 1, `a.example.com/a/${1000 + i}`));
+    const behind = Array.from({ length: 150 }, (_, i) => report(2000 + i, 1, `example.com/a/${2000 + i}`));
+    const newest = [behind.slice(50), before, behind.slice(0, 50)];
+    const byUrl = [before, behind.slice(0, 100), behind.slice(100)];
+    assert.equal((await open(newest, { byUrl }).submit({})).outcome, "created");
+    await assert.rejects(open(newest, { byUrl, totals: [251, 250, 250] }).submit({}), {
+      code: "SEO_RESPONSE",
+      message: /the service did not return all reports that match/,
+    });
+  });
+
   it("measures its age by the service's clock, or by its own if the service has none", async () => {
     const pages = [[report(1, 31)]];
     assert.equal((await open(pages).submit({ maxAge: "2" })).outcome, "fresh");
     assert.equal((await open(pages).submit({ maxAge: "0" })).outcome, "created");
     assert.equal((await open(pages, { date: "" }).submit({ maxAge: "2" })).outcome, "created");
+  });
+
+  it("does not return a report from a cache", async () => {
+    const { submit } = open([[report(1, 31)]], { age: "60" });
+    await assert.rejects(submit({}), { message: "The response comes from a cache." });
   });
 
   it("counts in an error the attempts before it", async () => {
