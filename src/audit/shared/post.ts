@@ -9,8 +9,9 @@ import type { Queue } from "./server.js";
 const GROWTH = 0.1;
 const SILENCE = "No machine that leads has responded.";
 
-const ineffective = (why: string) => new Trouble("server", `${why} The message has no effect.`);
-const unknown = (why: string) => new Trouble("server", `${why} The message can still take effect.`);
+const ineffective = (why: string) => new Trouble("server", `${why} The message has no effect: send it again.`);
+const unknown = (why: string) =>
+  new Trouble("server", `${why} The message can still take effect: look at the progress before you send it again.`);
 
 /** Waits before something is tried again. */
 function rest({ options: { patience } }: Member, until: number): Promise<unknown> {

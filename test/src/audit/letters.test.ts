@@ -345,7 +345,7 @@ describe("The messages that one machine handles for all", () => {
     const { add, finished, results } = open(service);
     await assert.rejects(add(urls(PAGES)), {
       code: "SEO_NETWORK",
-      message: "No machine that leads has responded. The message has no effect.",
+      message: "No machine that leads has responded. The message has no effect: send it again.",
     });
     await silent?.moveToWait("silent");
     await add(["no page"], { batch: "next" });
