@@ -49,6 +49,19 @@ const withoutKey = (service: FakeService) => (): Requests => ({
   pages: unreadable(unauthorized),
 });
 
+/** The same as long as `isBroken`; with `canRead`, but for the list of reports. */
+const withoutKeyWhile =
+  (service: FakeService, isBroken: () => boolean, canRead = false) =>
+  (): Requests => {
+    const [works, fails] = [service.connect(), withoutKey(service)()];
+    const now = () => (isBroken() ? fails : works);
+    return {
+      ...works,
+      request: (...one) => now().request(...one),
+      pages: (...one) => (canRead ? works : now()).pages(...one),
+    };
+  };
+
 /** Each page was requested once, and each row reported. */
 function checkPages(service: FakeService, benches: Bench[], rows: number, pages = rows): void {
   assert.equal(new Set(service.carriedOut).size, service.carriedOut.length, "a page was requested twice");
@@ -793,14 +806,9 @@ describe("The lead of a queue, in memory and on each server", () => {
   everywhere("hands back to a machine that handed over before, once that can do the work again", async (open) => {
     const service = createFake({ latency: 5 });
     let repaired = false;
-    const unless = (isBroken: () => boolean) => (): Requests => {
-      const [works, fails] = [service.connect(), withoutKey(service)()];
-      const now = () => (isBroken() ? fails : works);
-      return { ...works, request: (...one) => now().request(...one), pages: (...one) => now().pages(...one) };
-    };
-    const first = await open(service, { connect: unless(() => !repaired) });
+    const first = await open(service, { connect: withoutKeyWhile(service, () => !repaired) });
     await first.add(["no page"], { batch: "first" });
-    const second = await open(service, { connect: unless(() => repaired) });
+    const second = await open(service, { connect: withoutKeyWhile(service, () => repaired) });
     await first.add(urls(3));
     assert.equal((await second.finished()).created, 3);
     repaired = true;
@@ -816,14 +824,9 @@ describe("The lead of a queue, in memory and on each server", () => {
     async (open) => {
       const service = createFake({ latency: 5 });
       let repaired = false;
-      /** A machine that can read the list of reports in any case. */
-      const unless = (works: () => boolean) => (): Requests => {
-        const [all, fails] = [service.connect(), withoutKey(service)()];
-        return { ...all, request: (...one) => (works() ? all : fails).request(...one) };
-      };
-      const first = await open(service, { connect: unless(() => false) });
+      const first = await open(service, { connect: withoutKeyWhile(service, () => true, true) });
       await first.add(urls(30));
-      const second = await open(service, { connect: unless(() => repaired) });
+      const second = await open(service, { connect: withoutKeyWhile(service, () => !repaired, true) });
       await until(() => second.errors.length > 0);
       await sleep(4 * LEASE.lockDuration);
       repaired = true;
