@@ -268,19 +268,25 @@ describe("The changes node", () => {
       assert.deepEqual(await look(), expected);
     });
 
-    it("if a list comes from a cache, or has a record without an ID", async () => {
-      const older = { headers: { age: "60" }, body: { data: reports(249) } };
-      const records = [{}, { id: null }, { id: {} }, { id: true }];
-      const wrong = records.map((record) => ({ body: { data: [...reports(250), record] } }));
-      for (const reply of [older, ...wrong]) {
-        lists.options.reply = () => reply;
-        const { code, message } = await fail();
-        assert.equal(code, "SEO_RESPONSE");
-        assert.match(message, reply === older ? /from a cache/ : /without id/);
-      }
-      delete lists.options.reply;
-      assert.deepEqual(await look(), expected);
-    });
+    for (const settings of [{}, { changes: "checks" }])
+      it(`if a list comes from a cache, or has a record without an ID, with ${JSON.stringify(settings)}`, async () => {
+        await flow.deploy(nodes(settings));
+        const older = { headers: { age: "60" }, body: { data: reports(249) } };
+        const wrong = (record: unknown) => ({ body: { data: [...reports(250), record] } });
+        for (const [reply, error] of [
+          [older, /from a cache/],
+          ...[{}, { id: null }, { id: {} }, { id: true }].map((record) => [wrong(record), /without id/] as const),
+          ...[null, "text"].map((record) => [wrong(record), /something that is not an object/] as const),
+        ] as const) {
+          lists.options.reply = () => reply;
+          const { code, message } = await fail();
+          assert.equal(code, "SEO_RESPONSE");
+          assert.match(message, error);
+        }
+        delete lists.options.reply;
+        await flow.deploy(nodes());
+        assert.deepEqual(await look(), expected);
+      });
 
     for (const name of ["length-aware", "simple"])
       it(`if the limit truncates the list, ${name}`, async () => {
@@ -306,8 +312,7 @@ describe("The changes node", () => {
       });
 
     it("if a report that moves to a page already read is replaced by another one, so that the total stays", async () => {
-      const [moved, ...others] = reports(250);
-      const without = (id: number) => [moved, ...others].filter((row) => row?.id !== id) as Row[];
+      const without = (id: number) => reports(250).filter((row) => row.id !== id);
       list(without(1));
       await look();
       // One of the first page is gone before the second one is read, and one of the last page is new.
