@@ -1,10 +1,10 @@
 import { pageKey } from "../address.js";
-import { later } from "../dates.js";
+import { clockOf, later } from "../dates.js";
 import type { Json } from "../json.js";
 import { current, idOf, isReport, reportsIn, unwrap } from "../records.js";
 import type { Response } from "../responses.js";
 import { NEWEST, type Requester, readAfter, SMALLEST_PAGE } from "./list.js";
-import { isNumber, rankOf, type Watermark } from "./watermark.js";
+import { type Intent, isNumber, rankOf, type Watermark } from "./watermark.js";
 
 const MOST_REMEMBERED = 10_000;
 /** A lost request of a long audit can be older than all of its reports, each of which must be explained. */
@@ -27,20 +27,45 @@ function createMemory<Key, Value>(most = MOST_REMEMBERED) {
   };
 }
 
-/** When reports were generated, by ID: if possible as a number, which need not become a text for each record of each list. */
+/** When reports were generated, and by which request of this process. */
 function createDates() {
+  /** By ID: if possible as a number, which need not become a text for each record of each list. */
   const dates = createMemory<unknown, string>();
   const keyOf = (id: unknown) => (typeof id === "string" && isNumber(id) ? Number(id) : id);
+  /** By ID and date. */
+  const owners = createMemory<string, string | undefined>();
+  const nameOf = (record: Json) => `${idOf(record)} ${record.generated_at}`;
+  /** The last `Date` header, as it arrived: few are needed. */
+  let date: unknown;
+
+  /** Learns from a response. An earlier date is that of a slow one, or of a cache, unless the request has just generated the report. */
+  function learn({ id, generated_at }: Json, isOwn = false): void {
+    const key = keyOf(id);
+    const known = dates.get(key);
+    // Most dates are known; a new text would outlive its response.
+    if (typeof generated_at !== "string" || known === generated_at) return;
+    if (isOwn || later(known, generated_at) !== known) dates.set(key, generated_at);
+  }
+
   return {
-    get: (id: string) => dates.get(keyOf(id)),
-    /** Learns from a response. An earlier date is that of a slow one, or of a cache, unless the request has just generated the report. */
-    learn({ id, generated_at }: Json, isOwn = false): void {
-      const key = keyOf(id);
-      const known = dates.get(key);
-      // Most dates are known; a new text would outlive its response.
-      if (typeof generated_at !== "string" || known === generated_at) return;
-      if (isOwn || later(known, generated_at) !== known) dates.set(key, generated_at);
+    /** Learns from the reports of a response, and when it was sent. */
+    observe(headers: Response["headers"], record: Json): void {
+      ({ date } = headers);
+      learn(record);
     },
+    /** The known date of a report before it is updated. `given`: as an earlier process may have seen it. */
+    beforeUpdate(id: string, given?: string): Pick<Intent, "generatedAt" | "since"> {
+      const seen = dates.get(keyOf(id));
+      const generatedAt = later(given, seen);
+      return { generatedAt, since: generatedAt === seen ? undefined : clockOf({ date }) };
+    },
+    /** A request has just created or regenerated the report, or may have: its date counts, even if it is earlier than a known one. */
+    regenerated(record: Json, request: string | undefined): void {
+      learn(record, true);
+      owners.set(nameOf(record), request);
+    },
+    /** The request of this process to which the report owes its date, if any does. */
+    ownerOf: (record: Json) => owners.get(nameOf(record)),
   };
 }
 
@@ -56,18 +81,17 @@ export function createAccount(requester: Requester, now: () => number) {
   let unlisted: Watermark | undefined;
   /** Until when each may still be another request's: a look can match a report by its page only. */
   const claimed = createMemory<string, number>(MOST_CLAIMED);
-  /** The request of each claimed report: a restored request can have had its response in this process, if the audit could not save it. */
-  const owners = createMemory<string, string>();
-  const ownerOf = (page: string, watermark: Watermark | undefined) => `${watermark?.rank} ${page}`;
+  /** The request that got each: a restored one can have had its response in this process, if the audit could not save it. */
+  const creators = createMemory<string, string | undefined>();
   /** The key to which a page redirected the last time, or its own. */
   const redirects = createMemory<string, string>();
-  const generated = createDates();
+  const { observe: observeDate, ...dates } = createDates();
 
   /** Learns from a response, whoever requested it. */
-  function observe({ body }: Pick<Response, "body">): void {
+  function observe({ headers, body }: Pick<Response, "headers" | "body">): void {
     for (const record of reportsIn(body)) {
       const { id } = record;
-      generated.learn(record);
+      observeDate(headers, record);
       // Most records of a list.
       if (of === "id" && highest && typeof id === "number" && id < highest.rank) continue;
       if (of === "id" && !isNumber(id)) {
@@ -101,6 +125,7 @@ export function createAccount(requester: Requester, now: () => number) {
   }
 
   return {
+    ...dates,
     observe,
 
     /** The newest report, as far as is known. A copy, because a deletion changes the original. */
@@ -109,10 +134,6 @@ export function createAccount(requester: Requester, now: () => number) {
     readAgain(): void {
       readAt = Number.NEGATIVE_INFINITY;
     },
-    generatedAt: generated.get,
-    /** This client has just created or regenerated the report: its date counts, even if it is earlier than a known one. */
-    regenerated: (record: Json) => generated.learn(record, true),
-
     /** Reads one short list if the newest report is not known. If that fails, a lost response stays uncertain. */
     findNewest(list: string): Promise<void> | undefined {
       if (finding || now() - Math.max(readAt, knownAt ?? readAt) < KNOWN_FOR) return finding;
@@ -123,9 +144,9 @@ export function createAccount(requester: Requester, now: () => number) {
     },
 
     /** A message got this report, which is new, for its page: from its response, or from a look, which can be wrong. */
-    claim(record: Json, page: string, doubtedUntil = 0, watermark?: Watermark): void {
+    claim(record: Json, page: string, request: string | undefined, doubtedUntil = 0): void {
       claimed.set(idOf(record), doubtedUntil);
-      owners.set(idOf(record), ownerOf(page, watermark));
+      creators.set(idOf(record), request);
       if (typeof record.url === "string") redirects.set(page, pageKey(record.url));
       // Only a list has all reports of a second.
       if (highest && (of === "id" || knownAt !== undefined)) knownAt = now();
@@ -139,11 +160,9 @@ export function createAccount(requester: Requester, now: () => number) {
       if (id === undefined) unlisted = highest;
       else if (highest) highest.ids = highest.ids.filter((other) => other !== id);
     },
+    creatorOf: (record: Json) => creators.get(idOf(record)),
     /** Until when a claim is in doubt; undefined if nobody got the report. */
     claimOf: (record: Json) => claimed.get(idOf(record)),
-    /** Whether a request got the report before it was restored. */
-    has: (page: string, watermark: Watermark | undefined, record: Json) =>
-      owners.get(idOf(record)) === ownerOf(page, watermark),
 
     /** The names under which a page's report can be listed: its own, and where it redirected the last time. */
     namesOf: (page: string) => [...new Set([page, redirects.get(page) ?? page])],

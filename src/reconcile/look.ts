@@ -108,7 +108,7 @@ async function lookInList(
   if (verdict.was === "put off") search.doubted = verdict.addresses;
   if (verdict.was !== "carried out") return verdict;
   const { record } = verdict;
-  account.claim(record, request.page, request.horizonAt, request.watermark);
+  account.claim(record, request.page, request.id, request.horizonAt);
   return present(knowledge, request, record, response).then(
     (response) => ({ was: "carried out", response }),
     () => ({ was: "undecided", records: [record] }),
@@ -116,22 +116,37 @@ async function lookInList(
 }
 
 /** Shows the report of an update. */
-async function lookAtReport({ requester, now }: Knowledge, search: Search, decides: boolean): Promise<LookResult> {
+async function lookAtReport(
+  { account, requester, now }: Knowledge,
+  search: Search,
+  decides: boolean,
+): Promise<LookResult> {
   const { request, dateAtFirst } = search;
-  const { response, record } = await getReport(requester, request.lookup.show, {
-    reportId: String(request.input.reportId),
+  const reportId = String(request.input.reportId);
+  const shown = await getReport(requester, request.lookup.show, { reportId }).catch((cause: unknown) => {
+    if (cause instanceof SeoError && cause.details.missing) return undefined;
+    throw cause;
   });
+  // Sent again, it says that the report was deleted.
+  if (!shown) return { was: decides ? "not carried out" : "open" };
+  const { response, record } = shown;
   const verdict = judgeUpdate({
     decides,
     record,
     before: request.generatedAt,
+    since: request.since,
     atFirst: dateAtFirst,
     clock: parseDate(response.headers.date),
     elapsed: now() - request.sentAt,
     isRestored: isRestored(request),
   });
   if (!Number.isNaN(parseDate(record.generated_at))) search.dateAtFirst ??= String(record.generated_at);
-  return verdict.was === "carried out" ? { was: "carried out", response } : verdict;
+  if (verdict.was !== "carried out") return verdict;
+  const owner = account.ownerOf(record) ?? request.id;
+  // Another request has moved the date, perhaps one whose response was lost.
+  if (owner !== request.id || hasOtherPrivacy(record, request)) return { was: "undecided", records: [record] };
+  account.regenerated(record, request.id);
+  return { was: "carried out", response };
 }
 
 /** Looks share their records, and each compares all of them with all tracked requests. */
@@ -146,6 +161,17 @@ function recordKey(record: Json): string {
 const newer = ({ watermark }: TrackedRequest, records: Json[]) =>
   records.filter((record) => watermark && isAfter(record, watermark));
 
+/** Whether a report has another privacy than was requested, as far as it says. */
+const hasOtherPrivacy = ({ privacy }: Json, { input }: TrackedRequest) =>
+  input.privacy !== undefined && Number(privacy ?? Number.NaN) >= 0 && Number(privacy) !== Number(input.privacy);
+
+/** Whether a request can have created a report: it has the privacy that was requested, or is public, if the service did not apply it. */
+function canBeOf(request: TrackedRequest, record: Json): boolean {
+  const { watermark } = request;
+  const isPublic = Number(record.privacy) === 0;
+  return watermark !== undefined && isAfter(record, watermark) && (isPublic || !hasOtherPrivacy(record, request));
+}
+
 /** The reports since a request was sent, and what is known of each. Only a look that decides needs the other requests. */
 function newReports(
   { account, tracked }: Knowledge,
@@ -153,16 +179,16 @@ function newReports(
   records: Json[],
   decides: boolean,
 ): NewReport[] {
-  const { page, watermark } = request;
+  const { page } = request;
   const names = account.namesOf(page);
   const byName = decides ? requestsByName(account, tracked) : new Map<string, TrackedRequest[]>();
   return newer(request, records).map((record) => {
     const key = recordKey(record);
-    const others = byName.get(key)?.filter(({ watermark }) => watermark && isAfter(record, watermark)) ?? [];
+    const others = byName.get(key)?.filter((other) => canBeOf(other, record)) ?? [];
     return {
       record,
-      isOfPage: names.includes(key),
-      isOwn: account.has(page, watermark, record),
+      isOfPage: names.includes(key) && canBeOf(request, record),
+      isOwn: request.id !== undefined && account.creatorOf(record) === request.id,
       claimedUntil: account.claimOf(record),
       others: others.map(({ horizonAt = 0 }) => horizonAt),
     };

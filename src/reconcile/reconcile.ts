@@ -1,11 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { pageKey } from "../address.js";
-import { later } from "../dates.js";
 import { cancelled, SeoError } from "../errors.js";
 import type { Lookup } from "../operations.js";
 import { reportIn } from "../records.js";
 import type { Response } from "../responses.js";
 import { createGroups, createTurns, deferred } from "../turns.js";
-import { createAccount } from "./account.js";
+import { type Account, createAccount } from "./account.js";
 import type { Requester } from "./list.js";
 import type { Knowledge, ListNeed, Time, TrackedRequest } from "./look.js";
 import { type Fate, searchFor } from "./search.js";
@@ -14,6 +14,13 @@ import type { Intent } from "./watermark.js";
 const SECOND = 1000;
 /** Many that search share their looks. */
 const MOST_SECONDS_BETWEEN = 5;
+
+/** The facts that find the effect of a request, known before it is sent. */
+const intentOf = (account: Account, { lookup, input, generatedAt }: TrackedRequest): Intent => ({
+  id: randomUUID(),
+  watermark: lookup.list ? account.newest() : undefined,
+  ...account.beforeUpdate(String(input.reportId), generatedAt),
+});
 
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requester: Requester, { now, sleep }: Time, isNeeded = true) {
@@ -42,7 +49,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
 
   return {
     /** Learns from a response, if any lost response was to be looked for so far. */
-    observe: (response: Pick<Response, "body">) => isNeeded && account.observe(response),
+    observe: (response: Pick<Response, "headers" | "body">) => isNeeded && account.observe(response),
     forget: account.forget,
     /** Reports that somebody got in another process, at most `horizon` milliseconds after the request was sent. */
     claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
@@ -80,10 +87,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         beforeAttempt(): Intent {
           const { promise: settled, resolve } = deferred();
           settle = resolve;
-          const known: Intent = {
-            watermark: list ? account.newest() : undefined,
-            generatedAt: later(request.generatedAt, account.generatedAt(String(input.reportId))),
-          };
+          const known = intentOf(account, request);
           Object.assign(request, { settled, ...known });
           return known;
         },
@@ -95,8 +99,8 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         afterAttempt(result: Pick<Response, "body"> | SeoError): void {
           const record = result instanceof SeoError ? undefined : reportIn(result.body);
           if (result instanceof SeoError && result.details.transient && !result.uncertain) account.readAgain();
-          if (record) account.regenerated(record);
-          if (record && list) account.claim(record, page, 0, request.watermark);
+          if (record) account.regenerated(record, request.id);
+          if (record && list) account.claim(record, page, request.id);
           settle();
         },
         /** The response was lost: looks until the outcome is known. `error` says why, `horizon` is in milliseconds after sending. */

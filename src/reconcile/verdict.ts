@@ -84,6 +84,8 @@ interface ReportLook {
   record: Json;
   /** When the report was generated, as it was known before sending. */
   before: string | undefined;
+  /** The service's time before sending, if earlier requests of this client can have moved that date. */
+  since?: number | undefined;
   /** When the report was generated, as the first look showed it. */
   atFirst: string | undefined;
   /** The service's time of the look, in milliseconds; NaN if the response does not say. */
@@ -104,18 +106,29 @@ const between = (one: unknown, other: unknown) =>
  * Judges an update by the date of its report: it took effect if the date rose, from the known one or past the time of sending in
  * the service's clock. The clock by itself proves little: it can be another server's, and a date can lack its time zone.
  */
-export function judgeUpdate({ decides, record, before, atFirst, clock, elapsed, isRestored }: ReportLook): Verdict {
+export function judgeUpdate({
+  decides,
+  record,
+  before,
+  since = 0,
+  atFirst,
+  clock,
+  elapsed,
+  isRestored,
+}: ReportLook): Verdict {
   const { generated_at: at } = record;
   const date = parseDate(at);
   const sent = clock - elapsed - SECOND;
   // No clock and no time zone is wrong by more.
   const isOld = !isRestored && date < sent - DAY;
   const isLater = hasZone(at) && date >= sent && date <= clock + MINUTE;
+  const precedes = hasZone(at) && date < since - (since % SECOND);
   // Less than a second apart, they can be the same date, with and without a fraction.
   const risen = between(before ?? atFirst, at);
-  if (!(risen < SECOND) && (isLater || (risen >= SECOND && !isOld))) return { was: "carried out", record };
+  if (!(risen < SECOND) && (isLater || (risen >= SECOND && !isOld && !precedes))) return { was: "carried out", record };
   if (!decides) return { was: "open" };
   // A day, and the second of sending, can have several.
   const isSame = before !== undefined && risen === 0 && hasTime(at) && (!isLater || hasFraction(at));
-  return isOld || isSame ? { was: "not carried out" } : { was: "undecided", records: [record] };
+  // After a day in sleep, the clock says that a date that rose is old.
+  return (isOld && !(risen >= SECOND)) || isSame ? { was: "not carried out" } : { was: "undecided", records: [record] };
 }

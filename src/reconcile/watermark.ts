@@ -15,9 +15,13 @@ export interface Watermark {
 
 /** The facts that identify the effect of a request, known before it is sent. Plain JSON, so that it can outlive the process. */
 export interface Intent {
+  /** Identifies the request, also in another process. */
+  id?: string | undefined;
   watermark?: Watermark | undefined;
   /** When the report was last generated, for an update. */
   generatedAt?: string | undefined;
+  /** The service's time before sending, if the process that sent it had not seen that date: another request can have moved it before. */
+  since?: number | undefined;
   /** Milliseconds for which earlier processes knew that it was sent; the rest is not known. */
   age?: number | undefined;
 }

@@ -32,6 +32,8 @@ function open(short: unknown = [], pages: { records: Json[]; total?: number; all
   );
   return {
     ...account,
+    respond: account.observe,
+    generatedAt: (id: string) => account.beforeUpdate(id).generatedAt,
     asked,
     read: () => read,
     observe: (...records: Json[]) => account.observe(response(records)),
@@ -112,7 +114,7 @@ describe("The reports of an account", () => {
     const [earlier, later] = ["2026-01-01T00:00:00Z", "2026-01-01 02:00:01+02:00"];
     for (const date of ["unknown", earlier, later, earlier]) observe({ id: 1, generated_at: date });
     assert.equal(generatedAt("1"), later);
-    regenerated({ id: 1, generated_at: earlier });
+    regenerated({ id: 1, generated_at: earlier }, "request");
     assert.equal(generatedAt("1"), earlier, "unless this client has just regenerated the report");
   });
 
@@ -120,6 +122,16 @@ describe("The reports of an account", () => {
     const { observe, generatedAt } = open();
     observe({ id: "1", generated_at: "before" }, { id: 1, generated_at: "after" });
     assert.equal(generatedAt("1"), "after");
+  });
+
+  it("come with the time of the last response, if it is not known whether their date has moved before it", () => {
+    const { respond, observe, beforeUpdate } = open();
+    const [given, seen, date] = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", "Fri, 02 Jan 2026 12:00:05 GMT"];
+    respond({ headers: { date }, body: { id: 9 } });
+    assert.deepEqual(beforeUpdate("1", given), { generatedAt: given, since: Date.parse(date) });
+    observe({ id: 1, generated_at: seen });
+    assert.deepEqual(beforeUpdate("1", given), { generatedAt: seen, since: undefined });
+    assert.ok(Math.abs(Number(beforeUpdate("2", given).since) - Date.now()) < 1000, "the response had no Date header");
   });
 
   const after = { of: "id", rank: 5, ids: ["5"] };

@@ -187,16 +187,64 @@ describe("A lost response", () => {
     assert.equal(end.candidates?.length, 1);
   });
 
-  test("of a restored request is found if the response had arrived in this process", async () => {
-    const { account, store } = await open();
-    account.create("other.example/before");
-    let intent: Durable["intent"];
-    const beforeAttempt = async (sent: Durable["intent"]) => {
-      intent = sent;
-    };
-    const first = await store(PAGE, { durable: { beforeAttempt } });
-    const end = await store(PAGE, { durable: { intent } });
-    assert.deepEqual([end.id, account.count("POST")], [first.id, 1]);
+  for (const [how, other, ...expected] of [
+    ["is found if the response had arrived in this process", {}, 2, 1],
+    ["is not the report that another request got meanwhile", { id: "another" }, 3, 2],
+  ] as const)
+    test(`of a restored request ${how}`, async () => {
+      const { account, store } = await open();
+      account.create("other.example/before");
+      let intent: Durable["intent"];
+      const beforeAttempt = async (sent: Durable["intent"]) => {
+        intent = { ...sent, ...other };
+      };
+      await store(PAGE, { durable: { beforeAttempt } });
+      const { id } = await store(PAGE, { durable: { intent } });
+      assert.deepEqual([id, account.count("POST")], expected);
+    });
+
+  for (const fate of ["answered", "carried out, then cut"] as const)
+    for (const wasBefore of [false, true])
+      test(`of a restored update, if another was ${fate}, ${wasBefore ? "before" : "meanwhile"}`, async () => {
+        const { account, update, show } = await open({ fate: () => fate });
+        const report = account.create(PAGE);
+        const intent = { id: "earlier", generatedAt: new Date(Date.parse(report.generated_at) - HOUR).toISOString() };
+        await show();
+        // A date can be that of the same second.
+        await late(1100);
+        await update();
+        if (wasBefore) report.generated_at = new Date(Date.now() + 2000).toISOString();
+        const end = await update({ durable: { intent } });
+        if (wasBefore) assert.deepEqual([end.id, end.attempts], [1, 0]);
+        else isError("SEO_NETWORK", true, 0)(end);
+      });
+
+  test("of an update is an error if its report was deleted meanwhile", async () => {
+    const { account, update } = await open({ fate: () => "cut, not carried out" });
+    account.create(PAGE);
+    const end = update();
+    while (account.count("PUT") === 0) await late(5);
+    account.reports.pop();
+    isError("SEO_NOT_FOUND", false, 2)(await end);
+  });
+
+  test("of an update stays uncertain if the report that was regenerated has another privacy", async () => {
+    const { account, call, show } = await open({ fate: () => "cut, not carried out" });
+    const report = account.create(PAGE);
+    await show();
+    const end = call("seo-report-update", { reportId: "1", update: "1", privacy: "1" });
+    while (account.count("PUT") === 0) await late(5);
+    report.generated_at = new Date(Date.now() + 2000).toISOString();
+    isError("SEO_SERVER", true, 1)(await end);
+  });
+
+  test("is not somebody else's report, which has more privacy", async () => {
+    const { account, call } = await open({ fate: () => "cut, not carried out" });
+    const end = call("seo-report-store", { url: PAGE, privacy: "0" });
+    while (account.count("POST") === 0) await late(5);
+    const { privacy } = account.create(PAGE, 2);
+    isError("SEO_SERVER", true, 1)(await end);
+    assert.equal(account.reports[0]?.privacy, privacy);
   });
 
   test("is looked for until the horizon after it was sent, not after it was to be saved", async () => {
@@ -615,7 +663,7 @@ describe("A lost response", () => {
   });
 
   /** How the date of the report is known: by a response, or by the caller. */
-  type Before = "shown" | "given" | "shown, then given" | "given, then shown" | "unknown";
+  type Before = "shown" | "given" | "shown, then given" | "given, then shown" | "given, then moved" | "unknown";
   const [carriedOut, notCarriedOut] = ["carried out, then cut", "cut, not carried out"] as const;
   const isUncertain = isError("SEO_SERVER", true, 1);
   type Options = AccountOptions & { age?: number };
@@ -625,6 +673,8 @@ describe("A lost response", () => {
     ["is retried if the date that was known has not moved", notCarriedOut, "shown", isRetried],
     ["is retried if the date known last has not moved", notCarriedOut, "shown, then given", isRetried],
     ["is retried if a later date than its caller's was known", notCarriedOut, "given, then shown", isRetried],
+    ["is found by a date that its caller did not know", carriedOut, "given, then moved", isFound, { age: HOUR }],
+    ["stays uncertain if that date is earlier", notCarriedOut, "given, then moved", isUncertain, { age: HOUR }],
     ["is found by the service's clock if no date was known", carriedOut, "unknown", isFound, { age: HOUR }],
     ["stays uncertain if that clock is slow", carriedOut, "unknown", isUncertain, { age: 2 * HOUR, dateAhead: -HOUR }],
     ["stays uncertain without a Date header", carriedOut, "unknown", isUncertain, { age: 2 * DAY, withoutDate: true }],

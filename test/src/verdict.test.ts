@@ -29,7 +29,8 @@ describe("An update whose response was lost", () => {
     ["its date went back", zoned(SENT - 3_601_000), before, "undecided"],
     ["its date went back to that of sending", zoned(SENT), zoned(SENT + 1000), "undecided"],
     ["its date went back to more than a day ago", zoned(SENT - 2 * DAY), before, "not carried out"],
-    ["its date moved to more than a day ago", zoned(SENT - DAY - 1000), before, "not carried out"],
+    ["its date went back to a second more than a day ago", zoned(SENT - DAY - 1000), before, "not carried out"],
+    ["its date moved to more than a day ago", zoned(SENT - 2 * DAY), zoned(SENT - 3 * DAY), "undecided"],
     ["no date was known, and it is that of sending", zoned(SENT), undefined, "carried out"],
     ["no date was known, and it is before sending", zoned(SENT - 1), undefined, "undecided"],
     ["no date was known, and it is a minute after the look", zoned(CLOCK + 60_000), undefined, "carried out"],
@@ -61,6 +62,18 @@ describe("An update whose response was lost", () => {
     const shown = zoned(SENT - 3 * DAY);
     assert.equal(update(shown, zoned(SENT - 9 * DAY), { isRestored: true }), "carried out");
     assert.equal(update(shown, undefined, { isRestored: true }), "undecided");
+  });
+
+  it("can have taken effect only after a known moment, if the date moved since it was read", () => {
+    const since = SENT - 59_001;
+    for (const [ms, was] of [
+      [SENT - 60_000, "carried out"],
+      [SENT - 60_001, "undecided"],
+    ] as const)
+      assert.equal(update(zoned(ms), before, { since }), was);
+    assert.equal(update(zoned(SENT), before, { since: CLOCK }), "carried out", "by the clock of the look");
+    assert.equal(update(bare(SENT - 61_000), bare(SENT - 70_000), { since }), "carried out");
+    assert.equal(update(before, before, { since }), "not carried out");
   });
 
   it("took effect if its date moved since the earliest look", () => {

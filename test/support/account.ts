@@ -152,6 +152,7 @@ export async function startAccount(options: AccountOptions = {}) {
       if (typeof other === "number") return send(response, other, "<h1>Sorry</h1>");
       if (other) return send(response, 200, other);
       if (report) return send(response, 200, { data: report });
+      if (!path.endsWith("s")) return send(response, 404, { message: "Not found." });
       const { shape } = account.options;
       return send(response, 200, pageOf({ all: reports.toReversed(), ...(shape && { shape }) }, query, "http://host"));
     }
