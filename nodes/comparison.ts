@@ -145,6 +145,6 @@ export function createComparison(RED: NodeAPI, node: Node, store: StateStore, se
         ? sendChanges(context, checks, { account, of: `${account}${filters},"${CHECKS}"]` }, task)
         : sendChanges(context, reports, { account, of: `${account}${filters}]` }, task);
     // Two runs that compare with the same state would report the same change twice. No page's key begins with a space.
-    return task.client.inTurn(` ${node.id}`, task, run);
+    return task.client.inTurn(` changes ${node.id}`, task, run);
   };
 }

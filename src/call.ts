@@ -30,6 +30,8 @@ export interface RequestOptions {
   method?: string | undefined;
   /** Query parameters that no row has: the page, the cursor. */
   extra?: Record<string, string> | undefined;
+  /** The message has the turn of its page already (`client.inTurn`). */
+  hasTurn?: boolean;
   durable?: Durable;
 }
 
@@ -80,10 +82,9 @@ export class Call {
   readonly #task: Task;
   readonly #durable: Durable | undefined;
   readonly #horizon: number;
-  /** Sending the request twice has another effect than sending it once. */
-  readonly #once: boolean;
-  /** Set if the outcome of a lost response can be found out. */
+  /** Set if sending the request twice has another effect than sending it once, which can be looked up. */
   readonly #ticket: Ticket | undefined;
+  readonly #hasTurn: boolean;
   readonly #calledAt = performance.now();
   #attempts = 0;
   /** Milliseconds with a request in flight. */
@@ -94,14 +95,14 @@ export class Call {
 
   constructor(parts: ClientParts, type: string, input: Record<string, string>, options: RequestOptions) {
     const row = rowOf(type);
-    const { task = createTask(parts.common), durable } = options;
+    const { task = createTask(parts.common), durable, hasTurn = false } = options;
     this.#parts = parts;
     this.#task = task;
     this.#request = buildRequest(row, input, parts.base, options);
     this.#durable = durable;
     this.#horizon = durable ? parts.durableHorizon : parts.horizon;
-    this.#once = row.once?.(input) ?? false;
-    if (!this.#once || !row.lookup || this.#horizon === 0) return;
+    this.#hasTurn = hasTurn;
+    if (!row.lookup || !row.once?.(input)) return;
     const intent = durable?.intent;
     this.#ticket = parts.reconciler.track(row.lookup, input, intent ?? { generatedAt: durable?.generatedAt });
     this.#uncertain = Boolean(intent);
@@ -109,22 +110,25 @@ export class Call {
 
   /** Sends the request, and retries it if that cannot take effect twice. Rejects with an SeoError, or as `durable.beforeAttempt` does. */
   async run(): Promise<CallResponse> {
-    const { scheduler, retries } = this.#parts;
+    const { scheduler, reconciler, retries } = this.#parts;
+    const { row, input } = this.#request;
+    const ticket = this.#ticket;
+    const looks = this.#horizon > 0 ? ticket : undefined;
     this.#task.pending++;
     try {
-      const turn = this.#ticket?.turn();
+      const turn = this.#hasTurn ? undefined : ticket?.turn();
       // A page of an audit can wait for one that was reset, for minutes: it gives its place to another page.
       const how = this.#uncertain ? "exempt" : "usual";
-      if (turn) await scheduler.wait(this.#task, () => turn, this.#durable ? "lost" : how);
-      const newest = this.#ticket?.newest();
+      if (turn && reconciler.isNeeded()) await scheduler.wait(this.#task, () => turn, this.#durable ? "lost" : how);
+      const newest = looks?.newest();
       if (newest) await scheduler.wait(this.#task, () => newest, how);
       for (let isSent = this.#uncertain; ; isSent = false) {
         const attempt = isSent ? interrupted : await this.#attempt();
-        const result = this.#ticket ? await this.#findOut(withReport(attempt), this.#ticket) : attempt;
+        const result = looks ? await this.#findOut(withReport(attempt), looks) : attempt;
         if (!(result instanceof SeoError)) return this.#toResponse(result);
         if (this.#isGone(result)) return this.#toDeleted();
-        this.#uncertain ||= this.#request.row.method !== "GET" && result.details.uncertain === true;
-        const delay = retryIn(result, { attempts: this.#attempts, retries, once: this.#once });
+        this.#uncertain ||= row.method !== "GET" && result.details.uncertain === true;
+        const delay = retryIn(result, { attempts: this.#attempts, retries, once: row.once?.(input) ?? false });
         if (delay === undefined) throw result;
         if (delay > 0) await scheduler.sleep(this.#task, delay);
       }
@@ -133,7 +137,7 @@ export class Call {
       throw cause.with({ attempts: this.#attempts, uncertain: this.#uncertain });
     } finally {
       this.#task.pending--;
-      this.#ticket?.end();
+      ticket?.end();
     }
   }
 

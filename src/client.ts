@@ -25,7 +25,7 @@ import { createReconciler } from "./reconcile/reconcile.js";
 import type { CallResponse } from "./responses.js";
 import { createLane, createTask, type Lane, type Queued, Scheduler, type Task } from "./scheduler.js";
 import { subjectOf, validateInput } from "./schema.js";
-import { createTurns, deferred } from "./turns.js";
+import { deferred } from "./turns.js";
 
 /** Characters of a page or a record in a log. */
 const LONGEST_NAME = 200;
@@ -51,7 +51,6 @@ export function createClient(options: ClientOptions) {
   const durableHorizon = horizon || DURABLE_HORIZON;
   const limits = { timeout, retries, horizon, durableHorizon };
   const parts: ClientParts = { base, transport, scheduler, reconciler, common, ...limits };
-  const turnOf = createTurns();
 
   /**
    * Sends a validated input, and retries it if that cannot take effect twice. Rejects with an SeoError, or as
@@ -81,10 +80,10 @@ export function createClient(options: ClientOptions) {
       return request(type, validateInput(rowOf(type), input), options);
     },
 
-    /** Does `work` after all earlier work of the same name. Without a slot while it waits. */
+    /** Does `work` after all earlier work of the same name, a page's key for example. Without a slot while it waits. */
     async inTurn<Value>(name: string, task: Task = createTask(common), work: () => Promise<Value>): Promise<Value> {
       const { promise, resolve } = deferred();
-      const before = turnOf(name, promise);
+      const before = reconciler.turnOf(name, promise);
       try {
         if (before) await scheduler.wait(task, () => before);
         return await work();

@@ -101,7 +101,7 @@ async function findReport(request: Client["request"], list: string, url: string)
 
 /**
  * Sends an operation's request. One that creates a page's report can also regenerate or return the one that it has, as `existing`
- * and `maxAge` (days) say. Rejects as `client.request` does; two submissions of one page run one after the other.
+ * and `maxAge` (days) say: it searches when all earlier requests of the page have ended. Rejects as `client.request` does.
  */
 export function submit(
   client: Client,
@@ -133,7 +133,7 @@ export function submit(
     const reportId = String(record?.id);
     const { url: _, ...access } = input;
     const requests = {
-      created: () => request(type, input),
+      created: () => request(type, input, { hasTurn: true }),
       regenerated: () => request(change, { ...access, reportId, update: "1" }),
       fresh: () => request(show, { reportId }).then(current),
     };

@@ -25,7 +25,7 @@ const intentOf = (account: Account, { lookup, input, generatedAt }: TrackedReque
 /** Finds out what became of requests whose response was lost. The rules, and why: docs/decisions/reconcile.md. */
 export function createReconciler(requester: Requester, { now, sleep }: Time, isNeeded = true) {
   const account = createAccount(requester, now);
-  const turnOf = createTurns();
+  const turnsOf = createTurns();
   const tracked = new Set<TrackedRequest>();
   let searching = 0;
   /** From when the list may be read again. */
@@ -45,17 +45,27 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
   );
   /** Audits that have not claimed yet which reports earlier processes got. */
   const announced = new Set<Promise<void>>();
+  /** Resolves when all earlier work for a page, or for the page to which it redirects, has ended; undefined if there is none. */
+  function turnOf(page: string, ended: Promise<void>): Promise<unknown> | undefined {
+    // All turns at once, so that no two can wait for each other.
+    const before = account.namesOf(page).flatMap((name) => turnsOf(name, ended) ?? []);
+    return before.length > 0 ? Promise.all(before) : undefined;
+  }
   const knowledge: Knowledge = { account, requester, tracked, now, sleep, claimed: () => Promise.all(announced), read };
 
   return {
-    /** Learns from a response, if any lost response was to be looked for so far. */
+    /** Whether any lost response is looked for: then all requests of a page take turns. */
+    isNeeded: () => isNeeded,
+    /** Learns from a response, if any lost response is looked for. */
     observe: (response: Pick<Response, "headers" | "body">) => isNeeded && account.observe(response),
     forget: account.forget,
+    turnOf,
     /** Reports that somebody got in another process, at most `horizon` milliseconds after the request was sent. */
     claim: (ids: readonly string[], horizon: number) => account.claimAll(ids, now() + horizon),
 
     /** An audit will claim such reports. Until it calls what this returns, they could be taken for the effects of lost requests. */
     announceClaims(): () => void {
+      isNeeded = true;
       const { promise, resolve } = deferred();
       announced.add(promise);
       return () => {
@@ -73,14 +83,9 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
       const ended = deferred();
       let settle = () => {};
       tracked.add(request);
-      isNeeded = true;
       return {
         /** Resolves when the earlier requests for the page have ended; undefined if there are none. */
-        turn(): Promise<unknown> | undefined {
-          // All turns at once, so that no two can wait for each other.
-          const before = account.namesOf(page).flatMap((name) => turnOf(name, ended.promise) ?? []);
-          return before.length > 0 ? Promise.all(before) : undefined;
-        },
+        turn: () => turnOf(page, ended.promise),
         /** Resolves when the newest report is known; undefined if it is. */
         newest: () => (list ? account.findNewest(list) : undefined),
         /** The request is about to be sent. What this returns finds its effect later, also in another process. */
@@ -97,7 +102,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         },
         /** The request is not in flight any more. */
         afterAttempt(result: Pick<Response, "body"> | SeoError): void {
-          const record = result instanceof SeoError ? undefined : reportIn(result.body);
+          const record = result instanceof SeoError || !isNeeded ? undefined : reportIn(result.body);
           if (result instanceof SeoError && result.details.transient && !result.uncertain) account.readAgain();
           if (record) account.regenerated(record, request.id);
           if (record && list) account.claim(record, page, request.id);

@@ -5,6 +5,7 @@ import type { Durable, RequestOptions } from "../../src/call.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
 import { createLane, createTask } from "../../src/scheduler.js";
+import { submit } from "../../src/submit.js";
 import { type Account, type AccountOptions, type Asked, type Fate, startAccount } from "../support/account.js";
 import { shapes } from "../support/lists.js";
 import { stopBackOff } from "../support/time.js";
@@ -246,6 +247,41 @@ describe("A lost response", () => {
     isError("SEO_SERVER", true, 1)(await end);
     assert.equal(account.reports[0]?.privacy, privacy);
   });
+
+  test("has the messages of its page wait, also those without Reconcile", async () => {
+    const { account, client, store } = await open({ fate: first("cut, not carried out") }, { reconcile: "" });
+    client.announceClaims()();
+    const ends = [store(PAGE, { durable: {} }), store()];
+    // The second list is the first look, five seconds after the response was lost.
+    while (account.count("GET", true) < 2) await late(20);
+    assert.equal(account.count("POST"), 1);
+    await client.close();
+    await Promise.all(ends);
+  });
+
+  test("is looked for if a message creates the page's first report, whose turn it has already", async () => {
+    const { account, client } = await open({ fate: first("carried out, then cut") });
+    const { outcome, reconciled } = await submit(client, "seo-report-store", { url: PAGE, existing: "return" });
+    assert.deepEqual([outcome, reconciled?.looks, account.count("POST")], ["created", 1, 1]);
+  });
+
+  test("has no message of its page wait if no lost response is looked for, as in version 1", async () => {
+    const { account, client, store } = await open({ latency: () => 10_000 }, { reconcile: "" });
+    const ends = [store(), store()];
+    while (account.count("POST") < 2) await late(5);
+    await client.close();
+    for (const end of await Promise.all(ends)) isError("SEO_CANCELLED", true, 1)(end);
+  });
+
+  for (const reconcile of ["", "1"])
+    test(`or arrived, is the report of a message that returns an existing one: Reconcile is ${reconcile}`, async () => {
+      // Longer than a search.
+      const { account, client, store } = await open({ latency: () => 1000 }, { reconcile });
+      const created = store();
+      while (account.count("POST") === 0) await late(5);
+      const { outcome } = await submit(client, "seo-report-store", { url: PAGE, existing: "return" });
+      assert.deepEqual([outcome, account.count("POST"), (await created).id], ["fresh", 1, 1]);
+    });
 
   test("is looked for until the horizon after it was sent, not after it was to be saved", async () => {
     const { account, store } = await open({ fate: () => "cut, then carried out", late: 500 }, { reconcile: "4" });
