@@ -20,6 +20,9 @@ export interface ListPage<A = unknown> {
   response: A;
 }
 
+/** Pages without a new record that are read one after the other: rows can shift by more than a page. */
+const MOST_IDLE = 10;
+
 type WithBody = { body: unknown; attempts?: number };
 
 const count = (value: unknown) =>
@@ -84,6 +87,8 @@ interface ListProgress {
   /** The new records of the page, and how many of them can be returned. */
   added: number;
   kept: number;
+  /** How many of the last pages had no new record. */
+  idle: number;
   /** The records of a full page, if that is known. */
   size: number | undefined;
   /** The highest number of records that a response gave for the list. */
@@ -93,13 +98,13 @@ interface ListProgress {
 /** Whether a list ends with a page, the nth, and whether it then has more; undefined if only the next page can show it. */
 function endOf(
   shape: Shape,
-  { nth, shift, count, most, added, kept, size, total }: ListProgress,
+  { nth, shift, count, most, added, kept, idle, size, total }: ListProgress,
 ): { isLast: boolean; truncated: boolean | undefined } {
   const { records, page = nth, pages = 0, more } = shape;
   // If rows shifted by a whole page, the last page's records come again, and the rest of the list is still to come. So do those of
   // the first page, if the service counts from 1 although it calls it 0.
   const canMove = (isNumbered(shape) && page === nth) || (shift > 0 && nth === 2);
-  const moves = added > 0 || (canMove && records.length > 0);
+  const moves = added > 0 || (canMove && records.length > 0 && idle < MOST_IDLE);
   // Page 0 of 1 is the first of two, or the only one of a service that counts from 1.
   const isUnclear = shift > 0 && nth === 1 && pages === 2;
   const follows = isNumbered(shape) && !isUnclear ? nth < pages : more;
@@ -138,6 +143,7 @@ export async function* readPages<A extends WithBody>(
   let count = 0;
   let total = 0;
   let last = 1;
+  let idle = 0;
   let shift = 0;
   let response = await get({});
 
@@ -174,8 +180,9 @@ export async function* readPages<A extends WithBody>(
     });
     const records = added.slice(0, most - count);
     count += records.length;
+    idle = added.length > 0 ? 0 : idle + 1;
     total = Math.max(total, shape.total ?? 0);
-    const progress = { nth, shift, count, most, added: added.length, kept: records.length, size, total };
+    const progress = { nth, shift, count, most, added: added.length, kept: records.length, idle, size, total };
     const { isLast, truncated = await hasMore(nth + 1, shape) } = endOf(shape, progress);
     const wanted = isLast ? 0 : lastAhead(shape, progress, ahead);
     while (last < wanted) requested.push(request(shape));
