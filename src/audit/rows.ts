@@ -101,7 +101,17 @@ function* linesOf(text: string): Generator<string> {
 
 /** The pages in a value: text with one URL per line, an array, an object with `url`, or a response that wraps a list. */
 function given(value: unknown, from: string): Iterable<unknown> {
-  if (typeof value === "string") return linesOf(value);
+  if (typeof value === "string") {
+    const [first = "", second = ""] = linesOf(value);
+    const columnsOf = (line: string) => line.replaceAll('"', "").split(/[,;\t]/);
+    const names = columnsOf(first);
+    const isHeader = names.some((name) => isNamed(name, "url")) || names.length === columnsOf(second).length;
+    if (names.length > 1 && isHeader && !isPage(first))
+      throw invalidParams({
+        pages: `${from} is CSV. Put a CSV node before this node. Select "first row contains column names", and the Output "a single message [array]".`,
+      });
+    return linesOf(value);
+  }
   if (Array.isArray(value)) return value;
   if (isObject(value) && Array.isArray(value.data)) return value.data;
   if (isObject(value) && !ArrayBuffer.isView(value) && toInput(value).url !== undefined) return [value];

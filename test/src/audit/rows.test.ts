@@ -74,6 +74,15 @@ describe("the rows of an audit", () => {
 
   it("name the reason why a list or a row cannot be audited", () => {
     assert.throws(() => [...readRows([])], { message: "The list of pages is empty: pages has no URL." });
+    for (const csv of [
+      "url,owner\na.example,Kim",
+      '\n"Owner";"URL"\r\nKim;a.example',
+      "sep=;\nPage;Clicks\n",
+      'url,x\na/b,"c,d"',
+    ])
+      assert.throws(() => [...readRows(csv)], { message: /^pages is CSV\. Put a CSV node before this node/ });
+    for (const list of ["url\na.example,b", "no page, but\na.example", "a.example/,x\na.example/,y"])
+      assert.equal([...readRows(list)].length, 2);
     for (const [value, shown] of [
       [{ name: 1, link: 2 }, "an object without url; it has .*name, link.*"],
       [{}, "an object without url"],
