@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { copyFileSync, existsSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readOptions, startOnFreePort } from "../sandbox/command.js";
 import { startSandbox } from "../sandbox/server.js";
@@ -51,7 +51,11 @@ async function start(): Promise<void> {
   }
   const script = join(userDir, "debug-sidebar.js");
   writeFileSync(script, OPEN_DEBUG);
-  const sandbox = real ? undefined : await startOnFreePort(options.port, (port) => startSandbox({ ...options, port }));
+  // An audit that continues would otherwise regenerate other pages' reports.
+  const last = join(userDir, "last-report");
+  const lastId = existsSync(last) ? Number(readFileSync(last, "utf8")) || 0 : 0;
+  const startOn = (port: number) => startSandbox({ ...options, lastId, port });
+  const sandbox = real ? undefined : await startOnFreePort(options.port, startOn);
   try {
     const running = await startFrom(Number(PORT), userDir, {
       more: { editorTheme: { ...settings.editorTheme, page: { scripts: [script] } } },
@@ -61,7 +65,7 @@ async function start(): Promise<void> {
       signal,
     });
     const service = sandbox
-      ? `Service: sandbox at ${sandbox.url} (API key ${sandbox.apiKey}). All reports are made up.
+      ? `Service: sandbox at ${sandbox.url} (API key ${sandbox.apiKey}). All reports are made up, and gone after a restart.
 It responds slowly, limits the rate, and some requests fail. To change that, see: npm start -- --help`
       : `Service: ${SEO_BASE_URL}`;
     say(`
@@ -73,6 +77,7 @@ Your flow is saved in .sandbox. Delete that folder to start over. Press Ctrl+C t
     await once(running.process, "exit");
     if (!signal.aborted) say("Node-RED has ended. To start it again, run npm start.");
   } finally {
+    if (sandbox) writeFileSync(last, String(sandbox.reports.lastId()));
     await sandbox?.close();
   }
 }

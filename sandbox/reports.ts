@@ -32,10 +32,9 @@ const SEEDED_SPAN = 90 * 24 * 3600 * 1000;
 /** Two of ten seeded reports are not public. */
 const SEEDED_PRIVACY: Fields[] = [{ privacy: "1" }, { privacy: "2", password: "open" }];
 
-/** The reports, in memory: `count` of them at the start, created in the 90 days before `now`. */
-export function createReports(count: number, now: () => number = Date.now) {
+/** The reports, in memory: `count` of them at the start, created in the 90 days before `now`, with IDs after `lastId`. */
+export function createReports(count: number, now: () => number = Date.now, lastId = 0) {
   const byId = new Map<number, Report>();
-  let nextId = 1;
   let version = 0;
   let latest = 0;
 
@@ -47,7 +46,7 @@ export function createReports(count: number, now: () => number = Date.now) {
 
   function add(url: string, project: string, time: number): Report {
     const report: Report = {
-      id: nextId++,
+      id: ++lastId,
       url,
       project,
       generation: 0,
@@ -155,7 +154,8 @@ export function createReports(count: number, now: () => number = Date.now) {
   }
 
   seed();
-  return { list, projects, get: (id: number) => byId.get(id), store, update, remove, removeProject };
+  const get = (id: number) => byId.get(id);
+  return { list, projects, get, store, update, remove, removeProject, lastId: () => lastId };
 }
 
 /** Equal keys stay in the order of their IDs. */

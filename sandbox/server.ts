@@ -14,6 +14,8 @@ export type SandboxOptions = {
   apiKey?: string;
   /** Number of reports at the start. */
   reports?: number;
+  /** The last ID of an earlier sandbox: no report gets one of its IDs. */
+  lastId?: number;
   /** Change reports every `liveInterval` ms. */
   live?: boolean;
   liveInterval?: number;
@@ -45,7 +47,7 @@ const MAX_SEEN_REQUESTS = 10_000;
 /** Starts a local stand-in for the SEO reporting service; rejects with code EADDRINUSE if the port is taken. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { apiKey = "sandbox-key", latency = 0 } = options;
-  const reports = createReports(options.reports ?? 36, options.now);
+  const reports = createReports(options.reports ?? 36, options.now, options.lastId);
   const limit = createLimiter(options.rateLimit);
   const { requestFault, pageError } = createFaults(options.fail ?? 0);
   const requests: SeenRequest[] = [];

@@ -153,9 +153,12 @@ describe("npm start", () => {
       assert.match(stderr, new RegExp(`in use by process ${nodeRed}, `));
       process.kill(nodeRed, "SIGTERM");
       while (pids().some(isRunning)) await sleep(20);
+      const last = join(userDir, "last-report");
+      writeFileSync(last, "5");
       const next = run();
       await next.until(runs);
       await endsAt("SIGINT", next);
+      assert.equal(readFileSync(last, "utf8"), "41");
     });
 
     const moments: [moment: string, reached: (stdout: string) => boolean, signal: NodeJS.Signals][] = [

@@ -84,6 +84,8 @@ describe("the sandbox", () => {
     assert.equal(values("url").size, 36);
     await start();
     assert.deepEqual(await allPages({ per_page: "100" }), rows);
+    await start({ reports: 2, lastId: 5 });
+    assert.deepEqual([(await allPages({})).map(({ id }) => id), sandbox.reports.lastId()], [[7, 6], 7]);
   });
 
   it("returns a list in the envelope of the service", async () => {
