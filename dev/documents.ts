@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, type Form } from "../nodes/editor/forms.js";
 import { choice } from "../nodes/editor/help.js";
@@ -109,3 +109,6 @@ export const pages: readonly string[] = [
     .filter((path) => path.endsWith(".md"))
     .map((path) => join("docs", path)),
 ];
+
+if (process.argv[1] === import.meta.filename)
+  for (const [path, text] of Object.entries(documents())) writeFileSync(join(root, path), text);

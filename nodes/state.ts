@@ -11,7 +11,7 @@ const carried = new Map<string, unknown>();
  * A value in the node's context, in the store that the node names. Node-RED itself falls back to its default store if there is none
  * of that name. If its settings have no stores, it deletes a node's context with the node: a redeploy carries the value over.
  */
-export function openState<T>(RED: NodeAPI, node: Node, store: string | undefined) {
+export function openState(RED: NodeAPI, node: Node, store: string | undefined) {
   const configured = () => (RED.settings as { contextStorage?: object }).contextStorage;
 
   if (carried.has(node.id)) node.context().set(KEY, carried.get(node.id));
@@ -37,7 +37,7 @@ export function openState<T>(RED: NodeAPI, node: Node, store: string | undefined
 
   return {
     read: () => use((done) => node.context().get(KEY, store, done)),
-    write: (value: T) => use((done) => node.context().set(KEY, value, store, done)),
+    write: (value: unknown) => use((done) => node.context().set(KEY, value, store, done)),
   };
 }
 

@@ -15,7 +15,7 @@ const DEFAULTS = {
   rate: "",
   fail: "0",
 };
-export type Defaults = Partial<typeof DEFAULTS>;
+type Defaults = Partial<typeof DEFAULTS>;
 
 const help = (command: string, defaults: typeof DEFAULTS): string => `Usage: ${command} [options]
 

@@ -25,7 +25,7 @@ import {
 } from "./response.js";
 
 /** A request as it was sent: path and query still encoded, the query without its question mark. */
-export type Incoming = { method: string; path: string; query: string; headers: IncomingHttpHeaders; body: string };
+type Incoming = { method: string; path: string; query: string; headers: IncomingHttpHeaders; body: string };
 
 export type Service = {
   url: string;

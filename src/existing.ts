@@ -6,7 +6,7 @@ import type { CallResponse } from "./responses.js";
 export type Existing = "create" | "regenerate" | "return";
 
 /** The outcome of a page; `fresh`: its report is recent enough, and nothing was created or regenerated. */
-export type Success = NonNullable<CallResponse["outcome"]>;
+type Success = NonNullable<CallResponse["outcome"]>;
 
 export const DAY = 86_400_000;
 

@@ -95,7 +95,7 @@ interface Wait {
  */
 type WaitKind = "usual" | "exempt" | "lost";
 
-export interface Limits {
+interface Limits {
   /** Requests in flight. */
   concurrency: number;
   /** Requests a minute. */

@@ -34,9 +34,8 @@ export class Access {
   /** The end of the error, or of the store. */
   #free = deferred();
   #cancel = () => {};
-  /** The last attempt to open the store. */
-  #opening: Promise<void>;
-  #isOpening = false;
+  /** The attempt to open the store, as long as it lasts. */
+  #opening: Promise<void> | undefined;
 
   constructor(
     readonly options: Options,
@@ -48,7 +47,6 @@ export class Access {
   }
 
   async #open(): Promise<void> {
-    this.#isOpening = true;
     let gone: SeoError | undefined;
     try {
       const store = await this.options.open((error) => {
@@ -68,7 +66,7 @@ export class Access {
     } catch (cause) {
       this.stop(cause);
     }
-    this.#isOpening = false;
+    this.#opening = undefined;
   }
 
   #lose(error: SeoError): void {
@@ -108,7 +106,7 @@ export class Access {
     const { store, error } = this;
     if (!error) return;
     if (!store) {
-      if (!this.#isOpening && !this.closed) this.#opening = this.#open();
+      if (!this.closed) this.#opening ??= this.#open();
       return this.#opening;
     }
     const isFree = await store.probe().then(

@@ -66,7 +66,7 @@ export function createAudit(options: AuditOptions) {
           // Not with new pages, because a flow that adds a page at a time would send a probe for each.
           if (count === 0) breaker.setDue();
           // The last list can have other settings for the pages whose plan could not be made.
-          if (breaker.byPlan && !batch.needsPlan()) breaker.planned();
+          if (breaker.byPlan && !batch.needsPlan()) breaker.end(true);
         });
         if (joined > 0) return count;
         await engine.endings();
@@ -125,7 +125,7 @@ export function createAudit(options: AuditOptions) {
 
     /** Ends everything at once; the progress says why. The next audit continues. Returns how many rows wait for it. */
     async close(why?: SeoError): Promise<number> {
-      const count = engine.unfinished().reduce((sum, { waiting }) => sum + waiting, 0);
+      const count = engine.latest().reduce((sum, { waiting }) => sum + waiting, 0);
       if (why) access.error = why;
       if (why) engine.changed();
       await access.close(inOrder(() => {}));

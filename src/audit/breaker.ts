@@ -118,11 +118,6 @@ export class Breaker {
     if (this.#failures.length === 0) this.end();
   }
 
-  /** A plan was made, which does not prove that pages can be requested. */
-  planned(): void {
-    this.end(true);
-  }
-
   /** Has the batch wait. `byPlan`: the account's reports could not be read. */
   stop(cause: SeoError, byPlan = false): void {
     // A pause that pages began stays theirs.
@@ -170,7 +165,7 @@ export class Breaker {
     this.#changed();
   }
 
-  /** Ends a pause, unless that waits for something else: `byPlan` as when it began. */
+  /** Ends a pause, unless that waits for something else. `byPlan`: a plan was made, which does not prove that pages can be requested. */
   end(byPlan = false): void {
     if (byPlan !== this.byPlan) return;
     this.#failures = [];

@@ -80,14 +80,9 @@ export class Engine {
     return [...this.runs].filter(isNamed);
   }
 
-  /** How far each batch is whose end was not reported. */
-  unfinished(): Progress[] {
-    return [...this.runs].filter(({ reporter }) => !reporter.closed).map(({ reporter }) => reporter.read());
-  }
-
   /** How far the last 20 batches are that have finished, and then all others. */
   latest(): Progress[] {
-    const unfinished = this.unfinished();
+    const unfinished = [...this.runs].filter(({ reporter }) => !reporter.closed).map(({ reporter }) => reporter.read());
     const names = new Set(unfinished.map(({ batch }) => batch));
     return [...this.#known.filter(({ batch }) => !names.has(batch)), ...unfinished];
   }

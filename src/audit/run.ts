@@ -197,7 +197,7 @@ export class Run {
       await makePlan(batch, requests, fresh, began).finally(() => {
         this.#reads = false;
       });
-      breaker.planned();
+      breaker.end(true);
     } catch (cause) {
       if (!(cause instanceof SeoError) || cause instanceof Refusal || cause.code === "SEO_CANCELLED") throw cause;
       if (access.store) breaker.stop(cause, true);

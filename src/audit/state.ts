@@ -55,15 +55,11 @@ export const pageOf = ({ pages }: State, key: string): number | undefined => pag
 export const rowsOf = ({ repeats }: State, page: number): number[] => [page, ...(repeats.get(page) ?? [])];
 export const inputOf = ({ inputs }: State, row: number): unknown => JSON.parse(inputs[row] as string);
 export const hasFailed = ({ outcome }: Ended): boolean => outcome === "failed" || outcome === "uncertain";
-/** The reports that the batch got before an opening of the journal, and after the one before. */
-const reportsIn = ({ reports, openings }: State, index: number): string[] =>
-  reports.slice(openings[index - 1]?.reports ?? 0, openings[index]?.reports);
-/** The reports of earlier processes, by how many milliseconds ago they got them at least. */
-export function claimsOf(state: State): [ids: string[], age: number][] {
-  const { openings } = state;
+/** The reports of earlier processes, by how many milliseconds ago they got them at least: before an opening, and after the one before. */
+export function claimsOf({ reports, openings }: State): [ids: string[], age: number][] {
   const now = openings.at(-1)?.at ?? 0;
-  const all = [...openings, { at: now }];
-  return all.map(({ at }, index) => [reportsIn(state, index), now - at]);
+  const all = [...openings, { at: now, reports: undefined }];
+  return all.map(({ at, reports: end }, index) => [reports.slice(all[index - 1]?.reports ?? 0, end), now - at]);
 }
 /** The pages that msg.retry is about. */
 export const failedPages = ({ ended, invalid }: State): number[] =>
