@@ -8,7 +8,7 @@ import { openFiles } from "../../../src/audit/files.js";
 import type { PageOfReports, Requests } from "../../../src/audit/requests.js";
 import { Trouble } from "../../../src/audit/trouble.js";
 import { cancelled, SeoError } from "../../../src/errors.js";
-import { decide } from "../../../src/existing.js";
+import { decide, type Existing } from "../../../src/existing.js";
 import { deferred } from "../../../src/turns.js";
 import { closeAfterEach, openFolder } from "../../support/opened.js";
 import { until } from "../../support/time.js";
@@ -79,7 +79,19 @@ describe("an audit", () => {
     const clock = createManualClock();
     const bench = createBench(folder, service, { clock, ...options });
     void use(bench.audit);
-    return { ...bench, clock };
+    /** How many pages were created, how many have failed, and the number of errors, once the batch has finished. */
+    const end = async () => {
+      const { created, failed } = await bench.finished();
+      return [created, failed, bench.errors.length];
+    };
+    return { ...bench, clock, end };
+  }
+  /** An audit with a list of so many pages. */
+  async function begin(service: FakeService, pages: number, options: BenchOptions & { existing?: Existing } = {}) {
+    const { existing = "create", ...more } = options;
+    const bench = open(service, more);
+    await bench.add(urls(pages), { existing });
+    return bench;
   }
   const FINISHED = '{"type":"finished"}\n';
   const journal = (name: string) => join(folder, `node/${name}.jsonl`);
@@ -93,8 +105,7 @@ describe("an audit", () => {
 
   /** An audit with a list of so many pages, one at a time unless `options` say otherwise, that has reported an error. */
   async function openPaused(service: FakeService, pages: number, options: BenchOptions = {}) {
-    const bench = open(service, { share: 1, ...options });
-    await bench.add(urls(pages));
+    const bench = await begin(service, pages, { share: 1, ...options });
     await until(() => bench.errors.length === 1);
     return bench;
   }
@@ -103,8 +114,7 @@ describe("an audit", () => {
   async function openLooking(pages: number) {
     const { promise, resolve: find } = deferred();
     const service = createFake({ fate: () => "resent", look: () => promise });
-    const bench = open(service, { share: 1 });
-    await bench.add(urls(pages));
+    const bench = await begin(service, pages, { share: 1 });
     await until(() => service.looking() > 0);
     return { ...bench, service, find };
   }
@@ -142,10 +152,8 @@ describe("an audit", () => {
   it("requests pages that are added at the moment at which their batch ends", async () => {
     async function addLate(ticks: number): Promise<void> {
       const inputs: unknown[] = [];
-      const { add } = open(createFake(), {
-        node: `node${ticks}`,
-        result: ({ input }) => inputs.push(input) === 1 && void addOnce(),
-      });
+      const result = ({ input }: { input: unknown }) => inputs.push(input) === 1 && void addOnce();
+      const { add } = open(createFake(), { node: `node${ticks}`, result });
       async function addOnce(): Promise<void> {
         for (let tick = 0; tick < ticks; tick++) await null;
         await add(["late.example"]);
@@ -235,8 +243,7 @@ describe("an audit", () => {
     for (const error of [refused, rejected])
       it(`pauses after five failures in a row, and sends one probe at a time: ${error.code}`, async () => {
         const service = createRefusing(error);
-        const { add, errors, progress: sent, audit, finished, clock } = open(service);
-        await add(urls(20));
+        const { errors, progress: sent, audit, end, clock } = await begin(service, 20);
         await until(() => errors.length === 1);
         await sleep(50);
         // Pages that wait again, as each probe does, have no result.
@@ -268,8 +275,7 @@ describe("an audit", () => {
         assert.equal(service.requests, before + 3);
         service.refuses = false;
         await audit[error === rejected ? "retry" : "resume"]("default");
-        const { created, failed } = await finished();
-        assert.deepEqual([created, failed, errors.length], [20, 0, 1]);
+        assert.deepEqual(await end(), [20, 0, 1]);
         assert.equal(service.carriedOut.length, new Set(service.carriedOut).size);
       });
 
@@ -328,10 +334,9 @@ describe("an audit", () => {
         const broken = () => requests.slice(0, IN_A_ROW);
         const isBroken = (page: number) => requests.push(page) > 0 && broken().includes(page);
         const service = createFake({ fate: (page) => (isBroken(numberOf(page)) ? error : "answered") });
-        const { errors, finished, clock } = await openPaused(service, 8);
+        const { end, clock } = await openPaused(service, 8);
         clock.pass(QUARTER);
-        const { created, failed } = await finished();
-        assert.deepEqual([created, failed, errors.length], [3, IN_A_ROW, 1]);
+        assert.deepEqual(await end(), [3, IN_A_ROW, 1]);
         assert.deepEqual(new Set(requests.slice(0, 8)).size, 8);
         assert.deepEqual(requests.slice(8), times === 2 ? broken() : []);
       });
@@ -342,10 +347,8 @@ describe("an audit", () => {
         const isBroken = (page: string) => numberOf(page) > first && numberOf(page) <= last;
         const no = new SeoError(code, "No.", { attempts: 1 });
         const service = createFake({ fate: (page) => (isBroken(page) ? no : "answered"), latency: 1 });
-        const { add, errors, finished } = open(service, { share: 8 });
-        await add(urls(2000));
-        const { created, failed } = await finished();
-        assert.deepEqual([created, failed, errors.length], [1960, last - first, 0]);
+        const { end } = await begin(service, 2000, { share: 8 });
+        assert.deepEqual(await end(), [1960, last - first, 0]);
       });
 
     for (const code of ["SEO_NETWORK", "SEO_SERVER"] as const)
@@ -376,8 +379,7 @@ describe("an audit", () => {
     it("does not pause because requests of an earlier process stay uncertain", async () => {
       const unknown = new SeoError("SEO_NETWORK", "The response was not received.", { attempts: 0, uncertain: true });
       const service = createFake({ fate: () => unknown });
-      const { add, errors, finished } = open(service, { share: 1 });
-      await add(urls(20));
+      const { errors, finished } = await begin(service, 20, { share: 1 });
       assert.deepEqual([(await finished()).uncertain, errors.length], [20, 0]);
     });
 
@@ -426,10 +428,8 @@ describe("an audit", () => {
     it("reports failures that the pages caused", async () => {
       const bad = (page: string) => numberOf(page) % 3 > 0;
       const service = createFake({ fate: (page) => (bad(page) ? refused : "answered") });
-      const { add, finished, errors } = open(service, { share: 1 });
-      await add(urls(30));
-      const { created, failed } = await finished();
-      assert.deepEqual([created, failed, errors.length], [10, 20, 0]);
+      const { end } = await begin(service, 30, { share: 1 });
+      assert.deepEqual(await end(), [10, 20, 0]);
     });
 
     it("does not pause because of broken pages that end last, nor if they are retried", async () => {
@@ -443,8 +443,7 @@ describe("an audit", () => {
           if (broken(what)) await until(() => service.carriedOut.length === working);
         },
       });
-      const { add, audit, errors, finished, progress } = open(service, { share: 16 });
-      await add(urls(total));
+      const { audit, errors, finished, progress } = await begin(service, total, { share: 16 });
       assert.equal((await finished()).failed, 8);
       progress.length = 0;
       await audit.retry();
@@ -476,10 +475,8 @@ describe("an audit", () => {
       const requests: string[] = [];
       const fates = [refused, rejected, rejected, rejected, "answered"] as const;
       const service = createFake({ fate: (page) => fates[requests.push(page) - 1] ?? "answered" });
-      const { add, errors, finished } = open(service, { share: 1 });
-      await add(urls(4));
-      const { created, failed } = await finished();
-      assert.deepEqual([created, failed, errors.length], [1, 3, 0]);
+      const { end } = await begin(service, 4, { share: 1 });
+      assert.deepEqual(await end(), [1, 3, 0]);
     });
 
     it("sends its probe as soon as the disk can be used again", async () => {
@@ -514,9 +511,8 @@ describe("an audit", () => {
         await audit.close();
       }
       service.refuses = false;
-      const { finished, errors } = open(service, { share: 1 });
-      const { created, failed } = await finished();
-      assert.deepEqual([created, failed, errors.length, service.requests], [20, 0, 0, 20 + 2 * IN_A_ROW]);
+      assert.deepEqual(await open(service, { share: 1 }).end(), [20, 0, 0]);
+      assert.equal(service.requests, 20 + 2 * IN_A_ROW);
     });
 
     it("pauses if the list of reports cannot be read, and retries", async () => {
@@ -528,8 +524,7 @@ describe("an audit", () => {
         // The failure of the probe is no reason to pause again.
         fate: (page) => (page.endsWith("1") ? refused : "answered"),
       });
-      const { add, errors, finished, audit, clock } = open(service);
-      await add(urls(3), { existing: "regenerate" });
+      const { errors, end, audit, clock } = await begin(service, 3, { existing: "regenerate" });
       await until(() => errors.length === 1);
       const sentence = `The batch "default" is paused: the list of reports could not be read. ${refused.message} It continues within 15 minutes of the repair, or at msg.resume.`;
       assert.deepEqual([(await audit.progress())[0]?.paused, errors[0]?.message], [sentence, sentence]);
@@ -539,18 +534,15 @@ describe("an audit", () => {
       assert.equal(service.listed(), 2);
       refuses = false;
       await passUntil(clock, () => service.listed() === 3);
-      const { created, failed } = await finished();
-      assert.deepEqual([created, failed, errors.length], [2, 1, 1]);
+      assert.deepEqual(await end(), [2, 1, 1]);
     });
 
     it("ends the pause if the list of reports is not needed any more", async () => {
       const service = createFake({ beforeList: refuse, fate: (page) => (page.endsWith("2") ? refused : "answered") });
-      const { add, errors, finished } = open(service);
-      await add(urls(3), { existing: "regenerate" });
+      const { add, errors, end } = await begin(service, 3, { existing: "regenerate" });
       await until(() => errors.length === 1);
       await add(urls(3), { existing: "create" });
-      const { created, failed } = await finished();
-      assert.deepEqual([created, failed, errors.length], [2, 1, 1]);
+      assert.deepEqual(await end(), [2, 1, 1]);
     });
 
     it("is paused if a cache says which reports there are", async () => {
@@ -559,8 +551,8 @@ describe("an audit", () => {
         yield { records: [], total: 0, response };
       }
       const service = createFake();
-      const { add, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
-      await add(urls(3), { existing: "return" });
+      const connect = () => ({ ...service.connect(), pages });
+      const { errors } = await begin(service, 3, { existing: "return", connect });
       await until(() => errors.length === 1);
       assert.match(String(errors[0]), /The response comes from a cache\./);
     });
@@ -569,8 +561,7 @@ describe("an audit", () => {
       const slow = deferred();
       const fate = (page: string) => (numberOf(page) > 1 ? refused : "answered");
       const service = createFake({ fate, step: () => slow.promise, beforeList: refuse });
-      const { add, errors, clock } = open(service, { share: 2 });
-      await add(urls(1));
+      const { add, errors, clock } = await begin(service, 1, { share: 2 });
       await add(urls(3), { existing: "regenerate" });
       await until(() => errors.length === 1);
       slow.resolve();
@@ -661,14 +652,13 @@ describe("an audit", () => {
       // Once the report can be shown, these failures are no reason to pause again.
       const service = createFake({ latency: 5, fate: (page) => (/[12]$/.test(page) ? "answered" : refused) });
       let told = 0;
-      const first = open(service, {
+      const first = await begin(service, 2, {
         share: 2,
         result() {
           told++;
           throw new Error("The flow is broken.");
         },
       });
-      await first.add(urls(2));
       // Otherwise the next process would look for the second page.
       await until(() => first.errors.length === 1 && told === 2);
       assert.match(`${first.errors[0]?.code} ${first.errors[0]?.message}`, /^SEO_INPUT .*The flow is broken/);
@@ -695,14 +685,13 @@ describe("an audit", () => {
     it(`reports again that nothing can be saved, if something was saved meanwhile: ${first}, ${second}`, async () => {
       const failing = new Set([first, second]);
       // After a failure, the next page is requested once this one is saved.
-      const { add, errors, finished, clock } = open(createFake({ fate: () => rejected }), {
+      const { errors, finished, clock } = await begin(createFake({ fate: () => rejected }), 2, {
         share: 1,
         open: filesWith(folder, async (entry, save) => {
           if (failing.delete(`${entry.type} ${"page" in entry && entry.page}`)) throw noSpace;
           await save();
         }),
       });
-      await add(urls(2));
       for (const count of [1, 2]) {
         await until(() => errors.length === count);
         clock.pass(60_000);
@@ -732,8 +721,7 @@ describe("an audit", () => {
 
   it("pauses, also across processes, and resumes", async () => {
     const service = createFake({ latency: 50 });
-    const first = open(service);
-    await first.add(urls(20));
+    const first = await begin(service, 20);
     assert.equal(await first.audit.pause(), 1);
     assert.match(String(first.progress.at(-1)?.paused), /msg\.pause/);
     await first.audit.close();
@@ -771,8 +759,7 @@ describe("an audit", () => {
     it(`reports nothing and requests nothing after a ${how} while it reads the list of reports`, async () => {
       const read = deferred();
       const service = createFake({ beforeList: () => read.promise }, reportsOf(150));
-      const { add, audit, finished, results } = open(service);
-      await add(urls(200), { existing: "return" });
+      const { audit, finished, results } = await begin(service, 200, { existing: "return" });
       await until(() => service.listed() === 1);
       assert.equal((await audit.progress())[0]?.reason, "plan");
       await audit[how]();
@@ -845,8 +832,8 @@ describe("an audit", () => {
       readings++;
       yield { records: [reportOf(2)], response: { headers: {}, body: [] } };
     }
-    const { add, finished } = open(service, { connect: () => ({ ...service.connect(), pages }) });
-    await add(urls(1), { existing: "return" });
+    const connect = () => ({ ...service.connect(), pages });
+    const { finished } = await begin(service, 1, { existing: "return", connect });
     assert.deepEqual([(await finished()).created, readings], [1, 1]);
   });
 
@@ -862,8 +849,8 @@ describe("an audit", () => {
       async function* pages() {
         yield { records: [record], total, truncated: "url" in record, response: { headers: {}, body: [] } };
       }
-      const { add, audit, errors } = open(service, { connect: () => ({ ...service.connect(), pages }) });
-      await add(urls(2), { existing: "regenerate" });
+      const connect = () => ({ ...service.connect(), pages });
+      const { audit, errors } = await begin(service, 2, { existing: "regenerate", connect });
       await until(() => errors.length === 1);
       assert.ok(String(errors[0]?.message).includes(`: the list of reports could not be read. ${problem}`));
       assert.deepEqual([service.carriedOut, (await audit.progress())[0]?.reason], [[], "SEO_RESPONSE"]);
@@ -902,8 +889,7 @@ describe("an audit", () => {
   it("reads the list of reports again if other settings arrive meanwhile, also in the next process", async () => {
     const closes = deferred();
     const service = createFake({ latency: 50, beforeList: () => closes.promise }, [reportOf(1), reportOf(2)]);
-    const first = open(service);
-    await first.add(urls(3), { existing: "return" });
+    const first = await begin(service, 3, { existing: "return" });
     await until(() => service.listed() === 1);
     await first.add(urls(2), { existing: "regenerate" });
     closes.resolve();
@@ -952,8 +938,7 @@ describe("an audit", () => {
         if (!works(what)) service.latency = 3000;
       },
     });
-    const { add, audit, progress, results, clock } = open(service, { share: 1 });
-    await add(urls(40));
+    const { audit, progress, results, clock } = await begin(service, 40, { share: 1 });
     await until(() => results.length === 2);
     clock.pass(4000);
     await until(() => service.looking() === 10);
@@ -968,8 +953,7 @@ describe("an audit", () => {
   it("sends its progress when a response is lost, and does not count the page while it is requested again", async () => {
     const found = deferred();
     const service = createFake({ latency: 100, fate: () => "resent", look: () => found.promise });
-    const { add, audit, progress: sent, finished, clock } = open(service);
-    await add(urls(1));
+    const { audit, progress: sent, finished, clock } = await begin(service, 1);
     await until(() => service.looking() === 1);
     clock.pass(5000);
     const lost = sent.map(({ reconciling }) => reconciling);
@@ -984,8 +968,7 @@ describe("an audit", () => {
   it("requests other pages while it looks for the responses that the process before has lost", async () => {
     const found = deferred();
     const service = createFake({ latency: 500, look: () => found.promise });
-    const first = open(service, { share: 1 });
-    await first.add(urls(2));
+    const first = await begin(service, 2, { share: 1 });
     await until(() => service.carriedOut.length === 1);
     await first.audit.close();
     const { audit, finished, results } = open(service, { share: 1 });
@@ -1000,8 +983,7 @@ describe("an audit", () => {
     const closes = deferred();
     const step = (what: string) => (what.startsWith("carried out") ? closes.promise : undefined);
     const service = createFake({ deaf: true, step });
-    const first = open(service, { share: 1 });
-    await first.add(urls(2));
+    const first = await begin(service, 2, { share: 1 });
     await until(() => service.carriedOut.length === 1);
     const closed = first.audit.close();
     closes.resolve();
@@ -1017,8 +999,7 @@ describe("an audit", () => {
   it("creates a report if the one to be regenerated was deleted", async () => {
     const known = [reportOf(1)];
     const service = createFake({ beforeList: () => void known.pop() }, known);
-    const { add, finished } = open(service);
-    await add(urls(1), { existing: "regenerate" });
+    const { finished } = await begin(service, 1, { existing: "regenerate" });
     await finished();
     assert.deepEqual(service.carriedOut, ["create example.org/page/1"]);
   });
@@ -1047,12 +1028,9 @@ describe("an audit", () => {
 
   it("plans again at another service, where an ID is that of another report", async () => {
     const page = (number: number) => `example.org/page/${number}`;
-    const service = createFake(
-      { step: (what) => (/carried.*2$/.test(what) ? new Promise(() => {}) : undefined) },
-      reportsOf(5),
-    );
-    const first = open(service, { share: 1 });
-    await first.add(urls(5), { existing: "regenerate" });
+    const hang = (what: string) => (/carried.*2$/.test(what) ? new Promise<void>(() => {}) : undefined);
+    const service = createFake({ step: hang }, reportsOf(5));
+    const first = await begin(service, 5, { share: 1, existing: "regenerate" });
     await until(() => service.carriedOut.length === 2);
     await first.audit.close();
     const pages = [page(5), page(2), "other/3", "other/4", "other/5"];
@@ -1083,8 +1061,7 @@ describe("an audit", () => {
           return ends.promise;
         },
       });
-      const { add, audit, results, clock } = open(service, { share: 1 });
-      await add(urls(3));
+      const { audit, results, clock } = await begin(service, 3, { share: 1 });
       await begins.promise;
       let drained = false;
       const draining = audit.drain().then(() => {
@@ -1106,8 +1083,7 @@ describe("an audit", () => {
     });
 
   it("says in the progress of its batches why it is closed", async () => {
-    const { add, audit, progress } = open(createFake({ latency: 50 }));
-    await add(urls(3));
+    const { audit, progress } = await begin(createFake({ latency: 50 }), 3);
     progress.length = 0;
     await audit.close(new Trouble("server", "Another instance leads."));
     const pauses = progress.map(({ paused, finished }) => [paused, finished]);
@@ -1117,8 +1093,8 @@ describe("an audit", () => {
   it("reports each failure that has stopped a batch, also if its error was reported", async () => {
     const stops: string[] = [];
     const service = createFake({ fate: () => refused });
-    const { add, audit, errors, clock } = open(service, { share: 1, stopped: ({ code }) => stops.push(code) });
-    await add(urls(20));
+    const stopped = ({ code }: SeoError) => stops.push(code);
+    const { audit, errors, clock } = await begin(service, 20, { share: 1, stopped });
     for (const count of [1, 2]) {
       await until(() => stops.length === count);
       clock.pass(QUARTER);
@@ -1133,8 +1109,7 @@ describe("an audit", () => {
     let requests = 0;
     const lost = cancelled.with({ uncertain: true });
     const service = createFake({ fate: () => (closes && ++requests > 4 ? lost : "answered"), latency: 1 });
-    const first = open(service);
-    await first.add(urls(10));
+    const first = await begin(service, 10);
     await until(() => requests > 4);
     await sleep(30);
     assert.ok(first.results.every(({ outcome }) => outcome === "created"));
@@ -1147,8 +1122,7 @@ describe("an audit", () => {
 
   it("sends its progress at most every five seconds, and at the end", async () => {
     const service = createFake({ latency: 20 });
-    const { add, progress, results, finished, clock } = open(service, { share: 1 });
-    await add(urls(20));
+    const { progress, results, finished, clock } = await begin(service, 20, { share: 1 });
     await until(() => results.length > 5);
     assert.equal(progress.length, 1);
     clock.pass(4999);
@@ -1165,8 +1139,7 @@ describe("an audit", () => {
   it("sends its progress every five seconds while no request can start, and once more", async () => {
     const steps: string[] = [];
     const service = createFake({ latency: 200, step: (what) => void steps.push(what) });
-    const { add, progress, finished, clock } = open(service, { share: 1 });
-    await add(urls(2));
+    const { progress, finished, clock } = await begin(service, 2, { share: 1 });
     await until(() => steps.length > 0);
     service.wait = 12_000;
     clock.pass(5000);
@@ -1182,8 +1155,7 @@ describe("an audit", () => {
   it("sends its progress while it reads the list of reports", async () => {
     const told = deferred();
     const service = createFake({ beforeList: () => (service.listed() > 1 ? told.promise : undefined) }, reportsOf(150));
-    const { add, progress, results, finished, clock } = open(service);
-    await add(urls(150), { existing: "return" });
+    const { progress, results, finished, clock } = await begin(service, 150, { existing: "return" });
     await until(() => results.length === 100);
     clock.pass(5000);
     told.resolve();
@@ -1259,10 +1231,9 @@ describe("an audit", () => {
   });
 
   it("closes while nothing can be saved", async () => {
-    const { add, audit, errors } = open(createFake(), {
+    const { add, audit, errors } = await begin(createFake(), 2, {
       open: filesWith(folder, ({ type }, save) => (type === "ended" ? Promise.reject(noSpace) : save())),
     });
-    await add(urls(2));
     await until(() => errors.length === 1);
     assert.equal(await audit.close(), 2);
     await assert.rejects(add(urls(2)), cancelled);
@@ -1275,7 +1246,7 @@ describe("an audit", () => {
       if (full && type === "ended") throw new Trouble("server", "It cannot be reached.");
       await save();
     });
-    const { add, errors, clock } = open(createFake({ latency: 50 }), {
+    const { errors, clock } = await begin(createFake({ latency: 50 }), 20, {
       open(lost) {
         lose = lost;
         return files(lost);
@@ -1283,7 +1254,6 @@ describe("an audit", () => {
       progress: ({ paused }) => told.push(paused !== false),
       recovered: () => told.push("recovered"),
     });
-    await add(urls(20));
     told.length = 0;
     full = true;
     await until(() => errors.length === 1);
