@@ -225,6 +225,12 @@ describe("The messages that one machine handles for all", () => {
     void use(bench.audit);
     return bench;
   }
+  /** One with a list of so many pages. */
+  async function begin(pages: number, ...parameters: Parameters<typeof open>): Promise<Bench> {
+    const bench = open(...parameters);
+    await bench.add(urls(pages));
+    return bench;
+  }
 
   for (const [name, message] of Object.entries(messages))
     it(`takes effect once if two commands of ${name} fail, or the lead dies`, async () => {
@@ -238,11 +244,8 @@ describe("The messages that one machine handles for all", () => {
     });
 
   it("takes effect once if a line of a long list cannot be appended, or the lead dies at it", async () => {
-    await tryAll(
-      ways.flatMap(([way, dies]) =>
-        ['"from":0', '"from":1000', '"type":"list"'].map((line) => () => live(longList, line, way, dies)),
-      ),
-    );
+    const lines = ['"from":0', '"from":1000', '"type":"list"'];
+    await tryAll(ways.flatMap(([way, dies]) => lines.map((line) => () => live(longList, line, way, dies))));
   });
 
   it("adds a list once if its result cannot be saved, and another command fails after that", async () => {
@@ -262,8 +265,7 @@ describe("The messages that one machine handles for all", () => {
         step: (what) => void (what.startsWith("request") && requested.push(what)),
       });
       const wayOf = (line: string) => (line.includes('"entries":[{"answer"') && misses-- > 0 ? way : "answered");
-      const { add, audit, finished, progress } = open(service, { share: 1 }, wayOf);
-      await add(urls(4));
+      const { add, audit, finished, progress } = await begin(4, service, { share: 1 }, wayOf);
       misses = 15;
       assert.ok((await add(urls(PAGES))) > 0);
       await finished();
@@ -282,8 +284,7 @@ describe("The messages that one machine handles for all", () => {
     let isDead = false;
     let fails = true;
     const service = createFake({ latency: 50, fate: () => (fails ? rejected : "answered") });
-    const lead = open(service, {}, () => (isDead ? "lost" : "answered"));
-    await lead.add(urls(1));
+    const lead = await begin(1, service, {}, () => (isDead ? "lost" : "answered"));
     await until(() => kept(memory).length === 1);
     fails = false;
     assert.equal(await lead.audit.retry(), 1);
@@ -474,8 +475,7 @@ describe("The messages that one machine handles for all", () => {
       }
     }
     const service = createFake();
-    const lead = open(service, { create: memory.auditing(SHORT, {}, undefined, pause) });
-    await lead.add(urls(1));
+    const lead = await begin(1, service, { create: memory.auditing(SHORT, {}, undefined, pause) });
     const other = open(service);
     for (let page = 2; page < 30; page++) {
       await lead.add(urls(1, page), { batch: String(page) });
@@ -488,8 +488,7 @@ describe("The messages that one machine handles for all", () => {
     const fate = (page: string) => (page.endsWith("/1") ? "lost" : "answered");
     const service = createFake({ latency: 50, fate, look: () => found.promise });
     const calm = { create: memory.auditing(CALM) };
-    const lead = open(service, calm);
-    await lead.add(urls(1));
+    const lead = await begin(1, service, calm);
     await until(() => service.looking() === 1);
     await lead.audit.reset();
     await lead.add(urls(1, 2));
@@ -506,8 +505,7 @@ describe("The messages that one machine handles for all", () => {
   it("shows the last figures of a pause on the machines that stand by", async () => {
     const clock = createManualClock();
     const service = createFake({ latency: 100 });
-    const lead = open(service, { share: 4 });
-    await lead.add(urls(12));
+    const lead = await begin(12, service, { share: 4 });
     const other = open(service, { clock });
     await until(() => lead.results.length > 3);
     await lead.audit.pause();
@@ -524,8 +522,7 @@ describe("The messages that one machine handles for all", () => {
       const service = createFake({ latency: 20 });
       let isAway = false;
       const way = (name: string) => (isAway && name.endsWith(fails) ? "lost" : "answered");
-      const lead = open(service, { share: 1 }, way);
-      await lead.add(urls(50));
+      const lead = await begin(50, service, { share: 1 }, way);
       const other = open(service, {}, way);
       const last = () => other.progress.at(-1);
       await until(() => last()?.paused === false);
@@ -543,8 +540,7 @@ describe("The messages that one machine handles for all", () => {
 
   it("shows finished batches on all machines, also while another one takes the lead", async () => {
     const service = createFake();
-    const lead = open(service);
-    await lead.add(urls(1));
+    const lead = await begin(1, service);
     await lead.finished();
     const [next, other] = [open(service), open(service)];
     const has = ({ audit }: Bench) => audit.latest().some(({ finished }) => finished);
@@ -562,8 +558,7 @@ describe("The messages that one machine handles for all", () => {
     let isBroken = false;
     const service = createFake({ fate: () => rejected });
     const way = (line: string): Way => (isBroken && line.includes('"type":"batch"') ? "lost" : "answered");
-    const { add } = open(service, {}, way);
-    await add(urls(3));
+    const { add } = await begin(3, service, {}, way);
     await until(() => kept(memory).length === 1);
     isBroken = true;
     await assert.rejects(add(urls(3, 100)), { code: "SEO_NETWORK" });
@@ -583,8 +578,7 @@ describe("The messages that one machine handles for all", () => {
       isHeld = true;
       return held.promise;
     }
-    const { add, audit, finished } = open(service, { create: memory.auditing(CALM, {}, undefined, pause) });
-    await add(urls(1));
+    const { audit, finished } = await begin(1, service, { create: memory.auditing(CALM, {}, undefined, pause) });
     await finished();
     const lead = memory.queues.get("service-lead")?.get("lead");
     assert.equal(lead?.state, "active");
@@ -602,8 +596,7 @@ describe("The messages that one machine handles for all", () => {
     const service = createFake();
     let passed = 0;
     const clock = { ...realClock, now: () => performance.now() + passed };
-    const lead = open(service, { connect: withoutKey(service), clock });
-    await lead.add(urls(20));
+    await begin(20, service, { connect: withoutKey(service), clock });
     const news = () => Object(memory.queues.get("service-lead")?.get("lead")?.data);
     await until(() => news().offered);
     passed = 20 * 60_000;
@@ -637,8 +630,7 @@ describe("The messages that one machine handles for all", () => {
         else if (!dies || misses === 0) return "answered";
         return "lost";
       };
-      const lead = open(service, {}, way);
-      await lead.add(urls(3));
+      await begin(3, service, {}, way);
       await until(() => kept(memory).length === 1);
       const [old] = kept(memory);
       assert.equal(await open(service).add(urls(3, 100)), 3);
@@ -649,8 +641,7 @@ describe("The messages that one machine handles for all", () => {
   it("reads a kept journal once that says that it was discarded", async () => {
     const service = createFake({ fate: () => rejected });
     const shared = memory.share(SHORT);
-    const { add } = open(service, { create: inQueue(shared) });
-    await add(urls(3));
+    await begin(3, service, { create: inQueue(shared) });
     await until(() => kept(memory).length === 1);
     let reads = 0;
     const journals: FindJournals = async function* (name) {
@@ -871,40 +862,37 @@ describe("The journal of a job", () => {
   };
 
   it("counts a line if its machine took the job last, and did not void it", () => {
-    fc.assert(
-      fc.property(log, (lines) => {
-        const counts = (index: number) => {
-          const one = lines[index];
-          return one && "by" in one && one.by === lastHolder(lines.slice(0, index)) ? one : undefined;
-        };
-        const expected: number[] = [];
-        for (const index of lines.keys()) {
-          const one = counts(index);
-          const isVoid = [...lines.keys()].some((other) => {
-            const later = counts(other);
-            return one && later?.by === one.by && later.void?.includes(one.n);
-          });
-          if (one && !isVoid) expected.push(...one.entries);
-        }
-        assert.deepEqual(entriesIn(lines), expected);
-      }),
-    );
+    const property = fc.property(log, (lines) => {
+      const counts = (index: number) => {
+        const one = lines[index];
+        return one && "by" in one && one.by === lastHolder(lines.slice(0, index)) ? one : undefined;
+      };
+      const expected: number[] = [];
+      for (const index of lines.keys()) {
+        const one = counts(index);
+        const isVoid = [...lines.keys()].some((other) => {
+          const later = counts(other);
+          return one && later?.by === one.by && later.void?.includes(one.n);
+        });
+        if (one && !isVoid) expected.push(...one.entries);
+      }
+      assert.deepEqual(entriesIn(lines), expected);
+    });
+    fc.assert(property);
   });
 
   it("does not change if a machine takes the job, another one writes, or its sender takes it back", () => {
-    fc.assert(
-      fc.property(log, line, (lines, next) => {
-        if ("by" in next && next.by === lastHolder(lines)) return;
-        assert.deepEqual(entriesIn([...lines, next]), entriesIn(lines));
-      }),
-    );
+    const property = fc.property(log, line, (lines, next) => {
+      if ("by" in next && next.by === lastHolder(lines)) return;
+      assert.deepEqual(entriesIn([...lines, next]), entriesIn(lines));
+    });
+    fc.assert(property);
   });
 
   it("is damaged if any of its lines is no JSON", () => {
-    fc.assert(
-      fc.property(log, fc.nat(20), (lines, at) => {
-        assert.throws(() => entriesIn(lines.toSpliced(at, 0, { damaged: "{" })), /no JSON/);
-      }),
-    );
+    const property = fc.property(log, fc.nat(20), (lines, at) => {
+      assert.throws(() => entriesIn(lines.toSpliced(at, 0, { damaged: "{" })), /no JSON/);
+    });
+    fc.assert(property);
   });
 });
