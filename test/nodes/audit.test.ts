@@ -69,6 +69,11 @@ describe("The audit node", () => {
   const status = () => flow.statuses("audit").at(-1);
   const ring = () => status()?.fill;
   const stored = () => sandbox.requests.filter(({ method }) => method === "POST").length;
+  async function checkNothingIsStored(): Promise<void> {
+    const before = stored();
+    await late(100);
+    assert.equal(stored(), before);
+  }
 
   /** Unlike a payload, it need not be cloned. */
   const setList = (list: unknown) => helper.getNode("audit")?.context().flow.set("list", list);
@@ -153,6 +158,8 @@ describe("The audit node", () => {
   });
 
   describe("rejects, and sends no request for,", () => {
+    const wrong = { pages: "$x(", pagesType: "jsonata" };
+    const retry = { retry: true, batch: "x" };
     const bad: Record<string, [msg: object, message: RegExp, settings?: object]> = {
       "an empty list": [{ payload: [] }, /^The list of pages is empty: msg\.payload has no URL\.$/],
       "invalid parameters, all at once": [
@@ -160,20 +167,13 @@ describe("The audit node", () => {
         /^existing must be one of create .*; msg\.how is "again"\. maxAge must be a whole number.*; msg\.age is -1\.$/,
         { existing: "how", existingType: "msg", maxAge: "age", maxAgeType: "msg" },
       ],
-      "an expression that fails": [
-        {},
-        /^Could not read pages from the JSONata expression/,
-        { pages: "$x(", pagesType: "jsonata" },
-      ],
+      "an expression that fails": [{}, /^Could not read pages from the JSONata expression/, wrong],
       "an unknown batch": [{ pause: true, topic: "x" }, /^There is nothing to pause: no batch is named "x", or it has/],
       "a batch whose name cannot become text": [
         { reset: true, topic: "x", batch: { toString: () => assert.fail() } },
         /^batch must be text or a number; msg\.batch is of type object\.$/,
       ],
-      "a retry without a failed page": [
-        { retry: true, batch: "x" },
-        /no batch is named "x", or no page of it has failed\.$/,
-      ],
+      "a retry without a failed page": [retry, /no batch is named "x", or no page of it has failed\.$/],
     };
     for (const [name, [msg, message, settings]] of Object.entries(bad))
       it(name, async () => {
@@ -223,9 +223,7 @@ describe("The audit node", () => {
       assert.deepEqual([ring(), status()?.shape], ["yellow", "ring"]);
       const text = String(status()?.text).replace(/"done":"\d+"/, '"done":"…"');
       assert.equal(text, `${KEY}.message {} · ${KEY}.auditing {"done":"…","total":"40"}`);
-      const before = stored();
-      await late(100);
-      assert.equal(stored(), before);
+      await checkNothingIsStored();
       await succeed({ resume: true, batch: " one " });
       await finished("one");
       assert.deepEqual([results().length, stored(), ring()], [80, 80, "green"]);
@@ -302,8 +300,7 @@ describe("The audit node", () => {
 
   for (const [name, shape] of Object.entries({ ...shapes, "the page is ignored": firstPage }))
     it(`finds the reports of an account in the list of every paginator: ${name}`, async () => {
-      const account = await open(startAccount({ shape }));
-      await start(nodes({ existing: "regenerate" }, account.url));
+      const account = await runWith({ shape }, { existing: "regenerate" });
       for (let nth = 0; nth < 200; nth++) account.create(`example.com/${nth}`);
       await succeed({ payload: ["1", "199", "new"].map((path) => `example.com/${path}`) });
       const isCut = shape === firstPage;
@@ -466,8 +463,7 @@ describe("The audit node", () => {
       await until(() => account.asked.length > before);
       await late(100);
       account.options.limited = false;
-      const { created } = await finished();
-      assert.deepEqual([created, account.count("POST")], [3, 3]);
+      assert.deepEqual([(await finished()).created, account.count("POST")], [3, 3]);
     });
 
     it("that disables the node, keeps everything until it is enabled", async () => {
@@ -475,9 +471,7 @@ describe("The audit node", () => {
       await flow.deploy(nodes({ d: true }));
       assert.deepEqual([kept(), flow.warnings()], [true, []]);
       assert.deepEqual(flow.statuses("audit").at(-1)?.text, undefined);
-      const before = stored();
-      await late(100);
-      assert.equal(stored(), before);
+      await checkNothingIsStored();
       await flow.deploy(nodes());
       await isComplete();
     });
@@ -492,9 +486,7 @@ describe("The audit node", () => {
         // A result that was on its way to the next node counts as dropped, too.
         assert.ok(Number(count) >= 25 - results().length && Number(count) <= 25, `${count} of 25`);
         assert.deepEqual(readdirSync(folder), []);
-        const before = stored();
-        await late(100);
-        assert.equal(stored(), before);
+        await checkNothingIsStored();
       });
 
     it("that removes the node after its last page, warns of nothing", async () => {
