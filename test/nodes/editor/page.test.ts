@@ -37,6 +37,14 @@ const readFrom = (name: string, { reads, initial, wire = name }: Param, main?: s
 /** The label of a choice's value: with the value itself if its text is another one. */
 const labelOf = (value: string, text: string) =>
   text === value || text.toLowerCase() === value ? text : `${text} (${value})`;
+/** The label of a node in the workspace. */
+const titleOf = (node: Any) => node._def.label.call(node);
+const valuesOf = (options: Any) => options.toArray().map(({ attribs }: Any) => attribs.value);
+/** Answers a request of the editor, and waits until it has shown that. */
+async function answer(request: { answer(ok: boolean, value: unknown): void } | undefined, ok: boolean, value: unknown) {
+  request?.answer(ok, value);
+  await pause(1);
+}
 /** The properties of every operation node, beside its parameters and options. */
 const COMMON = ["name", "service"];
 /** Names reserved by the editor or the runtime. */
@@ -98,10 +106,7 @@ describe("The editor page", () => {
         }
         for (const [name, { kind, values = {} }] of Object.entries(row.options)) {
           if (kind === "store") continue;
-          const offered = $(`#node-input-${name} option`)
-            .toArray()
-            .map((option: Any) => option.attribs.value);
-          assert.deepEqual(offered, Object.keys(values));
+          assert.deepEqual(valuesOf($(`#node-input-${name} option`)), Object.keys(values));
         }
       });
 
@@ -175,22 +180,21 @@ describe("The editor page", () => {
       const fields = { ...settings, ...credential };
 
       it("has its settings and one credential in the edit dialog and in the help", () => {
-        const ids = [...template(type).matchAll(/<(?:input|select)[^>]* id="node-config-input-(\w+)"/g)].map(
-          ([, id]) => id,
-        );
+        const text = template(type);
+        const ids = [...text.matchAll(/<(?:input|select)[^>]* id="node-config-input-(\w+)"/g)].map(([, id]) => id);
         assert.equal(category, "config");
         assert.deepEqual(Object.keys(defaults), ["name", ...Object.keys(settings)]);
         assert.deepEqual([Object.keys(credentials), Object.keys(credential).length], [Object.keys(credential), 1]);
         assert.deepEqual(ids.sort(), ["name", ...Object.keys(fields)].sort());
-        for (const id of ids) assert.match(template(type), new RegExp(`<label\\s+for="node-config-input-${id}"`));
+        for (const id of ids) assert.match(text, new RegExp(`<label\\s+for="node-config-input-${id}"`));
         for (const [name, { kind, node, unit }] of Object.entries(fields)) {
           assert.match(helpOf(helps, type), new RegExp(`<dt[^>]*>${name} <span`));
-          if (unit) assert.ok(template(type).includes(`.field.${name}.label" data-unit="${unit}"`), name);
+          if (unit) assert.ok(text.includes(`.field.${name}.label" data-unit="${unit}"`), name);
           if (kind === "node") assert.deepEqual([defaults[name].type, defaults[name].required], [node, false]);
         }
         for (const name of Object.keys(credential)) {
           assert.equal(credentials[name].type, "password");
-          assert.match(template(type), new RegExp(`type="password" id="node-config-input-${name}"`));
+          assert.match(text, new RegExp(`type="password" id="node-config-input-${name}"`));
         }
         const missing = place.filter((name) => !settings[name]);
         assert.deepEqual(missing, []);
@@ -206,18 +210,11 @@ describe("The editor page", () => {
   const SCHEMES = ["redis://", "rediss://", "POSTGRES://", "postgresql://", "http://", "mysql://", "redis:"];
   const schemes = fc.constantFrom(...SCHEMES);
   const places = fc.constantFrom("a", "u:p@a:6379/0", "[::1]", "", "/0", "a b", "\u0007", "a:99999", "${NAME}");
-  const fieldsByType = {
-    ...Object.fromEntries(
-      Object.entries(table).map(([type, { params, options }]) => [type, { ...params, ...options }]),
-    ),
-    ...Object.fromEntries(
-      Object.entries<ConfigNode>(configNodes).map(([type, { settings, credential }]) => [
-        type,
-        { ...settings, ...credential },
-      ]),
-    ),
-  };
-  for (const [type, fields] of Object.entries<Record<string, Field>>(fieldsByType))
+  const fieldsByType: Record<string, Record<string, Field>> = {};
+  for (const [type, { params, options }] of Object.entries(table)) fieldsByType[type] = { ...params, ...options };
+  for (const [type, { settings, credential }] of Object.entries<ConfigNode>(configNodes))
+    fieldsByType[type] = { ...settings, ...credential };
+  for (const [type, fields] of Object.entries(fieldsByType))
     it(`accepts the same fixed values as the schema: ${type}`, () => {
       const { add } = editor();
       const own = Object.values(fields).flatMap(({ values = {} }) => Object.entries(values).flat());
@@ -235,21 +232,20 @@ describe("The editor page", () => {
         const accepts = createValidator({ [name]: field.kind === "store" ? { ...field, values } : field });
         const node = add(type, "n", { [`${name}Type`]: "str" });
         const { validate } = { ...node._def.defaults, ...node._def.credentials }[name];
-        fc.assert(
-          fc.property(value, (text) => {
-            const verdict = validate.call(node, text, {});
-            if (/^\$[{(]/.test(text) || (field.pattern && !new RegExp(`^(${field.pattern})$`).test(text))) return;
-            let schema = true;
-            try {
-              accepts({ [name]: text });
-            } catch (error) {
-              schema = false;
-              if (field.kind === "secret") assert.doesNotMatch(String(error), /u:p@/);
-            }
-            assert.equal(verdict === true, schema, `${name} ${JSON.stringify(text)}: ${verdict}`);
-            if (verdict !== true) assert.match(verdict, /^[^_]+ .*\.$/s);
-          }),
-        );
+        const property = fc.property(value, (text) => {
+          const verdict = validate.call(node, text, {});
+          if (/^\$[{(]/.test(text) || (field.pattern && !new RegExp(`^(${field.pattern})$`).test(text))) return;
+          let schema = true;
+          try {
+            accepts({ [name]: text });
+          } catch (error) {
+            schema = false;
+            if (field.kind === "secret") assert.doesNotMatch(String(error), /u:p@/);
+          }
+          assert.equal(verdict === true, schema, `${name} ${JSON.stringify(text)}: ${verdict}`);
+          if (verdict !== true) assert.match(verdict, /^[^_]+ .*\.$/s);
+        });
+        fc.assert(property);
       }
     });
 
@@ -326,7 +322,7 @@ describe("The editor page", () => {
     assert.deepEqual(Object.keys(stand.definitions["seo-ping"].defaults), fields);
     assert.equal(stand.definitions["seo-ping"].defaults.near.value, "payload.by");
     assert.equal(stand.definitions["seo-ping"].icon, "file.svg");
-    assert.equal(node._def.label.call(node), "ping <b>: example.com");
+    assert.equal(titleOf(node), "ping <b>: example.com");
     const labels = [...$("#node-input-sort")[0].types[0].options].map(({ label }: Any) => label);
     assert.deepEqual(labels, ["not sent", "Upwards (up)"]);
     const own = helpOf(help(more, texts), "seo-ping");
@@ -339,10 +335,7 @@ describe("The editor page", () => {
   describe("an open edit dialog", () => {
     it("labels an unnamed node with its fixed values, shortened", () => {
       const { add } = editor();
-      const label = (more: object) => {
-        const node = add("seo-report-store", "n", { ...more });
-        return node._def.label.call(node);
-      };
+      const label = (more: object) => titleOf(add("seo-report-store", "n", { ...more }));
       assert.equal(label({}), "store report");
       const fixed = { url: "https://example.com", urlType: "str", privacy: "1", privacyType: "str" };
       assert.equal(label(fixed), "store report: https://example.com, Private");
@@ -351,11 +344,10 @@ describe("The editor page", () => {
       assert.equal(label({ url: "x".repeat(99), urlType: "str" }), `store report: ${"x".repeat(38)}…`);
       assert.equal(label({ name: "mine", url: "x", urlType: "str" }), "mine");
       const list = add("seo-report-list", "l", { result: "Bad", resultType: "str", search: "seo", searchType: "env" });
-      assert.equal(list._def.label.call(list), "list reports: bad");
+      assert.equal(titleOf(list), "list reports: bad");
       const of = (type: string, fixed: Record<string, string>) => {
         const sources = Object.keys(fixed).map((name) => [`${name}Type`, "str"]);
-        const node = add(type, "f", { ...fixed, ...Object.fromEntries(sources) });
-        return node._def.label.call(node);
+        return titleOf(add(type, "f", { ...fixed, ...Object.fromEntries(sources) }));
       };
       assert.equal(of("seo-report-update", { reportId: "27", update: "yes" }), "update report: 27, Regenerate");
       const week = { existing: "return", maxAge: "7" };
@@ -366,10 +358,8 @@ describe("The editor page", () => {
         ["https://a.example:8443/sub/", "a.example:8443"],
         ["${SEO_BASE_URL}", "${SEO_BASE_URL}"],
         ["", "SEO service"],
-      ]) {
-        const home = add("seo-service", "s", { baseUrl });
-        assert.equal(home._def.label.call(home), shown);
-      }
+      ])
+        assert.equal(titleOf(add("seo-service", "s", { baseUrl })), shown);
     });
 
     it("shows a conflict of two fields in the dialog, for screen readers too, until it is solved", () => {
@@ -435,11 +425,7 @@ describe("The editor page", () => {
       const { add, open } = editor();
       const node = add("seo-report-changes", "c", { store: "file" });
       const $ = open(node);
-      const offered = () =>
-        $("#node-input-store option")
-          .toArray()
-          .map((one: Any) => one.attribs.value);
-      assert.deepEqual(offered(), ["", ...STORES]);
+      assert.deepEqual(valuesOf($("#node-input-store option")), ["", ...STORES]);
       const { validate } = node._def.defaults.store;
       assert.equal(validate.call(node, "file", {}), true);
       assert.match(validate.call(node, "disk", {}), /memory, file/);
@@ -544,8 +530,7 @@ describe("The editor page", () => {
       const { requests, result } = start();
       assert.deepEqual(requests[0]?.body, { ...usual, baseUrl: "https://new.example", apiKey: "__PWRD__" });
       assert.equal(requests[0]?.url, "seo-service/test");
-      requests[0]?.answer(true, { ok: true, stage: "done", values: { count: MARKUP } });
-      await pause(1);
+      await answer(requests[0], true, { ok: true, stage: "done", values: { count: MARKUP } });
       assert.equal(result.text(), fillIn(stages["seo-service"].done, { count: MARKUP }));
       assert.equal(result.children().length, 0);
       assert.ok(result.hasClass("seo-good"));
@@ -554,14 +539,13 @@ describe("The editor page", () => {
     it("shows a failed test, a rejected request and a missing response", async () => {
       const untested = (reason: string) => fillIn(phrases.dialog.untested, { reason });
       const rejected = { ok: false, stage: "key", values: { status: 401 } };
-      for (const [ok, answer, text] of [
+      for (const [ok, response, text] of [
         [true, rejected, fillIn(stages["seo-service"].key, { status: "401" })],
         [false, { status: 403, responseText: "Forbidden" }, untested("HTTP 403")],
         [false, { status: 0, statusText: "error" }, untested(phrases.dialog.unanswered)],
       ] as const) {
         const { requests, result } = start();
-        requests[0]?.answer(ok, answer);
-        await pause(1);
+        await answer(requests[0], ok, response);
         assert.equal(result.text(), text);
         assert.ok(result.hasClass("seo-bad"));
       }
@@ -575,22 +559,19 @@ describe("The editor page", () => {
       const [request] = stand.requests;
       assert.equal(request?.url, "seo-queue/test");
       assert.deepEqual(request.body, { id: "q", name: "", prefix: "mine", tls: "tls", url: "__PWRD__" });
-      request.answer(true, { ok: true, stage: "done", values: { version: "Redis 7.0.15" } });
-      await pause(1);
+      await answer(request, true, { ok: true, stage: "done", values: { version: "Redis 7.0.15" } });
       assert.equal($("output").text(), "Connected: Redis 7.0.15.");
     });
 
     it("clears the result when a field changes, and ignores a late response", async () => {
       const { requests, result, button, type } = start();
-      requests[0]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
-      await pause(1);
+      await answer(requests[0], true, { ok: true, stage: "done", values: { count: 1 } });
       assert.notEqual(result.text(), "");
       type("#node-config-input-baseUrl", "https://third.example");
       assert.deepEqual([result.text(), result.attr("class")], ["", ""]);
       button.trigger("click");
       type("#node-config-input-baseUrl", "https://fourth.example");
-      requests[1]?.answer(true, { ok: true, stage: "done", values: { count: 1 } });
-      await pause(1);
+      await answer(requests[1], true, { ok: true, stage: "done", values: { count: 1 } });
       assert.equal(result.text(), "");
     });
   });
@@ -620,8 +601,7 @@ describe("The editor page", () => {
         { value: 28, label: "<img src=x onerror=alert(1)>", date: "never" },
         ...Array.from({ length: 30 }, (_, value) => ({ value, label: "more" })),
       ];
-      requests[0]?.answer(true, { suggestions });
-      await pause(1);
+      await answer(requests[0], true, { suggestions });
       assert.equal(options().length, 20);
       const shown = options()
         .toArray()
@@ -635,11 +615,9 @@ describe("The editor page", () => {
     it("are empty after an error or invalid response, without a service, and for values that are not fixed", async () => {
       const { requests, write, options } = start();
       await write("ex");
-      requests[0]?.answer(false, { status: 500 });
-      await pause(1);
+      await answer(requests[0], false, { status: 500 });
       await write("ex");
-      requests[1]?.answer(true, "<html>");
-      await pause(1);
+      await answer(requests[1], true, "<html>");
       assert.deepEqual([requests.length, options().length], [2, 0]);
       for (const more of [{ service: "" }, { reportIdType: "msg" }]) {
         const other = start(more);
