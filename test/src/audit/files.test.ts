@@ -128,17 +128,19 @@ describe("the files of an audit", () => {
     own = join(folder, "node");
   });
   afterEach("no file is left open", async () => {
-    await store?.close();
-    store = undefined;
+    await closeStore();
     const open = openBelow(folder);
     remove();
     assert.deepEqual(open, []);
   });
 
-  /** Opens the folder, as the next process does. */
-  async function open(): Promise<Store> {
+  async function closeStore(): Promise<void> {
     await store?.close();
     store = undefined;
+  }
+  /** Opens the folder, as the next process does. */
+  async function open(): Promise<Store> {
+    await closeStore();
     store = await openFiles(folder, "node", never);
     return store;
   }
@@ -181,8 +183,7 @@ describe("the files of an audit", () => {
         assert.equal(total(batch.state), total(state) > 3 ? 5 : 4);
       }
       // Its lock is not refreshed any more once it is closed.
-      await store?.close();
-      store = undefined;
+      await closeStore();
       rmSync(own, { recursive: true });
     }
   });
@@ -272,35 +273,33 @@ describe("the files of an audit", () => {
     const torn = fc.string().map((text) => text.replaceAll("\n", ""));
     const entryOf = (name: string): Entry => ({ type: "batch", format: FORMAT, name });
     try {
-      await fc.assert(
-        fc.asyncProperty(fc.array(group, { maxLength: 5 }), torn, async (groups, torn) => {
-          const before = entryOf("ü".repeat(200_000));
-          let whole = linesOf([before]);
-          writeFileSync(path, whole + torn);
-          const taken: Entry[] = [];
-          const file = await openFile(path, false, (entry) => taken.push(entry));
-          assert.deepEqual(taken, [before]);
-          for (const { names, isFull, synced } of groups) {
-            const next = whole + linesOf(names.map(entryOf));
-            if (isFull) limit(Buffer.byteLength(next) - 1);
-            const results = await Promise.allSettled(names.map((name) => file.append(entryOf(name), synced)));
-            if (isFull) limit("unlimited");
-            for (const result of results)
-              if (result.status === "fulfilled") assert.ok(!isFull, "an entry was lost");
-              else assert.match(String(result.reason), /journal could not be .*: the file is too large \(EFBIG\)\.$/);
-            if (!isFull) whole = next;
-            const text = readFileSync(path, "utf8");
-            if (isFull) assert.ok(text.startsWith(whole));
-            else assert.equal(text, whole);
-          }
-          const last = file.append({ type: "pause" });
-          await file.close();
-          assert.equal(readFileSync(path, "utf8"), whole + linesOf([{ type: "pause" }]));
-          await last;
-          await assert.rejects(file.append({ type: "pause" }), cancelled);
-        }),
-        { numRuns: 10 },
-      );
+      const property = fc.asyncProperty(fc.array(group, { maxLength: 5 }), torn, async (groups, torn) => {
+        const before = entryOf("ü".repeat(200_000));
+        let whole = linesOf([before]);
+        writeFileSync(path, whole + torn);
+        const taken: Entry[] = [];
+        const file = await openFile(path, false, (entry) => taken.push(entry));
+        assert.deepEqual(taken, [before]);
+        for (const { names, isFull, synced } of groups) {
+          const next = whole + linesOf(names.map(entryOf));
+          if (isFull) limit(Buffer.byteLength(next) - 1);
+          const results = await Promise.allSettled(names.map((name) => file.append(entryOf(name), synced)));
+          if (isFull) limit("unlimited");
+          for (const result of results)
+            if (result.status === "fulfilled") assert.ok(!isFull, "an entry was lost");
+            else assert.match(String(result.reason), /journal could not be .*: the file is too large \(EFBIG\)\.$/);
+          if (!isFull) whole = next;
+          const text = readFileSync(path, "utf8");
+          if (isFull) assert.ok(text.startsWith(whole));
+          else assert.equal(text, whole);
+        }
+        const last = file.append({ type: "pause" });
+        await file.close();
+        assert.equal(readFileSync(path, "utf8"), whole + linesOf([{ type: "pause" }]));
+        await last;
+        await assert.rejects(file.append({ type: "pause" }), cancelled);
+      });
+      await fc.assert(property, { numRuns: 10 });
     } finally {
       limit("unlimited");
     }
@@ -489,8 +488,7 @@ describe("the files of an audit", () => {
     await (await create("c", listOf(["a.example"]))).write({ type: "reset" });
     await batch.write({ type: "ended", page: 1, ...created });
     await batch.write({ type: "delivered", page: 1 });
-    await store?.close();
-    store = undefined;
+    await closeStore();
     assert.equal(await removeFiles(folder, "node"), 3);
     assert.deepEqual(readdirSync(folder), []);
     const second = await openFiles(folder, "node", never);
