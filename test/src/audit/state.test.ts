@@ -44,12 +44,14 @@ function replay(entries: readonly Entry[]): State {
 /** Everything that is known of a batch. */
 function read({ draft: _, ...state }: states.State): unknown {
   const sort = (map: Map<unknown, unknown>) => [...map].sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
-  return plain(
-    Object.entries(state).map(([name, value]) => [
-      name,
-      value instanceof Map ? sort(value) : value instanceof Set ? [...value] : value,
-    ]),
-  );
+  const listed = (value: unknown) => (value instanceof Map ? sort(value) : value instanceof Set ? [...value] : value);
+  return plain(Object.entries(state).map(([name, value]) => [name, listed(value)]));
+}
+
+/** A batch of which only the entries are saved. */
+function batchOf(append: Journal["append"], state = replay([])): Batch {
+  const none = async () => {};
+  return new Batch({ append, close: none, keep: none, remove: none }, state);
 }
 
 describe("A page of a batch", () => {
@@ -155,10 +157,9 @@ function createDriven() {
     unsaved = own;
     [inWork, isWriting, behind, isMessage] = [new Set(), new Set(), new Set(), false];
     state = replay(log);
-    const none = async () => {};
     const append = (entry: Entry) =>
       new Promise<void>((resolve) => own.push({ entry: plain(entry) as Entry, resolve }));
-    batch = new Batch({ append, close: none, keep: none, remove: none }, state);
+    batch = batchOf(append, state);
   }
 
   /** Messages change a batch one after the other. */
@@ -330,30 +331,23 @@ describe("The state of a batch", () => {
     const weights = { ...work, list: 5, torn: 1, plan: 2, message: 4, pass: 6, save: 14, die: 1 };
     const names = Object.entries(weights).flatMap(([name, weight]) => Array<string>(weight).fill(name));
     const step = fc.tuple(fc.constantFrom(...names), fc.nat(1000));
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(step, { minLength: 20, maxLength: 120, size: "max" }),
-        fc.boolean(),
-        async (steps, drops) => {
-          const driven = createDriven();
-          for (const [name, number] of [["list", 4], ["save", 3], ["save", 3], ...steps] as typeof steps)
-            await driven.step(name, number);
-          await driven.finish(drops);
-        },
-      ),
-      { numRuns: 150 },
-    );
+    const all = fc.array(step, { minLength: 20, maxLength: 120, size: "max" });
+    const property = fc.asyncProperty(all, fc.boolean(), async (steps, drops) => {
+      const driven = createDriven();
+      for (const [name, number] of [["list", 4], ["save", 3], ["save", 3], ...steps] as typeof steps)
+        await driven.step(name, number);
+      await driven.finish(drops);
+    });
+    await fc.assert(property, { numRuns: 150 });
   });
 
   it("saves that it was opened before anything else, also if that fails at first", async () => {
     const log: string[] = [];
     let isFull = true;
-    const none = async () => {};
-    async function append({ type }: Entry): Promise<void> {
+    const batch = batchOf(async ({ type }) => {
       if (isFull) throw new Error("The disk is full.");
       log.push(type);
-    }
-    const batch = new Batch({ append, close: none, keep: none, remove: none }, replay([]));
+    });
     batch.opened("http://one.example");
     await assert.rejects(batch.write({ type: "pause" }));
     isFull = false;
@@ -363,9 +357,7 @@ describe("The state of a batch", () => {
 
   it("has no note of a result that was delivered before msg.retry", async () => {
     const log: Entry[] = [];
-    const none = async () => {};
-    const append = async (entry: Entry) => void log.push(entry);
-    const batch = new Batch({ append, close: none, keep: none, remove: none }, replay([]));
+    const batch = batchOf(async (entry) => void log.push(entry));
     await batch.add({ settings: settings[0] as Settings, rows: [rowOf(1)] });
     const fail = () => batch.write({ type: "ended", page: 0, ...ended("failed") });
     const notes = () => log.filter(({ type }) => type === "delivered").length;
