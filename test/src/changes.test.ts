@@ -64,93 +64,87 @@ const list = fc.uniqueArray(record, { selector: idOf, maxLength: 10 });
 
 describe("Changes between two lists", () => {
   it("lead from the first snapshot to the last over several runs", () => {
-    fc.assert(
-      fc.property(fc.array(list, { maxLength: 6 }), (looks) => {
-        let known: Snapshot = {};
-        let kept: Snapshot = {};
-        for (const now of looks) {
-          const { changes, seen } = compare(kept, now);
-          known = apply(known, changes);
-          kept = JSON.parse(JSON.stringify(seen));
-        }
-        assert.deepEqual(plain(known), plain(kept));
-      }),
-      { numRuns: 1000 },
-    );
+    const property = fc.property(fc.array(list, { maxLength: 6 }), (looks) => {
+      let known: Snapshot = {};
+      let kept: Snapshot = {};
+      for (const now of looks) {
+        const { changes, seen } = compare(kept, now);
+        known = apply(known, changes);
+        kept = JSON.parse(JSON.stringify(seen));
+      }
+      assert.deepEqual(plain(known), plain(kept));
+    });
+    fc.assert(property, { numRuns: 1000 });
   });
 
   it("contain each report at most once, with its change, previous values and changed fields", () => {
-    fc.assert(
-      fc.property(list, list, (old, now) => {
-        const before = snapshot(old);
-        const { changes, seen } = compare(before, now);
-        assert.equal(new Set(changes.map(({ payload }) => idOf(payload))).size, changes.length);
-        const ids = new Set(now.map(idOf));
-        for (const { change, payload: record, details } of changes) {
-          const { previous, fields } = details;
-          const id = idOf(record);
-          const kind = !(id in before) ? "created" : ids.has(id) ? "changed" : "deleted";
-          assert.equal(change, kind);
-          assert.equal(previous, before[id]);
-          if (kind === "deleted") assert.equal(record, before[id]);
-          else assert.ok(now.includes(record as (typeof now)[number]));
-          if (kind !== "changed") {
-            assert.equal(fields, undefined);
-            continue;
-          }
-          assert.ok(fields?.length);
-          for (const name of fields as (keyof Figures)[]) assert.notEqual(seen[id]?.[name], previous?.[name]);
+    const property = fc.property(list, list, (old, now) => {
+      const before = snapshot(old);
+      const { changes, seen } = compare(before, now);
+      assert.equal(new Set(changes.map(({ payload }) => idOf(payload))).size, changes.length);
+      const ids = new Set(now.map(idOf));
+      for (const { change, payload: record, details } of changes) {
+        const { previous, fields } = details;
+        const id = idOf(record);
+        const kind = !(id in before) ? "created" : ids.has(id) ? "changed" : "deleted";
+        assert.equal(change, kind);
+        assert.equal(previous, before[id]);
+        if (kind === "deleted") assert.equal(record, before[id]);
+        else assert.ok(now.includes(record as (typeof now)[number]));
+        if (kind !== "changed") {
+          assert.equal(fields, undefined);
+          continue;
         }
-        const deleted = changes.filter(({ change }) => change === "deleted").map(({ payload }) => idOf(payload));
-        const missing = Object.keys(before).filter((id) => !ids.has(id));
-        assert.deepEqual(deleted, missing);
-      }),
-      { numRuns: 1000 },
-    );
+        assert.ok(fields?.length);
+        for (const name of fields as (keyof Figures)[]) assert.notEqual(seen[id]?.[name], previous?.[name]);
+      }
+      const deleted = changes.filter(({ change }) => change === "deleted").map(({ payload }) => idOf(payload));
+      const missing = Object.keys(before).filter((id) => !ids.has(id));
+      assert.deepEqual(deleted, missing);
+    });
+    fc.assert(property, { numRuns: 1000 });
   });
 
   it("are empty for an unchanged list, also with saved state and with IDs of another type", () => {
-    fc.assert(
-      fc.property(list, fc.nat(5), (all, threshold) => {
-        const before: Snapshot = JSON.parse(JSON.stringify(snapshot(all)));
-        const other = all.map((row) => ({ ...row, id: typeof row.id === "string" ? Number(row.id) : String(row.id) }));
-        assert.deepEqual(compare(before, other, threshold).changes, []);
-      }),
-    );
+    const property = fc.property(list, fc.nat(5), (all, threshold) => {
+      const before: Snapshot = JSON.parse(JSON.stringify(snapshot(all)));
+      const other = all.map((row) => ({ ...row, id: typeof row.id === "string" ? Number(row.id) : String(row.id) }));
+      assert.deepEqual(compare(before, other, threshold).changes, []);
+    });
+    fc.assert(property);
   });
 
   it("do not depend on the order of the list", () => {
-    fc.assert(
-      fc.property(list, list, (old, now) => {
-        const before = snapshot(old);
-        const sorted = ({ changes }: { changes: Change[] }) =>
-          changes.toSorted((a, b) => Number(idOf(a.payload)) - Number(idOf(b.payload)));
-        assert.deepEqual(sorted(compare(before, now)), sorted(compare(before, now.toReversed())));
-      }),
-    );
+    const property = fc.property(list, list, (old, now) => {
+      const before = snapshot(old);
+      const sorted = ({ changes }: { changes: Change[] }) =>
+        changes.toSorted((a, b) => Number(idOf(a.payload)) - Number(idOf(b.payload)));
+      assert.deepEqual(sorted(compare(before, now)), sorted(compare(before, now.toReversed())));
+    });
+    fc.assert(property);
   });
 
   describe("with a threshold", () => {
     it("lead to the new score, result and privacy, except for smaller score differences", () => {
-      fc.assert(
-        fc.property(list, list, fc.integer({ min: 1, max: 4 }), (old, now, threshold) => {
-          const before = snapshot(old);
-          const { changes, seen } = compare(before, now, threshold);
-          const names: (keyof Figures)[] = ["score", "result", "privacy"];
-          assert.deepEqual(plain(apply(before, changes), names), plain(seen, names));
-          for (const [id, { score }] of Object.entries(snapshot(now))) {
-            const kept = seen[id]?.score;
-            if (score === null || kept === score) continue;
-            assert.ok(typeof kept === "number" && Math.abs(kept - score) < threshold, `${kept} for ${score}`);
-          }
-        }),
-        { numRuns: 1000 },
-      );
+      const property = fc.property(list, list, fc.integer({ min: 1, max: 4 }), (old, now, threshold) => {
+        const before = snapshot(old);
+        const { changes, seen } = compare(before, now, threshold);
+        const names: (keyof Figures)[] = ["score", "result", "privacy"];
+        assert.deepEqual(plain(apply(before, changes), names), plain(seen, names));
+        for (const [id, { score }] of Object.entries(snapshot(now))) {
+          const kept = seen[id]?.score;
+          if (score === null || kept === score) continue;
+          assert.ok(typeof kept === "number" && Math.abs(kept - score) < threshold, `${kept} for ${score}`);
+        }
+      });
+      fc.assert(property, { numRuns: 1000 });
     });
 
     it("are sent once small score differences add up to the threshold, and not before", () => {
-      fc.assert(
-        fc.property(fc.array(fc.nat(100), { minLength: 1 }), fc.integer({ min: 1, max: 30 }), (scores, threshold) => {
+      const property = fc.property(
+        fc.array(fc.nat(100), { minLength: 1 }),
+        fc.integer({ min: 1, max: 30 }),
+        (scores, threshold) => {
           let [told = 0] = scores;
           let before = snapshot([{ id: 1, score: told }]);
           for (const score of scores) {
@@ -163,8 +157,9 @@ describe("Changes between two lists", () => {
             }
             before = seen;
           }
-        }),
+        },
       );
+      fc.assert(property);
     });
 
     it("do not include a report that was regenerated with the same score, result and privacy", () => {
@@ -198,12 +193,11 @@ describe("Changes between two lists", () => {
       compare(snapshot([{ id: 1, ...old }]), [{ id: 1, ...now }]).changes.some((one) => conditions[name]?.(one, limit));
 
     it("“worse” if the score fell, or if the result is worse at the same score", () => {
-      fc.assert(
-        fc.property(fc.nat(100), fc.nat(100), (old, now) => {
-          assert.equal(meets("worse", { score: old }, { score: now }), now < old);
-          assert.equal(meets("worse", { result: old }, { result: String(now) }), now < old);
-        }),
-      );
+      const property = fc.property(fc.nat(100), fc.nat(100), (old, now) => {
+        assert.equal(meets("worse", { score: old }, { score: now }), now < old);
+        assert.equal(meets("worse", { result: old }, { result: String(now) }), now < old);
+      });
+      fc.assert(property);
       const ranks = ["good", "Decent", "bad", "other"];
       for (const old of ranks)
         for (const now of ranks) {
@@ -217,12 +211,11 @@ describe("Changes between two lists", () => {
     });
 
     it("“below” if the score is below the limit, and was not or was unknown", () => {
-      fc.assert(
-        fc.property(fc.nat(100), fc.nat(100), fc.nat(100), (old, now, limit) => {
-          assert.equal(meets("below", { score: old }, { score: now, privacy: 1 }, limit), now < limit && old >= limit);
-          assert.equal(meets("below", {}, { score: now }, limit), now < limit);
-        }),
-      );
+      const property = fc.property(fc.nat(100), fc.nat(100), fc.nat(100), (old, now, limit) => {
+        assert.equal(meets("below", { score: old }, { score: now, privacy: 1 }, limit), now < limit && old >= limit);
+        assert.equal(meets("below", {}, { score: now }, limit), now < limit);
+      });
+      fc.assert(property);
       assert.equal(meets("below", { privacy: 0 }, { privacy: 1 }), false);
     });
 

@@ -39,49 +39,45 @@ const list = fc
 describe("Changes of checks", () => {
   it("are those that both lists have with another result, and mirror each other", () => {
     const turned = (change: string) => change.replace(/^\w+/, (kind) => (kind === "failed" ? "fixed" : "failed"));
-    fc.assert(
-      fc.property(list, list, (a, b) => {
-        const there = between(a, b);
-        assert.deepEqual(between(b, a).toSorted(), there.map(turned).toSorted());
-        const passed = (rows: Row[]) =>
-          new Map(
-            rows.flatMap(({ id, results }) =>
-              Object.entries(results as Row).map(([check, one]) => [`${id} ${check}`, (one as Row).passed]),
-            ),
-          );
-        const [before, now] = [passed(a), passed(b)];
-        const expected = [...now].flatMap(([check, ok]) =>
-          before.has(check) && before.get(check) !== ok ? [`${ok ? "fixed" : "failed"} ${check}`] : [],
+    const property = fc.property(list, list, (a, b) => {
+      const there = between(a, b);
+      assert.deepEqual(between(b, a).toSorted(), there.map(turned).toSorted());
+      const passed = (rows: Row[]) =>
+        new Map(
+          rows.flatMap(({ id, results }) =>
+            Object.entries(results as Row).map(([check, one]) => [`${id} ${check}`, (one as Row).passed]),
+          ),
         );
-        assert.deepEqual(there.toSorted(), expected.toSorted());
-      }),
-      { numRuns: 1000 },
-    );
+      const [before, now] = [passed(a), passed(b)];
+      const expected = [...now].flatMap(([check, ok]) =>
+        before.has(check) && before.get(check) !== ok ? [`${ok ? "fixed" : "failed"} ${check}`] : [],
+      );
+      assert.deepEqual(there.toSorted(), expected.toSorted());
+    });
+    fc.assert(property, { numRuns: 1000 });
   });
 
   it("lead from the first results to the last, over any number of lists", () => {
-    fc.assert(
-      fc.property(fc.array(list, { minLength: 1, maxLength: 6 }), (lists) => {
-        /** The last known result of each check, as a flow that hears only of changes has it. */
-        const told = new Map<string, string>();
-        let state: CheckState | undefined;
-        for (const rows of lists) {
-          const next = compare(state, rows, false);
-          ({ state } = next);
-          for (const change of next.changes) {
-            const [kind = "", ...check] = change.split(" ");
-            assert.notEqual(told.get(check.join(" ")), kind, "a change is sent once");
-            told.set(check.join(" "), kind);
-          }
-          for (const { id, results } of rows)
-            for (const [check, one] of Object.entries(results as Row)) {
-              const kind = told.get(`${id} ${check}`);
-              if (kind) assert.equal(kind, (one as Row).passed ? "fixed" : "failed");
-            }
+    const property = fc.property(fc.array(list, { minLength: 1, maxLength: 6 }), (lists) => {
+      /** The last known result of each check, as a flow that hears only of changes has it. */
+      const told = new Map<string, string>();
+      let state: CheckState | undefined;
+      for (const rows of lists) {
+        const next = compare(state, rows, false);
+        ({ state } = next);
+        for (const change of next.changes) {
+          const [kind = "", ...check] = change.split(" ");
+          assert.notEqual(told.get(check.join(" ")), kind, "a change is sent once");
+          told.set(check.join(" "), kind);
         }
-      }),
-      { numRuns: 500 },
-    );
+        for (const { id, results } of rows)
+          for (const [check, one] of Object.entries(results as Row)) {
+            const kind = told.get(`${id} ${check}`);
+            if (kind) assert.equal(kind, (one as Row).passed ? "fixed" : "failed");
+          }
+      }
+    });
+    fc.assert(property, { numRuns: 500 });
   });
 
   it("are the issues of failed checks, and fixed ones without errors", () => {
@@ -137,12 +133,11 @@ describe("Changes of checks", () => {
   });
 
   it("are no error, whatever results a report has", () => {
-    fc.assert(
-      fc.property(fc.array(fc.jsonValue()), (all) => {
-        let state: CheckState | undefined;
-        for (const results of all) ({ state } = compare(state, [{ id: 1, results }]));
-      }),
-    );
+    const property = fc.property(fc.array(fc.jsonValue()), (all) => {
+      let state: CheckState | undefined;
+      for (const results of all) ({ state } = compare(state, [{ id: 1, results }]));
+    });
+    fc.assert(property);
   });
 
   describe("are found with bounded memory", () => {

@@ -85,17 +85,15 @@ describe("reconciling", () => {
     const page = fc.constantFrom(...pages.slice(3, 5), "e.example", "f.example");
     const stores = fc.array(fc.record<Store>({ ...anyStoreFields, page }), { minLength: 1, maxLength: 12 });
     const existing = fc.array(page, { maxLength: 3 });
-    await fc.assert(
-      fc.asyncProperty(stores, existing, async (stores, existing) => {
-        const one: World = { ...quiet, stores, existing, ids: "numbers" };
-        const { ends } = await simulate(one);
-        for (const [index, { fate }] of stores.entries()) {
-          const outcome = fate === "page rejected" || fate === "not saved" ? "certain" : "id";
-          assert.ok(outcome in (ends[index] as object), `${index}: ${JSON.stringify(ends[index])}`);
-        }
-      }),
-      { numRuns: Number(process.env.RUNS ?? 200) },
-    );
+    const property = fc.asyncProperty(stores, existing, async (stores, existing) => {
+      const one: World = { ...quiet, stores, existing, ids: "numbers" };
+      const { ends } = await simulate(one);
+      for (const [index, { fate }] of stores.entries()) {
+        const outcome = fate === "page rejected" || fate === "not saved" ? "certain" : "id";
+        assert.ok(outcome in (ends[index] as object), `${index}: ${JSON.stringify(ends[index])}`);
+      }
+    });
+    await fc.assert(property, { numRuns: Number(process.env.RUNS ?? 200) });
   });
 
   it("repeats the deciding look if it failed", async () => {

@@ -46,12 +46,11 @@ describe("After a failed attempt", () => {
   });
 
   it("retries as often as the limit allows, and pauses all requests after the last attempt, too", () => {
-    fc.assert(
-      fc.property(fc.nat({ max: 9 }), fc.integer({ min: 1, max: 20 }), (retries, attempts) => {
-        const attempt = { attempts, retries, once: false };
-        assert.equal(retryIn({ code: "SEO_SERVER", details: lost }, attempt) !== undefined, attempts <= retries);
-        assert.equal(pauseAfter({ code: "SEO_RATE_LIMITED", details: { ...unsent, retryAfter: 1 } }, attempts), 1000);
-      }),
-    );
+    const property = fc.property(fc.nat({ max: 9 }), fc.integer({ min: 1, max: 20 }), (retries, attempts) => {
+      const attempt = { attempts, retries, once: false };
+      assert.equal(retryIn({ code: "SEO_SERVER", details: lost }, attempt) !== undefined, attempts <= retries);
+      assert.equal(pauseAfter({ code: "SEO_RATE_LIMITED", details: { ...unsent, retryAfter: 1 } }, attempts), 1000);
+    });
+    fc.assert(property);
   });
 });

@@ -228,94 +228,92 @@ describe("The scheduler of a service", () => {
       rate: fc.oneof(fc.constant(Number.POSITIVE_INFINITY), fc.integer({ min: 1, max: 5 })),
       size: fc.nat({ max: 6 }),
     });
-    await fc.assert(
-      fc.asyncProperty(options, fc.array(action, { maxLength: 60 }), async (limits, actions) => {
-        const lanes = [createLane(), createLane(), createLane(1)] as const;
-        const { scheduler, started, refused, admit, again } = watch(limits, time.now);
-        const pauses: [from: number, to: number][] = [];
-        /** The starts whose slot is not released, and the messages that were admitted and have not ended. */
-        const running: Start[] = [];
-        const active = new Set<Task>();
-        const fresh = new Set<number>();
-        let seen = 0;
-        let entered = 0;
-        /** The figures of each lane when it was last reported to have changed. */
-        const reported = new Map<Lane, string>();
-        const figures = ({ running, waiting }: Lane) => `${running} in flight, ${waiting} waiting`;
-        for (const one of lanes) one.changed = () => reported.set(one, figures(one));
-        const look = () => {
-          for (; seen < started.length; seen++) {
-            const start = started[seen] as Start;
-            running.push(start);
-            active.add(start.task);
-          }
-          assert.ok(running.length <= limits.concurrency);
-          for (const one of lanes) {
-            assert.equal(one.running, running.filter((start) => start.lane === one).length);
-            assert.ok(one.running <= one.maxRunning);
-            assert.equal(reported.get(one) ?? figures(createLane()), figures(one));
-          }
-          const ended = new Set([...started, ...refused].map(({ job }) => job));
-          assert.ok([...fresh].filter((job) => !ended.has(job)).length <= limits.size, "size");
-          if (lanes.every(({ waiting }) => waiting === 0)) assert.equal(time.timers(), 0);
-        };
-        const finish = (nth: number) => {
-          const [start] = running.splice(nth, 1);
-          if (!start) return;
-          scheduler.release(start.task);
-          const { task } = start;
-          if (task.pending === 0 && !running.some((other) => other.task === task)) active.delete(task);
-        };
-        for (const act of actions) {
-          if ("admit" in act) {
-            entered++;
-            fresh.add(admit(lanes[act.admit as 0]));
-          } else if ("again" in act) {
-            const start = running[act.again % running.length];
-            if (!start || !active.has(start.task)) continue;
-            entered++;
-            again(start.task, act.sleep);
-          } else if ("finish" in act) {
-            if (running.length > 0) finish(act.finish % running.length);
-          } else if ("pass" in act) {
-            await time.pass(act.pass);
-          } else if ("pause" in act) {
-            pauses.push([time.now(), time.now() + act.pause]);
-            scheduler.pause(act.pause);
-          } else {
-            const [canceled, before] = [lanes[act.cancel as 0], refused.length];
-            scheduler.cancel(TURN, canceled);
-            assert.equal(canceled.waiting, 0);
-            await time.pass(0);
-            assert.ok(refused.slice(before).every((one) => one.lane === canceled));
-          }
-          await time.pass(0);
-          look();
+    const property = fc.asyncProperty(options, fc.array(action, { maxLength: 60 }), async (limits, actions) => {
+      const lanes = [createLane(), createLane(), createLane(1)] as const;
+      const { scheduler, started, refused, admit, again } = watch(limits, time.now);
+      const pauses: [from: number, to: number][] = [];
+      /** The starts whose slot is not released, and the messages that were admitted and have not ended. */
+      const running: Start[] = [];
+      const active = new Set<Task>();
+      const fresh = new Set<number>();
+      let seen = 0;
+      let entered = 0;
+      /** The figures of each lane when it was last reported to have changed. */
+      const reported = new Map<Lane, string>();
+      const figures = ({ running, waiting }: Lane) => `${running} in flight, ${waiting} waiting`;
+      for (const one of lanes) one.changed = () => reported.set(one, figures(one));
+      const look = () => {
+        for (; seen < started.length; seen++) {
+          const start = started[seen] as Start;
+          running.push(start);
+          active.add(start.task);
         }
-        // Finish everything in flight until nothing is left.
-        for (let left = 3 * entered; left > 0 && started.length + refused.length < entered; left--) {
-          await time.pass(MINUTE);
-          look();
-          while (running.length > 0) finish(0);
+        assert.ok(running.length <= limits.concurrency);
+        for (const one of lanes) {
+          assert.equal(one.running, running.filter((start) => start.lane === one).length);
+          assert.ok(one.running <= one.maxRunning);
+          assert.equal(reported.get(one) ?? figures(createLane()), figures(one));
+        }
+        const ended = new Set([...started, ...refused].map(({ job }) => job));
+        assert.ok([...fresh].filter((job) => !ended.has(job)).length <= limits.size, "size");
+        if (lanes.every(({ waiting }) => waiting === 0)) assert.equal(time.timers(), 0);
+      };
+      const finish = (nth: number) => {
+        const [start] = running.splice(nth, 1);
+        if (!start) return;
+        scheduler.release(start.task);
+        const { task } = start;
+        if (task.pending === 0 && !running.some((other) => other.task === task)) active.delete(task);
+      };
+      for (const act of actions) {
+        if ("admit" in act) {
+          entered++;
+          fresh.add(admit(lanes[act.admit as 0]));
+        } else if ("again" in act) {
+          const start = running[act.again % running.length];
+          if (!start || !active.has(start.task)) continue;
+          entered++;
+          again(start.task, act.sleep);
+        } else if ("finish" in act) {
+          if (running.length > 0) finish(act.finish % running.length);
+        } else if ("pass" in act) {
+          await time.pass(act.pass);
+        } else if ("pause" in act) {
+          pauses.push([time.now(), time.now() + act.pause]);
+          scheduler.pause(act.pause);
+        } else {
+          const [canceled, before] = [lanes[act.cancel as 0], refused.length];
+          scheduler.cancel(TURN, canceled);
+          assert.equal(canceled.waiting, 0);
+          await time.pass(0);
+          assert.ok(refused.slice(before).every((one) => one.lane === canceled));
         }
         await time.pass(0);
         look();
+      }
+      // Finish everything in flight until nothing is left.
+      for (let left = 3 * entered; left > 0 && started.length + refused.length < entered; left--) {
+        await time.pass(MINUTE);
+        look();
         while (running.length > 0) finish(0);
-        const ends = [...started, ...refused].map(({ job }) => job);
-        assert.equal(new Set(ends).size, entered, "nothing lost");
-        assert.equal(ends.length, entered, "nothing twice");
-        for (const one of lanes) {
-          const order = started.filter((start) => start.lane === one && fresh.has(start.job)).map(({ job }) => job);
-          const sorted = order.toSorted((a, b) => a - b);
-          assert.deepEqual(order, sorted, "first come, first served");
-          assert.deepEqual([one.running, one.waiting], [0, 0]);
-        }
-        for (const [i, { at }] of started.entries()) {
-          assert.ok(i < limits.rate || at - (started[i - limits.rate]?.at ?? 0) >= MINUTE, "rate");
-          assert.ok(!pauses.some(([from, to]) => from < at && at < to), "pause");
-        }
-      }),
-      { numRuns: 2000 },
-    );
+      }
+      await time.pass(0);
+      look();
+      while (running.length > 0) finish(0);
+      const ends = [...started, ...refused].map(({ job }) => job);
+      assert.equal(new Set(ends).size, entered, "nothing lost");
+      assert.equal(ends.length, entered, "nothing twice");
+      for (const one of lanes) {
+        const order = started.filter((start) => start.lane === one && fresh.has(start.job)).map(({ job }) => job);
+        const sorted = order.toSorted((a, b) => a - b);
+        assert.deepEqual(order, sorted, "first come, first served");
+        assert.deepEqual([one.running, one.waiting], [0, 0]);
+      }
+      for (const [i, { at }] of started.entries()) {
+        assert.ok(i < limits.rate || at - (started[i - limits.rate]?.at ?? 0) >= MINUTE, "rate");
+        assert.ok(!pauses.some(([from, to]) => from < at && at < to), "pause");
+      }
+    });
+    await fc.assert(property, { numRuns: 2000 });
   });
 });
