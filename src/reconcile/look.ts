@@ -97,7 +97,7 @@ async function lookInList(
   };
   let verdict = judge(false);
   if (verdict.was === "unsettled") {
-    const unclaimed = newer(request, records).filter((record) => account.claimOf(record) === undefined);
+    const unclaimed = records.filter((record) => isNewer(request, record) && account.claimOf(record) === undefined);
     // A report that was there before a request was sent is not its effect.
     const mayBeOf = ({ watermark, lookup }: TrackedRequest) =>
       lookup.list && (!watermark || unclaimed.some((record) => isAfter(record, watermark)));
@@ -157,20 +157,16 @@ function recordKey(record: Json): string {
   return key;
 }
 
-/** The records that were created since a request was sent. */
-const newer = ({ watermark }: TrackedRequest, records: Json[]) =>
-  records.filter((record) => watermark && isAfter(record, watermark));
+/** Whether a report was created since a request was sent. */
+const isNewer = ({ watermark }: TrackedRequest, record: Json) => watermark !== undefined && isAfter(record, watermark);
 
 /** Whether a report has another privacy than was requested, as far as it says. */
 const hasOtherPrivacy = ({ privacy }: Json, { input }: TrackedRequest) =>
   input.privacy !== undefined && Number(privacy ?? Number.NaN) >= 0 && Number(privacy) !== Number(input.privacy);
 
 /** Whether a request can have created a report: it has the privacy that was requested, or is public, if the service did not apply it. */
-function canBeOf(request: TrackedRequest, record: Json): boolean {
-  const { watermark } = request;
-  const isPublic = Number(record.privacy) === 0;
-  return watermark !== undefined && isAfter(record, watermark) && (isPublic || !hasOtherPrivacy(record, request));
-}
+const canBeOf = (request: TrackedRequest, record: Json) =>
+  isNewer(request, record) && (Number(record.privacy) === 0 || !hasOtherPrivacy(record, request));
 
 /** The reports since a request was sent, and what is known of each. Only a look that decides needs the other requests. */
 function newReports(
@@ -182,7 +178,8 @@ function newReports(
   const { page } = request;
   const names = account.namesOf(page);
   const byName = decides ? requestsByName(account, tracked) : new Map<string, TrackedRequest[]>();
-  return newer(request, records).map((record) => {
+  const newer = records.filter((record) => isNewer(request, record));
+  return newer.map((record) => {
     const key = recordKey(record);
     const others = byName.get(key)?.filter((other) => canBeOf(other, record)) ?? [];
     return {
