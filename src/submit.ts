@@ -101,7 +101,8 @@ async function findReport(request: Client["request"], list: string, url: string)
 
 /**
  * Sends an operation's request. One that creates a page's report can also regenerate or return the one that it has, as `existing`
- * and `maxAge` (days) say: it searches when all earlier requests of the page have ended. Rejects as `client.request` does.
+ * and `maxAge` (days) say: it searches once all earlier requests that create the page's report have ended. Rejects as
+ * `client.request` does.
  */
 export function submit(
   client: Client,
