@@ -12,6 +12,8 @@ const userDir = resolve(".sandbox");
 const SERVICE = "seo-examples-service";
 /** Slow and faulty enough to show every status: a request in flight, waiting, a retry, an error. */
 const SANDBOX = { latency: "100-400", "store-latency": "1000-2500", rate: "300", fail: "5" };
+/** Each start has as many IDs for its reports, which no later one uses again, however it ends. */
+const IDS = 1_000_000;
 const say = (line: string) => console.log(line);
 
 /** Ends npm, Node-RED and the sandbox, whichever runs. This process ends after the last of them. */
@@ -54,6 +56,7 @@ async function start(): Promise<void> {
   // An audit that continues would otherwise regenerate other pages' reports.
   const last = join(userDir, "last-report");
   const lastId = existsSync(last) ? Number(readFileSync(last, "utf8")) || 0 : 0;
+  if (!real) writeFileSync(last, String(lastId + IDS));
   const startOn = (port: number) => startSandbox({ ...options, lastId, port });
   const sandbox = real ? undefined : await startOnFreePort(options.port, startOn);
   try {
@@ -77,7 +80,6 @@ Your flow is saved in .sandbox. Delete that folder to start over. Press Ctrl+C t
     await once(running.process, "exit");
     if (!signal.aborted) say("Node-RED has ended. To start it again, run npm start.");
   } finally {
-    if (sandbox) writeFileSync(last, String(sandbox.reports.lastId()));
     await sandbox?.close();
   }
 }

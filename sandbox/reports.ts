@@ -155,7 +155,7 @@ export function createReports(count: number, now: () => number = Date.now, lastI
 
   seed();
   const get = (id: number) => byId.get(id);
-  return { list, projects, get, store, update, remove, removeProject, lastId: () => lastId };
+  return { list, projects, get, store, update, remove, removeProject };
 }
 
 /** Equal keys stay in the order of their IDs. */

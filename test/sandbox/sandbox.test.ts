@@ -85,7 +85,7 @@ describe("the sandbox", () => {
     await start();
     assert.deepEqual(await allPages({ per_page: "100" }), rows);
     await start({ reports: 2, lastId: 5 });
-    assert.deepEqual([(await allPages({})).map(({ id }) => id), sandbox.reports.lastId()], [[7, 6], 7]);
+    assert.equal((await allPages({})).map(({ id }) => id).join(), "7,6");
   });
 
   it("returns a list in the envelope of the service", async () => {
