@@ -7,7 +7,7 @@ import { reports } from "../../src/changes.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { SeoError } from "../../src/errors.js";
 import { findingsOf } from "../../src/findings.js";
-import { audit, rowOf } from "../../src/operations.js";
+import { audit, listProperties, responseProperties, rowOf } from "../../src/operations.js";
 import { validateInput } from "../../src/schema.js";
 import { node, service, startFlow } from "../support/flow.js";
 import { closeAfterEach, openFolder } from "../support/opened.js";
@@ -47,6 +47,10 @@ describe("The samples in the documents", () => {
     const shown = sample("check");
     const same = failed.find(({ check }) => check === shown.check);
     assert.deepEqual(same, shown);
+  });
+
+  it("show all properties of msg.seo with a list", () => {
+    assert.deepEqual(Object.keys(sample("truncated")), [...responseProperties, ...listProperties]);
   });
 
   it("show the error of a rejected URL", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Sandbox, startSandbox } from "../../sandbox/server.js";
-import { operations } from "../../src/operations.js";
+import { listProperties, operations, responseProperties } from "../../src/operations.js";
 import { type Flow, failure, fixedReport, node, service, startFlow } from "../support/flow.js";
 import { closeAfterEach } from "../support/opened.js";
 import { type FlowNode, helper } from "../support/red.js";
@@ -17,7 +17,7 @@ describe("The target of a result", () => {
     flow = await open(startFlow([service("service", sandbox.url), ...nodes]));
   };
 
-  it("is a property of msg for every operation, and keeps the payload", async () => {
+  it("is a property of msg for every operation, and keeps the payload; msg.seo has what the help names", async () => {
     const inputs: Record<string, object> = {
       url: { url: "https://example.com/a", urlType: "str" },
       reportId: fixedReport,
@@ -28,10 +28,14 @@ describe("The target of a result", () => {
     await start(
       ...types.map(([type, { main }]) => node(type, type, { target: "found.here", ...(main ? inputs[main] : {}) })),
     );
-    for (const [type] of types) {
+    for (const [type, row] of types) {
       const { outputs, caught } = await flow.send(type, { payload: { row: type }, found: { kept: true } });
       assert.equal(caught, undefined, type);
       const [{ payload, found } = {}] = outputs as { payload?: unknown; found?: { kept: boolean; here: unknown } }[];
+      const own = [...("list" in row ? listProperties : []), ...("existing" in row.params ? ["outcome"] : [])];
+      // A single page is not cut.
+      const names = [...responseProperties, ...own].filter((name) => name !== "truncated");
+      assert.deepEqual(Object.keys(Object(outputs[0]?.seo)).sort(), names.sort(), type);
       assert.deepEqual([payload, found?.kept], [{ row: type }, true], type);
       assert.ok(found && "here" in found, type);
     }
