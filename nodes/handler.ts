@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Node, NodeAPI } from "node-red";
 import type { Client } from "../src/client.js";
-import { SeoError } from "../src/errors.js";
+import { SeoError, sentenceOf } from "../src/errors.js";
 import type { NodeType, Operation } from "../src/operations.js";
 import { createLane, type Queued, type Task } from "../src/scheduler.js";
 import { createSequence } from "../src/turns.js";
@@ -35,15 +35,19 @@ interface HandlerOptions {
  * The form of an error that Node-RED shows best. Catch nodes get the sentence, the `code` and the stack, as of an Error. The debug
  * sidebar shows only 30 characters of a real Error's sentence, and 80 of a text, but the whole of a text in this encoding.
  */
-export const forNodeRed = (error: SeoError) =>
-  ({
+export function forNodeRed(error: SeoError): Error {
+  // Without a Catch node, nobody reads `msg.seo.error.uncertain`, and the message is sent again.
+  const data = error.uncertain ? `${sentenceOf(error.message)} The request may have taken effect.` : error.message;
+  const shown = {
     code: error.code,
-    toString: () => error.message,
+    toString: () => data,
     get stack() {
       return error.stack;
     },
-    ...{ __enc__: true, type: "regexp", data: error.message },
-  }) as unknown as Error;
+    ...{ __enc__: true, type: "regexp", data },
+  };
+  return shown as unknown as Error;
+}
 
 /** Requests that a warning names. */
 const MOST_NAMED = 10;

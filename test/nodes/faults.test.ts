@@ -105,6 +105,8 @@ describe("Every operation", () => {
         assert.equal(outcome.ends, 1, `${one.name}: done is called once`);
         if (caught) assert.deepEqual([caught.payload, caught.error === undefined], ["untouched", false]);
         assert.match(message, /^The (request|response|service)\b.*\S$|^succeeded$/s);
+        const { uncertain } = observed(outcome, one, server);
+        assert.equal(message.endsWith(". The request may have taken effect."), Boolean(uncertain), message);
       }
     });
   }
