@@ -43,13 +43,15 @@ function show(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
+function withoutUrl(row: object): string {
+  const names = Object.keys(row).join(", ");
+  return `an object without url${names && `; it has ${show(names)}`}`;
+}
+
 /** Why a row cannot be audited, or undefined. */
 function problemOf(row: unknown): string | undefined {
   const url = isObject(row) ? row.url : row;
-  if (isObject(row) && url === undefined) {
-    const names = Object.keys(row).join(", ");
-    return `The row has no url${names && `; it has ${show(names)}`}.`;
-  }
+  if (isObject(row) && url === undefined) return `The row is ${withoutUrl(row)}.`;
   if (typeof url !== "string" && url !== null) return `The URL must be text; it is ${show(url)}.`;
   try {
     validateInput(storeRow, { url }, { url: "the row's url" });
@@ -89,9 +91,7 @@ function readRow(given: unknown): Row {
 function shapeOf(value: unknown): string {
   // A Buffer has as many names as bytes.
   if (ArrayBuffer.isView(value)) return "a Buffer";
-  if (!isObject(value)) return show(value);
-  const names = Object.keys(value).join(", ");
-  return `an object without url${names && `; it has ${show(names)}`}`;
+  return isObject(value) ? withoutUrl(value) : show(value);
 }
 
 /** The lines of a text that are not blank, one after the other, because there can be 50,000. */

@@ -107,8 +107,8 @@ describe("the rows of an audit", () => {
       [undefined, "undefined"],
       [{ url: { a: 1 } }, "an object"],
       [{ url: null, owner: "Kim" }, "url is required; the row's url is blank"],
-      [{ name: 1, link: 2 }, "The row has no url; it has .*name, link.*"],
-      [{}, "The row has no url"],
+      [{ name: 1, link: 2 }, "The row is an object without url; it has .*name, link.*"],
+      [{}, "The row is an object without url"],
       ["ftp://a.example", '"ftp://a.example"'],
       [`mailto:${"x".repeat(99)}`, `"mailto:x{52}…`],
     ] as const)
