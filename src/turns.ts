@@ -28,7 +28,7 @@ export function createTurns() {
   return (name: string, ended: Promise<unknown>): Promise<unknown> | undefined => {
     const before = ends.get(name);
     // One that gives up while it waits does not let the next one pass.
-    const all = before ? Promise.all([before, ended]) : ended;
+    const all = before ? before.then(() => ended) : ended;
     ends.set(name, all);
     void all.then(() => {
       if (ends.get(name) === all) ends.delete(name);

@@ -32,14 +32,14 @@ export function createAudit(options: AuditOptions) {
   const inOrder = createSequence();
 
   /** Messages change batches one after the other. */
-  const inTurn = <Value>(work: (store: Store) => Promise<Value>): Promise<Value> =>
+  const withStore = <Value>(work: (store: Store) => Promise<Value>): Promise<Value> =>
     inOrder(async () => {
       if (access.closed) throw cancelled;
       return work(await access.ready());
     });
 
   const changeAll = (name: string | undefined, how: (run: Run) => Promise<unknown>) =>
-    inTurn(() => engine.change(name, how));
+    withStore(() => engine.change(name, how));
 
   function* untilClosed(rows: Iterable<Row>): Generator<Row> {
     for (const row of rows) {
@@ -54,7 +54,7 @@ export function createAudit(options: AuditOptions) {
      * with the number of rows. Rejects if it cannot be read or saved.
      */
     add: ({ batch: name, settings, rows: all }: List & { batch: string }) =>
-      inTurn(async (store) => {
+      withStore(async (store) => {
         const { error } = access;
         if (error instanceof Trouble)
           throw new Trouble(error.kind, `The list was not saved: ${error.message}`, error.details);
@@ -89,7 +89,7 @@ export function createAudit(options: AuditOptions) {
 
     /** Has failed and uncertain pages requested again. */
     retry: (name?: string) =>
-      inTurn(async (store) => {
+      withStore(async (store) => {
         const retry = async (batch: Batch) => {
           const isNeeded = failedPages(batch.state).length > 0;
           if (isNeeded) await batch.write({ type: "retry" });
@@ -107,7 +107,7 @@ export function createAudit(options: AuditOptions) {
 
     /** Drops waiting pages. The result of a page in flight is still sent. */
     reset: (name?: string) =>
-      inTurn(async (store) => {
+      withStore(async (store) => {
         const forgotten = engine.forget(name);
         const count = await engine.change(name, ({ batch }) => batch.write({ type: "reset" }));
         await engine.endings();

@@ -29,12 +29,12 @@ export interface List {
 
 /** Rows that are saved together. Between them, the process does other things, such as a deploy. */
 const ROWS = 1000;
-/** Milliseconds, and then turns of the event loop, that a result takes to its next nodes: to each, Node-RED delivers in a later turn. */
+/** Milliseconds, and then iterations of the event loop, that a result takes to its next nodes: to each, Node-RED delivers in a later one. */
 const DELIVERY = 50;
-const TURNS = 10;
-/** A process that is held up for longer than that has taken no turn. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < TURNS; turn++) await breathe();
+const ITERATIONS = 10;
+/** A process that is held up for longer than that has iterated no more. */
+async function iterations(): Promise<void> {
+  for (let i = 0; i < ITERATIONS; i++) await breathe();
 }
 
 /** A batch that is worked on: what its journal says, and which page is next. */
@@ -181,7 +181,7 @@ export class Batch {
   delivered(page: number): void {
     apply(this.state, { type: "delivered", page });
     setTimeout(async () => {
-      await turns();
+      await iterations();
       // After msg.retry, the note would be that of a later result.
       if (this.isClosing || phaseOf(this.state, page) !== "delivered") return;
       this.#noted = this.journal.append({ type: "delivered", page }, false).catch(() => {});
@@ -190,9 +190,9 @@ export class Batch {
 
   /** Resolves when the notes of all results were written, or could not be. */
   async noted(): Promise<void> {
-    // Timers of the same time end in their order, and so do their turns.
+    // Timers of the same time end in their order, and so do their iterations.
     await sleep(DELIVERY);
-    await turns();
+    await iterations();
     await this.#noted;
   }
 

@@ -10,7 +10,7 @@ export interface Progress extends Record<Outcome, number> {
   /** Failed rows that are no page. They are not retried. */
   invalid: number;
   waiting: number;
-  /** How many of them wait only because the response to a request of their page was lost. */
+  /** How many of them wait only for the outcome of a request of their page: its response was lost, or another message has sent it. */
   reconciling: number;
   /** Rows that a reset dropped: not those in flight. */
   dropped: number;
