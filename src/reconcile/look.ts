@@ -57,6 +57,8 @@ export interface Knowledge extends Time {
   account: Account;
   requester: Requester;
   tracked: ReadonlySet<TrackedRequest>;
+  /** The few whose response has neither arrived nor was lost, of thousands that are tracked. */
+  inFlight: ReadonlySet<TrackedRequest>;
   /** Resolves when all audits have claimed the reports that earlier processes got. */
   claimed(): Promise<unknown>;
   /** Reads the list, for all that look at the same time. */
@@ -86,22 +88,24 @@ export async function look(knowledge: Knowledge, search: Search, decides: boolea
 async function lookInList(
   knowledge: Knowledge,
   search: Search,
-  { records, response, startedAt }: Reading,
+  reading: Reading,
   decides: boolean,
 ): Promise<LookResult> {
-  const { account, tracked } = knowledge;
+  const { account, tracked, inFlight } = knowledge;
   const { request } = search;
+  const { response, startedAt } = reading;
   const judge = (isSettled: boolean) => {
-    const reports = newReports(knowledge, request, records, decides);
+    const reports = newReports(knowledge, request, reading, decides);
     return judgeCreation(reports, { decides, isSettled, startedAt, doubted: search.doubted });
   };
   let verdict = judge(false);
   if (verdict.was === "unsettled") {
-    const unclaimed = records.filter((record) => isNewer(request, record) && account.claimOf(record) === undefined);
+    const { open } = commonOf(knowledge, reading);
+    const isUnclaimed = (record: Json) => isNewer(request, record) && account.claimOf(record) === undefined;
     // A report that was there before a request was sent is not its effect.
     const mayBeOf = ({ watermark, lookup }: TrackedRequest) =>
-      lookup.list && (!watermark || unclaimed.some((record) => isAfter(record, watermark)));
-    await Promise.all([...tracked].filter(mayBeOf).map(({ settled }) => settled));
+      lookup.list && (!watermark || open.some((record) => isUnclaimed(record) && isAfter(record, watermark)));
+    await Promise.all([...inFlight].filter(mayBeOf).map(({ settled }) => settled));
     if (!tracked.has(request)) return { was: "open" };
     verdict = judge(true);
   }
@@ -168,40 +172,57 @@ const hasOtherPrivacy = ({ privacy }: Json, { input }: TrackedRequest) =>
 const canBeOf = (request: TrackedRequest, record: Json) =>
   isNewer(request, record) && (Number(record.privacy) === 0 || !hasOtherPrivacy(record, request));
 
-/** The reports since a request was sent, and what is known of each. Only a look that decides needs the other requests. */
-function newReports(
-  { account, tracked }: Knowledge,
-  request: TrackedRequest,
-  records: Json[],
-  decides: boolean,
-): NewReport[] {
-  const { page } = request;
-  const names = account.namesOf(page);
-  const byName = decides ? requestsByName(account, tracked) : new Map<string, TrackedRequest[]>();
-  const newer = records.filter((record) => isNewer(request, record));
-  return newer.map((record) => {
-    const key = recordKey(record);
-    const others = byName.get(key)?.filter((other) => canBeOf(other, record)) ?? [];
-    return {
-      record,
-      isOfPage: names.includes(key) && canBeOf(request, record),
-      isOwn: request.id !== undefined && account.creatorOf(record) === request.id,
-      claimedUntil: account.claimOf(record),
-      others: others.map(({ horizonAt = 0 }) => horizonAt),
-    };
-  });
+/** The facts that looks at the same reading share: thousands of requests can look at once. */
+interface Common {
+  /** The reports that are not known to be another request's. */
+  open: Json[];
+  /**
+   * The requests that were tracked at the first look, by the names of their pages. One that is sent later has created none of the
+   * reports. One that is restored later can have: another one's outcome then stays uncertain.
+   */
+  byName: Map<string, TrackedRequest[]>;
 }
 
-/** All tracked requests, by the names of their pages. */
-function requestsByName(account: Account, tracked: Iterable<TrackedRequest>): Map<string, TrackedRequest[]> {
-  const byName = new Map<string, TrackedRequest[]>();
+const commons = new WeakMap<Reading, Common>();
+
+function commonOf({ account, tracked }: Knowledge, reading: Reading): Common {
+  const known = commons.get(reading);
+  if (known) return known;
+  const { records, startedAt } = reading;
+  const open = records.filter((record) => (account.claimOf(record) ?? Number.POSITIVE_INFINITY) > startedAt);
+  const common = { open, byName: new Map<string, TrackedRequest[]>() };
+  commons.set(reading, common);
   for (const request of tracked)
     for (const name of account.namesOf(request.page)) {
-      const same = byName.get(name);
+      const same = common.byName.get(name);
       if (same) same.push(request);
-      else byName.set(name, [request]);
+      else common.byName.set(name, [request]);
     }
-  return byName;
+  return common;
+}
+
+/** The reports since a request was sent that matter to its look, and what is known of each. */
+function newReports(knowledge: Knowledge, request: TrackedRequest, reading: Reading, decides: boolean): NewReport[] {
+  const { account, tracked } = knowledge;
+  const { id, page } = request;
+  const { open, byName } = commonOf(knowledge, reading);
+  const names = account.namesOf(page);
+  const isOfPage = (record: Json) => names.includes(recordKey(record)) && canBeOf(request, record);
+  // Only a restored request can have had its response.
+  const mayOwn = isRestored(request) && id !== undefined;
+  const isOwn = (record: Json) => mayOwn && account.creatorOf(record) === id;
+  const some = mayOwn ? reading.records : open;
+  // Only a look that decides must explain the others.
+  const newer = some.filter((record) => (decides || isOfPage(record) || isOwn(record)) && isNewer(request, record));
+  return newer.map((record) => ({
+    record,
+    isOfPage: isOfPage(record),
+    isOwn: isOwn(record),
+    claimedUntil: account.claimOf(record),
+    others: (byName.get(recordKey(record)) ?? [])
+      .filter((other) => tracked.has(other) && canBeOf(other, record))
+      .map(({ horizonAt = 0 }) => horizonAt),
+  }));
 }
 
 /** The response with a report. Rejects if it has none, or another one: a page that says "maintenance" proves nothing. */

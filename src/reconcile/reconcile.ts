@@ -27,7 +27,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
   const account = createAccount(requester, now);
   const turnsOf = createTurns();
   const tracked = new Set<TrackedRequest>();
-  let searching = 0;
+  const inFlight = new Set<TrackedRequest>();
   /** From when the list may be read again. */
   let readableAt = 0;
   /** One read of the list serves all that look at the same time. */
@@ -37,7 +37,8 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
       const [oldest] = wanted.sort((a, b) => a.readTo.rank - b.readTo.rank);
       if (!oldest) throw cancelled;
       return account.readAfter(oldest.list, oldest.readTo).finally(() => {
-        readableAt = now() + SECOND * Math.min(searching, MOST_SECONDS_BETWEEN);
+        const lost = [...tracked].filter(({ horizonAt }) => horizonAt !== undefined);
+        readableAt = now() + SECOND * Math.min(lost.length, MOST_SECONDS_BETWEEN);
       });
     },
     // At least a turn, so that requests of an earlier process, which begin together, share the first one.
@@ -51,7 +52,8 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
     const before = account.namesOf(page).flatMap((name) => turnsOf(name, ended) ?? []);
     return before.length > 0 ? Promise.all(before) : undefined;
   }
-  const knowledge: Knowledge = { account, requester, tracked, now, sleep, claimed: () => Promise.all(announced), read };
+  const claimed = () => Promise.all(announced);
+  const knowledge: Knowledge = { account, requester, tracked, inFlight, now, sleep, claimed, read };
 
   return {
     /** Whether any lost response is looked for: then all requests of a page take turns. */
@@ -92,6 +94,8 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
         beforeAttempt(): Intent {
           const { promise: settled, resolve } = deferred();
           settle = resolve;
+          inFlight.add(request);
+          void settled.then(() => inFlight.delete(request));
           const known = intentOf(account, request);
           Object.assign(request, { settled, ...known });
           return known;
@@ -109,12 +113,7 @@ export function createReconciler(requester: Requester, { now, sleep }: Time, isN
           settle();
         },
         /** The response was lost: looks until the outcome is known. `error` says why, `horizon` is in milliseconds after sending. */
-        lost(error: SeoError, horizon: number): Promise<Fate> {
-          searching++;
-          return searchFor(knowledge, request, error, horizon).finally(() => {
-            searching--;
-          });
-        },
+        lost: (error: SeoError, horizon: number): Promise<Fate> => searchFor(knowledge, request, error, horizon),
         /** Must follow, whatever happened. Stops looking. */
         end(): void {
           settle();
