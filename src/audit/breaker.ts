@@ -6,16 +6,17 @@ import type { Options } from "./options.js";
 /** After so many failures in a row, the next pages are checks: of these, so many failures pause a batch. */
 const DOUBTFUL = 3;
 const CHECKS = 2;
-/** Milliseconds: after a failure that most often is the page's, and after others. */
-const SOON = 60_000;
-const LATER = 15 * SOON;
+const MINUTE = 60_000;
+/** Milliseconds until the next probe. */
+const LATER = 15 * MINUTE;
+/** So many probes can follow each other. */
+const MOST_PROBES = 64;
+/** Until so many can, a rejection has the next one follow in a minute: most often, it is the page's own. */
+const MOST_SOON = 4;
 /** Failures that no page causes, if they certainly had no effect. */
 const ACCOUNT: readonly string[] = ["SEO_UNAUTHORIZED", "SEO_RATE_LIMITED", "SEO_NETWORK"] satisfies Code[];
 
 export const isAccounts = ({ code }: { code: string }): boolean => ACCOUNT.includes(code);
-
-/** How long after a failure the next probe is sent. */
-const probeAfter = ({ code }: { code: string }): number => (code === "SEO_REJECTED" ? SOON : LATER);
 
 /**
  * Whether a batch waits until its account can go on (docs/audits.md). The rules:
@@ -23,8 +24,9 @@ const probeAfter = ({ code }: { code: string }): number => (code === "SEO_REJECT
  * 1. A failure of the account has its page wait again, once. Any other failure is the page's result.
  * 2. Five failures in a row stop the batch, except those of pages that failed before, and of requests that began before a success.
  *    Of these, the last two are checks: one page at a time, taken from anywhere, because neighbors often fail together.
- * 3. Then such a page is the probe: after 15 minutes, or one if the last page was rejected, at msg.resume, or at the same list. A
- *    success ends the pause. A probe that fails as the pause began has its page wait again.
+ * 3. Then such a page is the probe: after 15 minutes, or at first one if the page was rejected, at msg.resume, or at the same list. A
+ *    success ends the pause. A probe that fails as the pause began has its page wait again. Each time, twice as many follow each
+ *    other, unless the account has caused the failure: perhaps only pages are left that cannot succeed.
  * 4. If only pages are left that have failed before, three failures stop it if the account has caused the last one, and the next
  *    probe goes on with all.
  *
@@ -47,8 +49,9 @@ export class Breaker {
   #doubted = 0;
   /** The last failure. */
   #last: Ended["error"];
-  /** A probe can be sent. */
-  #isDue = false;
+  /** While it waits: how many probes can be sent now, and how many the next time. */
+  #due = 0;
+  #nextDue = 1;
   /** The check, or the probe: the request that shows whether the batch can go on. */
   #probe: number | undefined;
   /** The account's reports could not be read. */
@@ -69,7 +72,7 @@ export class Breaker {
 
   /** Whether another request can begin: checks and probes one at a time. */
   allows(): boolean {
-    return !this.doubts || (this.#probe === undefined && (!this.error || this.#isDue));
+    return !this.doubts || (this.#probe === undefined && (!this.error || this.#due > 0));
   }
 
   /** A request begins. Returns its number. */
@@ -77,7 +80,7 @@ export class Breaker {
     const number = ++this.#begun;
     if (this.doubts) {
       this.#probe = number;
-      this.#isDue = false;
+      this.#due--;
     }
     return number;
   }
@@ -86,7 +89,7 @@ export class Breaker {
   finish(number: number): void {
     if (this.#probe !== number) return;
     this.#probe = undefined;
-    this.#isDue = this.error !== undefined;
+    this.#due++;
   }
 
   /** A page's request has ended. Returns whether it is to be requested again. */
@@ -105,7 +108,7 @@ export class Breaker {
     if (isFirst && number > this.#worked && !isPast && this.#failures.push(number) <= DOUBTFUL)
       this.#doubted = this.#begun;
     const checks = this.#failures.filter((one) => one > this.#doubted);
-    if (this.error && number === this.#probe) this.#wait(this.error, error);
+    if (this.error && number === this.#probe) this.#probed(this.error, error);
     if (!this.error && checks.length >= CHECKS)
       this.#pause(this.#explain(error, `: ${this.#failures.length} requests in a row failed`));
     return again && outcome === "failed";
@@ -129,17 +132,30 @@ export class Breaker {
 
   #explain({ code, message, ...details }: { code: string; message: string }, why = ""): SeoError {
     const sentence = `The batch ${JSON.stringify(this.#batch.state.name)} is paused${why}.`;
-    const soon = probeAfter({ code }) === SOON ? "a minute" : `${LATER / SOON} minutes`;
-    const when = `It continues within ${soon} of the repair, or at msg.resume.`;
-    return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}`, details);
+    const when = `It continues within ${LATER / MINUTE} minutes of the repair, or at msg.resume.`;
+    const then = isAccounts({ code }) ? "" : " If no page waits by then, send msg.retry.";
+    return new SeoError(code as Code, `${sentence} ${sentenceOf(message)} ${when}${then}`, details);
   }
 
   #pause(error: SeoError): void {
-    const isNew = !this.error;
+    if (!this.error) {
+      [this.#due, this.#nextDue] = [0, 1];
+      this.#options.failed(error, this.#batch.state.name);
+    }
     this.error = error;
-    if (isNew) this.#options.failed(error, this.#batch.state.name);
     this.#wait(error);
     this.#changed();
+  }
+
+  /** A probe has failed, as `last` says. */
+  #probed(error: SeoError, last: { code: string }): void {
+    this.#probe = undefined;
+    const isPages = !isAccounts(last);
+    if (isPages && this.#due > 0) return;
+    this.#nextDue = isPages ? Math.min(2 * this.#nextDue, MOST_PROBES) : 1;
+    // Not more than one at msg.resume.
+    this.#due = Math.min(this.#due, 1);
+    this.#wait(error, last);
   }
 
   /** Until the next probe. `last`: the failure before. */
@@ -148,7 +164,8 @@ export class Breaker {
     stopped?.(error);
     this.#probe = undefined;
     this.#cancel();
-    this.#cancel = clock.later(probeAfter(last), () => this.setDue());
+    const isSoon = last.code === "SEO_REJECTED" && this.#nextDue <= MOST_SOON;
+    this.#cancel = clock.later(isSoon ? MINUTE : LATER, () => this.setDue());
   }
 
   /** Only pages are left that have failed before, which would be probed for ever. Returns whether all can be requested. */
@@ -161,7 +178,7 @@ export class Breaker {
   }
 
   setDue(): void {
-    this.#isDue = this.error !== undefined;
+    this.#due = this.#nextDue;
     this.#changed();
   }
 
@@ -172,7 +189,6 @@ export class Breaker {
     if (!this.error) return;
     this.error = undefined;
     this.byPlan = false;
-    this.#isDue = false;
     this.#cancel();
     this.#changed();
   }

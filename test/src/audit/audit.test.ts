@@ -252,8 +252,9 @@ describe("an audit", () => {
         assert.ok(before >= IN_A_ROW && before <= IN_A_ROW + 2, String(before));
         const [progress] = await audit.progress();
         assert.equal(sent.at(-1)?.paused, progress?.paused);
-        const sentence = `The batch "default" is paused: ${before} requests in a row failed. ${error.message} It continues`;
-        assert.ok(String(progress?.paused).startsWith(sentence), String(progress?.paused));
+        const sentence = `The batch "default" is paused: ${before} requests in a row failed. ${error.message} It continues within 15 minutes of the repair, or at msg.resume.`;
+        const more = error === rejected ? " If no page waits by then, send msg.retry." : "";
+        assert.equal(progress?.paused, sentence + more);
         assert.deepEqual([progress?.waiting, progress?.failed], [20 - results, results]);
         assert.equal(errors[0]?.code, error.code);
         const pause = error === rejected ? 60_000 : QUARTER;
@@ -270,9 +271,10 @@ describe("an audit", () => {
         // Once this probe has failed, another one is sent.
         for (let times = 0; times < 3; times++) await audit.resume("default");
         assert.equal(service.requests, before + 2);
-        await until(() => service.requests === before + 3);
+        const probes = error === rejected ? 4 : 3;
+        await until(() => service.requests === before + probes);
         await sleep(400);
-        assert.equal(service.requests, before + 3);
+        assert.equal(service.requests, before + probes);
         service.refuses = false;
         await audit[error === rejected ? "retry" : "resume"]("default");
         assert.deepEqual(await end(), [20, 0, 1]);
@@ -374,6 +376,37 @@ describe("an audit", () => {
         await sleep(20);
       }
       assert.equal(requests.length, IN_A_ROW + 1);
+    });
+
+    it("sends twice as many probes each time, until it has requested all pages of a list that ends with broken ones", async () => {
+      let [requests, answers, error] = [0, 10, rejected];
+      const service = createFake({ fate: () => (++requests && answers-- > 0 ? "answered" : error) });
+      const { end, clock } = await openPaused(service, 10 + IN_A_ROW + 300);
+      async function send(ms: number, ...all: number[]): Promise<void> {
+        for (const probes of all) {
+          const before = requests;
+          clock.pass(ms - 1);
+          await sleep(20);
+          assert.equal(requests, before);
+          clock.pass(1);
+          await until(() => requests === before + probes);
+          await sleep(20);
+          assert.equal(requests, before + probes);
+        }
+      }
+      await send(60_000, 1, 2);
+      // A success, after which three more could have followed, ends this pause.
+      answers = 1;
+      await send(60_000, 1 + IN_A_ROW, 1, 2, 4);
+      // Once for the rest of those that could follow.
+      error = refused;
+      await send(QUARTER, 2, 1, 1);
+      error = rejected;
+      await send(QUARTER, 1);
+      await send(60_000, 2, 4);
+      await send(QUARTER, 8, 16, 32, 64, 64, 64);
+      clock.pass(QUARTER);
+      assert.deepEqual(await end(), [11, IN_A_ROW + 299, 2]);
     });
 
     it("does not pause because requests of an earlier process stay uncertain", async () => {
