@@ -187,12 +187,14 @@ export class Engine {
       this.#filling = false;
       const { access } = this;
       const canGoOn = () => access.store && !access.error;
+      let hasRoom = this.#hasRoom();
       for (const run of this.runs) {
         if (canGoOn() && run.isOver() && !this.#endings.has(run)) this.#end(run);
         while (canGoOn() && !access.isEnding) {
-          const step = run.begin(this.#hasRoom());
+          const step = run.begin(hasRoom);
           if (!step) break;
           void this.#start(run.work(step));
+          hasRoom = this.#hasRoom();
         }
       }
     });
