@@ -1,5 +1,6 @@
 import type { Node, NodeAPI } from "node-red";
 import type { Place, Shared } from "../src/audit/shared/shared.js";
+import { SeoError } from "../src/errors.js";
 import { configNodes } from "../src/operations.js";
 import { registerConfig } from "./config.js";
 
@@ -11,6 +12,7 @@ export interface QueueNode extends Node {
 
 /** Validates what a queue node says. Throws SEO_CONFIG. */
 export async function readPlace({ tls, ...given }: Record<string, unknown>): Promise<Place> {
+  if (!String(given.url ?? "").trim()) throw new SeoError("SEO_CONFIG", "The queue's URL is missing.");
   const { settings, credential } = configNodes["seo-queue"];
   const { readSettings } = await import("../src/schema.js");
   const { url = "", prefix } = readSettings({ ...settings, ...credential }, given, "SEO_CONFIG");

@@ -28,8 +28,8 @@ for (const engine of engines)
       http = await listen((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
       flow = await startFlow(
         [
-          ...[tlsConfig("tls"), queue("stored"), queue("with-tls", { tls: "tls" }), queue("wrong")],
-          ...[service("service", http.url), audit("audit", { queue: "wrong" })],
+          ...[tlsConfig("tls"), queue("stored"), queue("with-tls", { tls: "tls" }), queue("wrong"), queue("blank")],
+          ...[service("service", http.url), audit("audit", { queue: "wrong" }), audit("lost", { queue: "blank" })],
         ],
         {
           stored: { url: server.url },
@@ -96,6 +96,11 @@ for (const engine of engines)
       assert.equal(error.message, `${begin} the user name or password in the queue's URL is wrong.`);
       const { fill, text } = { ...flow.statuses("audit").at(-1) };
       assert.deepEqual([fill, text], ["red", "seo-reports.status.seo-queue"]);
+    });
+
+    it("fails a message if it has no URL, which is not in the flows", async () => {
+      const { error } = failure(await flow.send("lost", { payload: "https://example.com" }));
+      assert.equal(error.message, "The queue's URL is missing.");
     });
 
     it("keeps its URL out of its object, errors, statuses and the log", () => {
