@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, root, startFrom } from "../../dev/nodered.js";
+import { createClient } from "../../src/client.js";
 import { endGroup, isRunning } from "../support/processes.js";
 
 const PACKAGE = "@seo-reports/node-red";
@@ -37,11 +38,13 @@ function start(cwd: string, args: string[], more: Record<string, string> = {}) {
     child,
     pid,
     ended,
-    async until(holds: (stdout: string) => boolean): Promise<void> {
+    /** Resolves with what it has printed. */
+    async until(holds: (stdout: string) => boolean): Promise<string> {
       while (!holds(output.stdout)) {
         if (!running) assert.fail(`npm start ended: ${output.stdout}${output.stderr}`);
         await sleep(5);
       }
+      return output.stdout;
     },
   };
 }
@@ -97,22 +100,16 @@ describe("npm start", () => {
     });
 
     it("prints the warnings of nodes, but not those of Node-RED's start", async () => {
-      let printed = "";
-      const holds = (pattern: RegExp) =>
-        first.until((stdout) => {
-          printed = stdout;
-          return pattern.test(stdout);
-        });
-      await holds(/open \S+/);
+      const holds = (pattern: RegExp) => first.until((stdout) => pattern.test(stdout));
+      const begun = await holds(/open \S+/);
       const nodes = [
         { id: "once", type: "inject", once: true, onceDelay: 0, props: [], wires: [["warns"]] },
         { id: "warns", type: "function", func: 'node.warn("Careful.");', wires: [[]] },
       ];
-      const [, url] = /open (\S+)/.exec(printed) ?? [];
+      const [, url] = /open (\S+)/.exec(begun) ?? [];
       const headers = { "content-type": "application/json" };
       await fetch(`${url}/flow`, { method: "POST", headers, body: JSON.stringify({ label: "Warns", nodes }) });
-      await holds(/\[warn\] \[function:.*\] Careful\.\n/);
-      assert.doesNotMatch(printed, /Projects/);
+      assert.doesNotMatch(await holds(/\[warn\] \[function:.*\] Careful\.\n/), /Projects/);
     });
 
     it("fails with a message while another one uses the folder", async () => {
@@ -156,8 +153,12 @@ describe("npm start", () => {
       process.kill(nodeRed, "SIGTERM");
       while (pids().some(isRunning)) await sleep(20);
       const next = run();
-      await next.until(runs);
-      assert.equal(lastReport(), taken + 1_000_000, "reports get the IDs of earlier ones");
+      const [, baseUrl = ""] = /sandbox at (\S+)/.exec(await next.until(runs)) ?? [];
+      const client = createClient({ baseUrl, apiKey: "sandbox-key" });
+      const { body } = await client.call("seo-report-list", { sort_by: "id", sort: "asc" });
+      await client.close();
+      assert.equal((body as { data: { id: number }[] }).data[0]?.id, taken + 1);
+      assert.equal(lastReport(), taken + 1_000_000);
       await endsAt("SIGINT", next);
     });
 
