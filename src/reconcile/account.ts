@@ -27,11 +27,12 @@ function createMemory<Key, Value>(most = MOST_REMEMBERED) {
   };
 }
 
+/** A report's ID as a key: if possible a number, which takes less memory than a text. */
+const keyOf = (id: unknown): unknown => (typeof id === "string" && String(Number(id)) === id ? Number(id) : id);
+
 /** When reports were generated, and by which request of this process. */
 function createDates() {
-  /** By ID: if possible as a number, which need not become a text for each record of each list. */
   const dates = createMemory<unknown, string>();
-  const keyOf = (id: unknown) => (typeof id === "string" && isNumber(id) ? Number(id) : id);
   /** By ID and date. */
   const owners = createMemory<string, string | undefined>();
   const nameOf = (record: Json) => `${idOf(record)} ${record.generated_at}`;
@@ -80,10 +81,10 @@ export function createAccount(requester: Requester, now: () => number) {
   /** The newest report when this client last deleted a project, which may have had it. */
   let unlisted: Watermark | undefined;
   /** Until when each may still be another request's: a look can match a report by its page only. */
-  const claimed = createMemory<string, number>(MOST_CLAIMED);
+  const claimed = createMemory<unknown, number>(MOST_CLAIMED);
   /** The request that got each: a restored one can have had its response in this process, if the audit could not save it. */
-  const creators = createMemory<string, string | undefined>();
-  /** The key to which a page redirected the last time, or its own. */
+  const creators = createMemory<unknown, string | undefined>();
+  /** The key to which a page redirected the last time, if it ever did to another one. */
   const redirects = createMemory<string, string>();
   const { observe: observeDate, ...dates } = createDates();
 
@@ -144,25 +145,26 @@ export function createAccount(requester: Requester, now: () => number) {
     },
 
     /** A message got this report, which is new, for its page: from its response, or from a look, which can be wrong. */
-    claim(record: Json, page: string, request: string | undefined, doubtedUntil = 0): void {
-      claimed.set(idOf(record), doubtedUntil);
-      creators.set(idOf(record), request);
-      if (typeof record.url === "string") redirects.set(page, pageKey(record.url));
+    claim({ id, url }: Json, page: string, request: string | undefined, doubtedUntil = 0): void {
+      claimed.set(keyOf(id), doubtedUntil);
+      creators.set(keyOf(id), request);
+      const key = typeof url === "string" && pageKey(url);
+      if (key && key !== (redirects.get(page) ?? page)) redirects.set(page, key);
       // Only a list has all reports of a second.
       if (highest && (of === "id" || knownAt !== undefined)) knownAt = now();
     },
     /** Reports that somebody got in another process, from a response or a look. */
     claimAll(ids: readonly string[], doubtedUntil: number): void {
-      for (const id of ids) claimed.set(id, claimed.get(id) ?? doubtedUntil);
+      for (const key of ids.map(keyOf)) claimed.set(key, claimed.get(key) ?? doubtedUntil);
     },
     /** Called when this client deleted a report, or a project, whose reports are not known: lists need not have them any more. */
     forget(id?: string): void {
       if (id === undefined) unlisted = highest;
       else if (highest) highest.ids = highest.ids.filter((other) => other !== id);
     },
-    creatorOf: (record: Json) => creators.get(idOf(record)),
+    creatorOf: (record: Json) => creators.get(keyOf(record.id)),
     /** Until when a claim is in doubt; undefined if nobody got the report. */
-    claimOf: (record: Json) => claimed.get(idOf(record)),
+    claimOf: (record: Json) => claimed.get(keyOf(record.id)),
 
     /** The names under which a page's report can be listed: its own, and where it redirected the last time. */
     namesOf: (page: string) => [...new Set([page, redirects.get(page) ?? page])],

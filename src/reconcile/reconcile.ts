@@ -15,9 +15,13 @@ const SECOND = 1000;
 /** Many that search share their looks. */
 const MOST_SECONDS_BETWEEN = 5;
 
+/** The start of the IDs of this process's requests. A UUID for each would take much more memory. */
+const PROCESS = randomUUID();
+let lastRequest = 0;
+
 /** The facts that find the effect of a request, known before it is sent. */
 const intentOf = (account: Account, { lookup, input, generatedAt }: TrackedRequest): Intent => ({
-  id: randomUUID(),
+  id: `${PROCESS}-${++lastRequest}`,
   watermark: lookup.list ? account.newest() : undefined,
   ...account.beforeUpdate(String(input.reportId), generatedAt),
 });

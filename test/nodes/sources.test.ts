@@ -95,8 +95,7 @@ describe("A parameter", () => {
 
   for (const [i, [source, value, expected]] of rows.entries())
     it(`is read from ${source} ${JSON.stringify(value)} as ${JSON.stringify(expected)}`, async () => {
-      const sent = msg();
-      const { caught } = await flow.send(`node-${i}`, sent);
+      const { caught } = await flow.send(`node-${i}`, msg());
       assert.equal(caught, undefined);
       const query = new URL(server.requests.at(-1)?.path ?? "", server.url).searchParams;
       assert.equal(query.get("search") ?? "", expected);

@@ -92,10 +92,8 @@ describe("The reports of an account", () => {
 
   it("stay claimed, the latest 100,000 at least", () => {
     const { claimAll, claimOf } = open();
-    claimAll(
-      Array.from({ length: 100_000 }, (_, id) => String(id)),
-      9,
-    );
+    const ids = Array.from({ length: 100_000 }, (_, id) => String(id));
+    claimAll(ids, 9);
     assert.equal(claimOf({ id: 0 }), 9);
   });
 
@@ -118,10 +116,19 @@ describe("The reports of an account", () => {
     assert.equal(generatedAt("1"), earlier, "unless this client has just regenerated the report");
   });
 
-  it("keep one date, whether the ID is a number or text", () => {
+  it("keep one date, whether the ID is a number or text, unless the text is written otherwise", () => {
     const { observe, generatedAt } = open();
-    observe({ id: "1", generated_at: "before" }, { id: 1, generated_at: "after" });
-    assert.equal(generatedAt("1"), "after");
+    observe({ id: "1", generated_at: "before" }, { id: 1, generated_at: "after" }, { id: "01", generated_at: "other" });
+    assert.deepEqual([generatedAt("1"), generatedAt("01")], ["after", "other"]);
+  });
+
+  it("are listed under the page to which theirs redirected the last time", () => {
+    const { claim, namesOf } = open();
+    const names = ["b.example", undefined, "c.example", "a.example"].map((url) => {
+      claim({ id: 1, url }, "a.example", undefined);
+      return namesOf("a.example")[1];
+    });
+    assert.deepEqual(names, ["b.example", "b.example", "c.example", undefined]);
   });
 
   it("come with the time of the last response, if it is not known whether their date has moved before it", () => {

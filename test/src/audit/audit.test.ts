@@ -1149,13 +1149,11 @@ describe("an audit", () => {
     assert.deepEqual([first.errors.length, requests <= 7], [0, true]);
     await first.audit.close();
     closes = false;
-    const second = open(service);
-    assert.equal((await second.finished()).created, 10);
+    assert.equal((await open(service).finished()).created, 10);
   });
 
   it("sends its progress at most every five seconds, and at the end", async () => {
-    const service = createFake({ latency: 20 });
-    const { progress, results, finished, clock } = await begin(service, 20, { share: 1 });
+    const { progress, results, finished, clock } = await begin(createFake({ latency: 20 }), 20, { share: 1 });
     await until(() => results.length > 5);
     assert.equal(progress.length, 1);
     clock.pass(4999);

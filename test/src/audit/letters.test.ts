@@ -295,8 +295,7 @@ describe("The messages that one machine handles for all", () => {
     assert.equal(await lead.audit.retry(), 1);
     putAside();
     isDead = true;
-    const other = open(service);
-    const { created, failed } = await other.finished();
+    const { created, failed } = await open(service).finished();
     assert.deepEqual([created, failed], [1, 0]);
   });
 

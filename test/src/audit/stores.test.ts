@@ -185,8 +185,7 @@ function contract(name: string, open: () => Kept): void {
     });
 
     it("drops waiting pages at a reset, and starts the same list over", async () => {
-      const service = createFake({ latency: 20 });
-      const [first, last] = machines(service, { share: 1 });
+      const [first, last] = machines(createFake({ latency: 20 }), { share: 1 });
       await first.add(urls(40));
       await until(() => results().length > 3);
       assert.equal(await last.audit.reset(), 1);
@@ -205,8 +204,7 @@ function contract(name: string, open: () => Kept): void {
       await first.add(urls(60));
       await until(() => results().length > 10);
       await Promise.all(benches.map(({ audit }) => audit.close()));
-      const second = bench(service);
-      await second.finished();
+      await bench(service).finished();
       assert.equal(service.carriedOut.length, 60);
       assert.equal(new Set(results().map(({ index }) => index)).size, 60);
       for (const { index } of results())
