@@ -174,8 +174,9 @@ const canBeOf = (request: TrackedRequest, record: Json) =>
 
 /** The facts that looks at the same reading share: thousands of requests can look at once. */
 interface Common {
-  /** The reports that are not known to be another request's. */
+  /** The reports that are not known to be another request's; also by their pages. */
   open: Json[];
+  openByKey: Map<string, Json[]>;
   /**
    * The requests that were tracked at the first look, by the names of their pages. One that is sent later has created none of the
    * reports. One that is restored later can have: another one's outcome then stays uncertain.
@@ -185,19 +186,21 @@ interface Common {
 
 const commons = new WeakMap<Reading, Common>();
 
+function addTo<Value>(groups: Map<string, Value[]>, key: string, value: Value): void {
+  const group = groups.get(key);
+  if (group) group.push(value);
+  else groups.set(key, [value]);
+}
+
 function commonOf({ account, tracked }: Knowledge, reading: Reading): Common {
   const known = commons.get(reading);
   if (known) return known;
   const { records, startedAt } = reading;
   const open = records.filter((record) => (account.claimOf(record) ?? Number.POSITIVE_INFINITY) > startedAt);
-  const common = { open, byName: new Map<string, TrackedRequest[]>() };
+  const common: Common = { open, openByKey: new Map(), byName: new Map() };
   commons.set(reading, common);
-  for (const request of tracked)
-    for (const name of account.namesOf(request.page)) {
-      const same = common.byName.get(name);
-      if (same) same.push(request);
-      else common.byName.set(name, [request]);
-    }
+  for (const record of open) addTo(common.openByKey, recordKey(record), record);
+  for (const request of tracked) for (const name of account.namesOf(request.page)) addTo(common.byName, name, request);
   return common;
 }
 
@@ -205,14 +208,14 @@ function commonOf({ account, tracked }: Knowledge, reading: Reading): Common {
 function newReports(knowledge: Knowledge, request: TrackedRequest, reading: Reading, decides: boolean): NewReport[] {
   const { account, tracked } = knowledge;
   const { id, page } = request;
-  const { open, byName } = commonOf(knowledge, reading);
+  const { open, openByKey, byName } = commonOf(knowledge, reading);
   const names = account.namesOf(page);
   const isOfPage = (record: Json) => names.includes(recordKey(record)) && canBeOf(request, record);
   // Only a restored request can have had its response.
   const mayOwn = isRestored(request) && id !== undefined;
   const isOwn = (record: Json) => mayOwn && account.creatorOf(record) === id;
-  const some = mayOwn ? reading.records : open;
-  // Only a look that decides must explain the others.
+  // Only a look that decides must explain the reports of other pages.
+  const some = mayOwn ? reading.records : decides ? open : names.flatMap((name) => openByKey.get(name) ?? []);
   const newer = some.filter((record) => (decides || isOfPage(record) || isOwn(record)) && isNewer(request, record));
   return newer.map((record) => ({
     record,
