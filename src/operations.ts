@@ -191,9 +191,9 @@ const maxAge: Param = {
   unit: "d",
   min: 0,
   initial: "",
-  example: "7",
+  example: "6",
   shown: { existing: ["regenerate", "return"] },
-  help: "Age up to which the existing report is returned, in days. If it is older, it is regenerated (“Regenerate it”) or a new one is created (“Return it”). Blank: the age is ignored.",
+  help: "Age up to which the existing report is returned, in days: 6 for weekly runs. An older one is regenerated (“Regenerate it”), or a new one is created (“Return it”). Blank: the age is ignored.",
 };
 
 const output = {
