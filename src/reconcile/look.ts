@@ -101,7 +101,7 @@ async function lookInList(
   let verdict = judge(false);
   if (verdict.was === "unsettled") {
     const { open } = commonOf(knowledge, reading);
-    const isUnclaimed = (record: Json) => isNewer(request, record) && account.claimOf(record) === undefined;
+    const isUnclaimed = (record: Json) => isSince(request, record) && account.claimOf(record) === undefined;
     // A report that was there before a request was sent is not its effect.
     const mayBeOf = ({ watermark, lookup }: TrackedRequest) =>
       lookup.list && (!watermark || open.some((record) => isUnclaimed(record) && isAfter(record, watermark)));
@@ -162,7 +162,7 @@ function recordKey(record: Json): string {
 }
 
 /** Whether a report was created since a request was sent. */
-const isNewer = ({ watermark }: TrackedRequest, record: Json) => watermark !== undefined && isAfter(record, watermark);
+const isSince = ({ watermark }: TrackedRequest, record: Json) => watermark !== undefined && isAfter(record, watermark);
 
 /** Whether a report has another privacy than was requested, as far as it says. */
 const hasOtherPrivacy = ({ privacy }: Json, { input }: TrackedRequest) =>
@@ -170,7 +170,7 @@ const hasOtherPrivacy = ({ privacy }: Json, { input }: TrackedRequest) =>
 
 /** Whether a request can have created a report: it has the privacy that was requested, or is public, if the service did not apply it. */
 const canBeOf = (request: TrackedRequest, record: Json) =>
-  isNewer(request, record) && (Number(record.privacy) === 0 || !hasOtherPrivacy(record, request));
+  isSince(request, record) && (Number(record.privacy) === 0 || !hasOtherPrivacy(record, request));
 
 /** The facts that looks at the same reading share: thousands of requests can look at once. */
 interface Common {
@@ -216,10 +216,11 @@ function newReports(knowledge: Knowledge, request: TrackedRequest, reading: Read
   const isOwn = (record: Json) => mayOwn && account.creatorOf(record) === id;
   // Only a look that decides must explain the reports of other pages.
   const some = mayOwn ? reading.records : decides ? open : names.flatMap((name) => openByKey.get(name) ?? []);
-  const newer = some.filter((record) => (decides || isOfPage(record) || isOwn(record)) && isNewer(request, record));
+  const newer = some.filter((record) => (decides || isOfPage(record) || isOwn(record)) && isSince(request, record));
   return newer.map((record) => ({
     record,
     isOfPage: isOfPage(record),
+    isAtPage: recordKey(record) === page,
     isOwn: isOwn(record),
     claimedUntil: account.claimOf(record),
     others: (byName.get(recordKey(record)) ?? [])

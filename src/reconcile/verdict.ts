@@ -25,6 +25,8 @@ export interface NewReport {
   record: Json;
   /** Its address is that of the requested page, or where the page redirected. */
   isOfPage: boolean;
+  /** Its address is that of the requested page, which then does not redirect any more. */
+  isAtPage: boolean;
   /** The request got it itself, before it was restored. */
   isOwn: boolean;
   /** Until when the report that a message got may be another one's; undefined if no message got it. */
@@ -60,7 +62,8 @@ const addressOf = ({ record }: NewReport) => urlIn(record);
  */
 export function judgeCreation(reports: NewReport[], { decides, isSettled, startedAt, doubted }: ListLook): Verdict {
   const unclaimed = reports.filter(({ claimedUntil }) => claimedUntil === undefined);
-  const own = reports.find(({ isOwn }) => isOwn) ?? unclaimed.findLast(({ isOfPage }) => isOfPage);
+  const ofPage = unclaimed.filter(({ isOfPage }) => isOfPage);
+  const own = reports.find(({ isOwn }) => isOwn) ?? ofPage.findLast(({ isAtPage }) => isAtPage) ?? ofPage.at(-1);
   // A page that is in flight may redirect to this one.
   if (!isSettled && unclaimed.length > 0 && (decides || own)) return { was: "unsettled" };
   if (own) return { was: "carried out", record: own.record };

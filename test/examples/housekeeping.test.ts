@@ -43,8 +43,7 @@ describeExample("11 - Housekeeping", ({ up, deploy, press, unavailable }) => {
       only(await press(button), "error", /: Set PROJECT in the properties of this flow\.$/);
     }
     assert.deepEqual(await press("2. delete it"), nothing("show it"));
-    const password = { error: ["Set the environment variable REPORT_PASSWORD."] };
-    assert.deepEqual(await press("protect"), password);
+    assert.deepEqual(await press("protect"), { error: ["Set the environment variable REPORT_PASSWORD."] });
     assert.deepEqual(requests, []);
     await start(url, { PROJECT: "none" });
     assert.deepEqual(await press("1. show it"), { error: ["There is no project none."] });

@@ -735,8 +735,7 @@ describe("A lost response", () => {
 
   test("of an update is retried by the date of the update before, also if that was earlier than a known one", async () => {
     const { account, update, show } = await open({ fate: ({ nth }) => (nth === 2 ? notCarriedOut : "answered") });
-    const report = account.create(PAGE);
-    report.generated_at = new Date(Date.now() + HOUR).toISOString();
+    account.create(PAGE).generated_at = new Date(Date.now() + HOUR).toISOString();
     await show();
     await update();
     isRetried(await update());

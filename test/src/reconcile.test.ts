@@ -18,7 +18,7 @@ function check(world: World, { ends, reports, gets, endedAt }: Awaited<ReturnTyp
   assert.ok(Math.max(...gets) <= endedAt, "a look after all messages have ended");
   const given = ends.flatMap((end) => ("id" in end ? [end.id] : []));
   assert.equal(new Set(given).size, given.length, "one report for two messages");
-  const urls = stores.map(({ page }) => written(world, page));
+  const urls = stores.map(({ page }, index) => reports.find(({ by }) => by === index)?.url ?? written(world, page));
   ends.forEach((end, index) => {
     const report = "id" in end && reports.find(({ id }) => id === end.id);
     if (!report) return;
@@ -63,6 +63,7 @@ const world = fc.record<World>({
   skew: fc.constantFrom(0, HOUR / SECOND, -HOUR / SECOND),
   ids: fc.constantFrom("numbers", "texts", "mixed"),
   redirects: fc.constant(redirects),
+  redirectsEnd: fc.constant(1e9),
   unsorted: fc.boolean(),
   unpaged: fc.constantFrom(0, 0, 10, 25),
   empty: fc.oneof(fc.constant<[number, number]>([0, 0]), fc.tuple(fc.nat(600), fc.nat(1200))),
@@ -152,6 +153,11 @@ describe("reconciling", () => {
     "another request got its report, and its own was missing in the list",
     [lost("a.example/new", 0, 0), at("a.example/old", 0, 0), lost("a.example/old", 0, 0), at("a.example/old", 0, 0)],
     { existing: ["b.example/"], unpaged: 2 },
+  ]);
+  worlds.push([
+    "its page redirected before, and somebody else then created a report of that address",
+    [at("a.example/old", 0, 0), lost("a.example/old", 20, 5)],
+    { foreign: [[26, "a.example/new"]], redirectsEnd: 10 },
   ]);
   for (const [title, stores, more] of worlds)
     it(`does not retry a create request if ${title}`, async () => {

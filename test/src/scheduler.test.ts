@@ -90,8 +90,7 @@ describe("The scheduler of a service", () => {
   it("gives a slot that an admitted message does not use to the next message", async () => {
     const lane = createLane();
     const { scheduler, jobs, admit } = watch({}, time.now);
-    const idle = { task: createTask(lane), start() {}, refuse() {} };
-    scheduler.admit(idle);
+    scheduler.admit({ task: createTask(lane), start() {}, refuse() {} });
     admit(lane);
     await time.pass(0);
     assert.deepEqual([jobs(), lane.running], [[1], 1]);

@@ -138,8 +138,7 @@ describe("Submitting a page", () => {
   it("rejects as the request does, also with an error that is no SeoError", async () => {
     const cause = new RangeError("of somebody else");
     const broken = { ...client, request: () => Promise.reject(cause) };
-    const sending = submit(broken, STORE, { url: "https://x.example.com", existing: "return" });
-    await assert.rejects(sending, cause);
+    await assert.rejects(submit(broken, STORE, { url: "https://x.example.com", existing: "return" }), cause);
   });
 });
 

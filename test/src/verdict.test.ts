@@ -87,11 +87,12 @@ describe("An update whose response was lost", () => {
 describe("A create request whose response was lost", () => {
   const NOW = 1000;
   const report = (url: string, more: Partial<NewReport> = {}): NewReport => ({
-    ...{ record: { url }, isOfPage: false, isOwn: false, claimedUntil: undefined, others: [] },
+    ...{ record: { url }, isOfPage: false, isAtPage: false, isOwn: false, claimedUntil: undefined, others: [] },
     ...more,
   });
   const older = report("older", { isOfPage: true });
   const newer = report("newer", { isOfPage: true });
+  const atPage = report("at page", { isOfPage: true, isAtPage: true });
   const own = report("own", { isOwn: true, claimedUntil: 0 });
   const unknown = report("unknown");
   const [claimed, doubtful] = [report("claimed", { claimedUntil: 0 }), report("doubtful", { claimedUntil: 5000 })];
@@ -103,6 +104,7 @@ describe("A create request whose response was lost", () => {
     ["no report is new", [], "not carried out"],
     ["all new reports are others'", [claimed], "not carried out"],
     ["its page's report is listed, of several the oldest", [newer, older, unknown], "carried out", "older"],
+    ["its page does not redirect any more", [newer, atPage, older], "carried out", "at page"],
     ["its page's report is listed before the horizon", [newer], "carried out", "newer", { decides: false }],
     ["it got its report itself before it was restored", [newer, own], "carried out", "own"],
     ["another new report is unexplained", [unknown, claimed, explained], "undecided", ["unknown"]],

@@ -70,6 +70,8 @@ export interface World {
   ids: "numbers" | "texts" | "mixed";
   /** Pages that redirect, and where to. */
   redirects: Record<string, string>;
+  /** From which second none does any more. */
+  redirectsEnd: number;
   /** The list ignores the order that is requested. */
   unsorted: boolean;
   /** If not 0, the list has only so many of the newest reports, whatever page is requested. */
@@ -89,7 +91,7 @@ export interface World {
 
 /** Nobody else uses the account, and no GET request fails. */
 export const quiet: Omit<World, "stores" | "ids"> = {
-  ...{ foreign: [], skew: 0, redirects: {}, unsorted: false, existing: [] },
+  ...{ foreign: [], skew: 0, redirects: {}, redirectsEnd: 1e9, unsorted: false, existing: [] },
   ...{ unpaged: 0, empty: [0, 0], latency: 0.2, failing: 0, outage: [0, 0], horizon: HORIZON },
 };
 
@@ -121,7 +123,8 @@ function createService(clock: Clock, world: World) {
     const number = reports.length + 1;
     const isText = ids === "texts" || (ids === "mixed" && number % 3 !== 0);
     const id = isText ? `r${(number * 7919) % 1000003}` : number;
-    const report = { id, url: written(world, page), privacy: 0, created_at: at, generated_at: at, by };
+    const url = clock.now() < world.redirectsEnd * SECOND ? written(world, page) : pageKey(page);
+    const report = { id, url, privacy: 0, created_at: at, generated_at: at, by };
     reports.push(report);
     return report;
   }

@@ -227,8 +227,7 @@ describe("The tab of audits", () => {
     const { page } = editor;
     await page.evaluate(() => RED.sidebar.show("info"));
     await find("section").waitFor({ state: "hidden" });
-    const id = await editor.drag("seo-report-audit", 300, 300);
-    const dialog = await editor.edit(id);
+    const dialog = await editor.edit(await editor.drag("seo-report-audit", 300, 300));
     await dialog.tray.getByRole("button", { name: "Show in sidebar" }).click();
     await find("section").waitFor();
     await dialog.cancel();

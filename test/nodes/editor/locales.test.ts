@@ -96,8 +96,7 @@ describe("The translations", () => {
 
   it("were made from the current English", () => {
     const source = flat(JSON.parse(read(SOURCE)));
-    const keys = [...new Set([...Object.keys(source), ...Object.keys(texts)])];
-    const stale = keys
+    const stale = [...new Set([...Object.keys(source), ...Object.keys(texts)])]
       .filter((key) => source[key] !== texts[key])
       .map((key) => `${key}\n  was: ${source[key] ?? "(no text)"}\n  now: ${texts[key] ?? "(no text)"}`);
     none(stale, "Run npm run texts, then this test again. It lists what to translate.");

@@ -55,8 +55,7 @@ describe("the lock of a folder", () => {
   }
 
   it("rejects a folder that another process uses, and names the process", async () => {
-    const child = await lockElsewhere();
-    const message = new RegExp(`in use by process ${child.pid} on `);
+    const message = new RegExp(`in use by process ${(await lockElsewhere()).pid} on `);
     await assert.rejects(lockFolder(folder, ignore), { kind: "locked", message });
     assert.equal(locks().length, 1);
   });
