@@ -134,6 +134,8 @@ const stream =
           emit(false);
           pending = { payload, seo: page.seo };
         }
+        // Only the last page says so, and it can have no part.
+        if (pending && page.seo.truncated) pending.seo = { ...pending.seo, truncated: true };
         ({ count, total } = page);
         // Lets the flow work on these records while the next page is in flight, so that they do not pile up.
         await setImmediate();

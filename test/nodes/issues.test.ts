@@ -50,6 +50,13 @@ describe("The output “issues”", () => {
       assert.equal(seo(suite.flow.of("out").at(-1)).truncated, true);
     });
 
+    it("says in the last message that there are more, also if the last page has no failed check", async () => {
+      suite.flow = await list({ limit: "200" });
+      serve({ all: reports(500).map((one) => checked(one, { title: Number(one.id) <= 400 })) });
+      await ask("list");
+      assert.equal(seo(suite.flow.of("out").at(-1)).truncated, true);
+    });
+
     it("sends nothing if no check failed, or if the response has none", async () => {
       suite.flow = await list();
       serve({ all: reports(3).map((one) => checked(one, { title: true })) });
