@@ -19,10 +19,11 @@ const parse = (url: string): URL | undefined => parseUrl(`http://${url.trim().re
 /** A name, an IPv4 address, or an IPv6 address in brackets, as a URL parser writes it. */
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)*\.?|\[.*\])$/;
 
-/** Whether a text can be the URL of a web page. A word without a scheme, a dot or a port is none. */
+/** Whether a text can be the URL of a web page. A word without a scheme, a dot or a port is none, nor are several URLs. */
 export function isPage(text: string): boolean {
-  const start = SCHEME.test(text.trim()) ? /^https?:\/\/[^/\\]/i : /^[^/?#\\]+[.:]/;
-  return start.test(text.trim()) && HOST.test(parse(text)?.hostname ?? "");
+  const page = text.trim();
+  const start = SCHEME.test(page) ? /^https?:\/\/[^/\\]/i : /^[^/?#\\]+[.:]/;
+  return start.test(page) && !/\shttps?:\/\//i.test(page) && HOST.test(parse(page)?.hostname ?? "");
 }
 
 /** The URLs that `isPage` accepts, as the end of a sentence. */

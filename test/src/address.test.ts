@@ -87,6 +87,7 @@ describe("The URL of a page", () => {
       "münchen.example",
       "a.example/a:b",
       "a.example./",
+      "http://a.example?q=a http: b,http://",
       "my_host.example",
     ],
     false: [
@@ -102,6 +103,7 @@ describe("The URL of a page", () => {
       "http://[",
       "..",
       '=HYPERLINK("http://a.example")',
+      "a.example, http://b.example",
       "",
     ],
   };
