@@ -98,9 +98,10 @@ export class Engine {
   add(batch: Batch): void {
     if (!this.access.store) return;
     // One that was reset may still look for lost responses: what is reported from now on is the new round's progress.
-    for (const other of this.runs)
-      if (other.batch.state.name === batch.state.name) other.reporter.end(other.batch.isUnchanged);
+    const earlier = [...this.runs].filter((run) => run.batch.state.name === batch.state.name);
+    for (const { reporter, batch } of earlier) reporter.end(batch.isUnchanged);
     const run = new Run(batch, this.#requests, this.access, () => this.#fill());
+    run.earlier = earlier;
     this.runs.add(run);
     batch.opened(this.#requests.service);
     for (const [ids, age] of claimsOf(batch.state)) this.#requests.claim(ids, age);

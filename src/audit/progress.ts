@@ -60,6 +60,8 @@ interface ReportedRun {
   batch: { state: State };
   /** Why it is paused: a code and a sentence. */
   readonly paused: { reason: string; message: string } | undefined;
+  /** Its lists are being planned, or will be. */
+  readonly plans: boolean;
   /** Pages, of which some look for a lost response, and plans. */
   steps: ReadonlySet<{ page?: number; isLost?: boolean }>;
   requests: { waitingFor(): number };
@@ -136,10 +138,9 @@ export class Reporter {
   }
 
   read(): Progress {
-    const { batch, paused, steps, requests } = this.#run;
+    const { batch, paused, plans, steps, requests } = this.#run;
     const { state } = batch;
     const { dropped } = state;
-    const plans = [...steps].some(({ page }) => page === undefined);
     const lost = [...steps].filter(({ isLost }) => isLost);
     const alone = lost.length > 0 && lost.length === steps.size;
     const rest = total(state) - done(state);

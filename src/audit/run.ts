@@ -31,6 +31,8 @@ export class Run {
   readonly reporter: Reporter;
   /** Messages that change it. */
   active = 0;
+  /** Rounds of the batch that were reset. Their requests may not have ended. */
+  earlier: readonly Run[] = [];
   /** The account's reports are being read, and at least one page of them has arrived. */
   #reads = false;
 
@@ -51,6 +53,12 @@ export class Run {
     const isRepaired = this.#reads && this.breaker.byPlan;
     const error = (isRepaired ? undefined : this.breaker.error) ?? this.access.error;
     return error && { reason: reasonOf(error), message: error.message };
+  }
+
+  /** Whether its lists are being planned, or will be when no page that was reset can get a report any more. */
+  get plans(): boolean {
+    const isBehind = this.earlier.some(({ steps }) => steps.size > 0);
+    return [...this.steps].some(({ page }) => page === undefined) || (isBehind && this.batch.needsPlan());
   }
 
   /** Something may be reported, or begin. */
@@ -81,7 +89,7 @@ export class Run {
     if (state.paused || !hasRoom) return undefined;
     if (isLater && this.steps.size === 0 && !breaker.restart()) return undefined;
     const isPlanned = batch.settingsOf(page).planned;
-    if (!isPlanned && [...this.steps].some((step) => step.page === undefined)) return undefined;
+    if (!isPlanned && this.plans) return undefined;
     return this.#add({ ...(isPlanned && { page }), inFlight: true, number: breaker.begin() });
   }
 

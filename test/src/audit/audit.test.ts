@@ -756,13 +756,13 @@ describe("an audit", () => {
     const service = createFake({ latency: 50 });
     const first = await begin(service, 20);
     assert.equal(await first.audit.pause(), 1);
-    assert.match(String(first.progress.at(-1)?.paused), /msg\.pause/);
+    assert.equal(first.progress.at(-1)?.paused, "Paused by msg.pause.");
     await first.audit.close();
     const done = service.carriedOut.length;
     const second = open(service);
     await sleep(50);
     second.clock.pass(60 * 60_000);
-    assert.match(String((await second.audit.progress())[0]?.paused), /msg\.pause/);
+    assert.equal((await second.audit.progress())[0]?.paused, "Paused by msg.pause.");
     assert.equal(service.carriedOut.length, done);
     await second.audit.resume();
     second.clock.pass(60_000);
@@ -779,6 +779,21 @@ describe("an audit", () => {
     find();
     const { done, dropped } = await finished();
     assert.deepEqual([done, dropped, results.length, service.carriedOut.length], [0, 3, 0, 0]);
+  });
+
+  it("plans the same list after a reset once the requests before have ended", async () => {
+    const { promise, resolve: respond } = deferred();
+    const service = createFake({ step: () => promise });
+    const { add, audit, results } = await begin(service, 2);
+    await until(() => service.most() === 2);
+    await audit.reset();
+    await add(urls(3), { existing: "return" });
+    await sleep(20);
+    assert.deepEqual([service.listed(), audit.latest().at(-1)?.reason], [0, "plan"]);
+    respond();
+    await until(() => results.length === 5);
+    const [, , ...next] = results.map(({ outcome }) => outcome);
+    assert.deepEqual(next, ["fresh", "fresh", "created"]);
   });
 
   it("has pages that wait for the next process after a reset, too: those whose response is lost", async () => {

@@ -54,7 +54,7 @@ describe("the progress of a batch", () => {
           batch: { state },
           paused: reason || undefined,
           steps: new Set([...lost.map((page) => ({ page, isLost: true })), ...(isStuck ? [] : [{ page: 0 }])]),
-          requests: { waitingFor: () => wait },
+          ...{ plans: false, requests: { waitingFor: () => wait } },
         };
         const reporter = new Reporter(run, clock, () => {});
         reporter.requestBegan();
