@@ -49,7 +49,7 @@ export class Run {
 
   /** Why it waits. */
   get paused() {
-    if (this.batch.state.paused) return { reason: "message", message: "Paused by msg.pause." };
+    if (this.batch.state.paused) return { reason: "message", message: "Paused." };
     const isRepaired = this.#reads && this.breaker.byPlan;
     const error = (isRepaired ? undefined : this.breaker.error) ?? this.access.error;
     return error && { reason: reasonOf(error), message: error.message };

@@ -217,7 +217,7 @@ describe("The audit node", () => {
       await run({}, { latency: 25 });
       for (const topic of ["one", "two"]) await succeed({ payload: urls(40), topic });
       await succeed({ pause: true, topic: "one", batch: null });
-      await flow.until(() => state("one") === "Paused by msg.pause.");
+      await flow.until(() => state("one") === "Paused.");
       await finished("two");
       assert.equal(last("one")?.finished, false);
       assert.deepEqual([ring(), status()?.shape], ["yellow", "ring"]);
@@ -233,7 +233,7 @@ describe("The audit node", () => {
       await run({}, { latency: 25 });
       const both = [{ payload: urls(40) }, { pause: true }];
       await Promise.all(both.map((msg) => succeed({ ...msg, topic: "one" })));
-      await flow.until(() => state("one") === "Paused by msg.pause.");
+      await flow.until(() => state("one") === "Paused.");
     });
 
     it("retries the failed pages", async () => {

@@ -40,7 +40,7 @@ describe("The status of an audit", () => {
   const error = (code: string) => red(`seo-reports.error.${code}.status`);
 
   const b = { batch: "b" };
-  const byMessage = { paused: "Paused by msg.pause." };
+  const byMessage = { paused: "Paused." };
   const byFailures = { paused: "5 requests in a row failed." };
   const almost = { done: 49_990, waiting: 10, perMinute: 60 };
   const end = { done: 50_000, created: 50_000, waiting: 0, finished: true };

@@ -756,13 +756,13 @@ describe("an audit", () => {
     const service = createFake({ latency: 50 });
     const first = await begin(service, 20);
     assert.equal(await first.audit.pause(), 1);
-    assert.equal(first.progress.at(-1)?.paused, "Paused by msg.pause.");
+    assert.equal(first.progress.at(-1)?.paused, "Paused.");
     await first.audit.close();
     const done = service.carriedOut.length;
     const second = open(service);
     await sleep(50);
     second.clock.pass(60 * 60_000);
-    assert.equal((await second.audit.progress())[0]?.paused, "Paused by msg.pause.");
+    assert.equal((await second.audit.progress())[0]?.paused, "Paused.");
     assert.equal(service.carriedOut.length, done);
     await second.audit.resume();
     second.clock.pass(60_000);

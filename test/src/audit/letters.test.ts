@@ -172,7 +172,7 @@ async function live(message: Message, at: number | string, way: Way, dies: boole
     assert.ok(answer > 0 && answer <= message.count, `${answer} instead of ${message.count}`);
     const letter = jobsIn(memory).find(({ id }) => !ids.has(id))?.id;
     if (message.pauses) {
-      await until(() => sender.progress.at(-1)?.paused === "Paused by msg.pause.");
+      await until(() => sender.progress.at(-1)?.paused === "Paused.");
       await sender.audit.resume();
     }
     await until(() => kept(memory).length === 1 && memory.unfinished().length === 0);

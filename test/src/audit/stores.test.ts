@@ -130,7 +130,7 @@ function contract(name: string, open: () => Kept): void {
       await until(() => results().length > 3);
       await last.audit.pause();
       const texts = () => benches.map(({ progress }) => progress.at(-1)?.paused);
-      await until(() => texts().every((text) => text === "Paused by msg.pause."));
+      await until(() => texts().every((text) => text === "Paused."));
       await sleep(700);
       const before = service.carriedOut.length;
       await sleep(300);
