@@ -17,7 +17,7 @@ const total = Math.ceil(Number(process.argv[3] ?? 200_000) / TENTHS) * TENTHS;
 const reconcile = process.argv[4] ?? "";
 const service = await startService({ fail: 1 });
 await boot([
-  serviceNode(service, { concurrency: 32, queue: IN_FLIGHT, timeout: 2, reconcile }),
+  serviceNode(service, { concurrency: 32, queue: 2 * IN_FLIGHT, timeout: 2, reconcile }),
   { id: "store", type: "seo-report-store", output: "data", wires: [["stored"]] },
   { id: "list", type: "seo-report-list", output: "data", wires: [["listed"]] },
   { id: "catch", type: "catch", scope: null, wires: [["caught"]] },
