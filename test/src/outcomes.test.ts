@@ -55,10 +55,9 @@ describe("A request in any scenario", () => {
   async function holds([name, scenario]: [string, Scenario]): Promise<void> {
     const scene = await setUp(scenario);
     const options = optionsFor(scenario, scene);
-    const rows = await Promise.all(kinds.map((one) => observe(options, one, scene.server)));
+    const rows = await Promise.all(kinds.map((one) => observe(options, one, scene.server))).finally(scene.close);
     const wanted = kinds.map((one) => expected(scenario, one, name));
     assert.deepEqual(rows, wanted, `${name}, ${kinds.map((one) => one.name).join(", ")}`);
-    await scene.close();
   }
 
   const table = Object.entries(scenarios(other.url));

@@ -39,8 +39,11 @@ describe("The table of operations", () => {
       const required = Object.keys(row.params).filter((name) => row.params[name]?.required);
       const rule = "the row needs `main` with the name of its required parameter, and no other one is required";
       assert.deepEqual(required, row.main ? [row.main] : [], rule);
+      const changed: Operation | undefined = Object.entries(operations).find(([id]) => id === row.lookup?.change)?.[1];
       assert.ok(row.list || row.done, "an operation that is not a list has the status text `done`");
-      for (const { name, default: preset, values, when = {} } of params) {
+      for (const { name, default: preset, values, when = {}, reads } of params) {
+        const isKept = name === row.main || reads === "" || Object.hasOwn((changed ?? row).params, name);
+        assert.ok(isKept, `${name} is not sent if the report is changed instead: add it to that operation`);
         const known = preset === undefined || Object.hasOwn(values ?? {}, preset);
         assert.ok(known, `${name}: a parameter's default is one of its values`);
         for (const [other, value] of Object.entries(when))
