@@ -14,8 +14,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, chat, deploy, pres
   async function audit(url: string, status = 200) {
     const { url: hook, texts } = await chat(() => ({ status, body: "from the chat" }));
     await deploy(url, { env: { SLACK_WEBHOOK_URL: hook }, tab: { PROJECT } });
-    const outputs = await press("Mondays", posted);
-    return { outputs, texts: texts() };
+    return { outputs: await press("Mondays", posted), texts: texts() };
   }
 
   /** A service in which a report's score was `before` and becomes `after`, or cannot be regenerated. */
@@ -68,8 +67,7 @@ describeExample("02 - Weekly audit to Slack", ({ up, standIn, chat, deploy, pres
     const older = reports.store({ url: "https://example.com/a" });
     older.score = 100;
     older.generated_at -= 1000;
-    const newer = reports.store({ url: "https://example.com/a" });
-    newer.score = 0;
+    reports.store({ url: "https://example.com/a" }).score = 0;
     const { texts } = await audit(url);
     assert.ok(texts[0]?.endsWith(" 0 got worse, 1 better, 0 failed."), texts[0]);
   });

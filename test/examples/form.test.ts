@@ -112,8 +112,7 @@ describeExample("15 - Audit my page", ({ up, standIn, deploy, page: get, red, un
       ["https://xn--bcher-kva.example:8080/", "https://xn--bcher-kva.example:8080/"],
       ["https://xn--bcher-kva.example/%FF", "https://xn--bcher-kva.example/%FF"],
     ] as const) {
-      const report = { id: 1, url: address, score: 0 };
-      await start((await standIn(creates(report))).url);
+      await start((await standIn(creates({ id: 1, url: address, score: 0 }))).url);
       const { page, score } = await submit(["url", "https://example.com/"]);
       const heading = /<h2>(.*)<\/h2>/.exec(page)?.[1]?.replaceAll("&#x2F;", "/").replaceAll("&#x3D;", "=");
       assert.deepEqual([heading, score], [shown, "0"]);

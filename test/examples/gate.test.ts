@@ -36,8 +36,7 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, page: get, red, unav
   });
 
   it("returns 422 for a report without a score", async () => {
-    const service = await standIn(creates({ id: 5, url: "example.com", score: null }));
-    await deploy(service.url, { tab: { CHECKS: "" } });
+    await deploy((await standIn(creates({ id: 5, url: "example.com", score: null }))).url, { tab: { CHECKS: "" } });
     const verdict = { passed: false, score: null, minimum: 70, failed: [], report: 5, url: "example.com" };
     assert.deepEqual(await post(page), [422, verdict, null]);
   });
@@ -67,8 +66,7 @@ describeExample("06 - Deploy gate", ({ up, standIn, deploy, page: get, red, unav
   });
 
   it("passes a report without a score if only checks count", async () => {
-    const report = { id: 5, url: "example.com", results: { title: { passed: true } } };
-    const service = await standIn(creates(report));
+    const service = await standIn(creates({ id: 5, url: "example.com", results: { title: { passed: true } } }));
     await deploy(service.url, { tab: { MINIMUM: 0, CHECKS: "title" } });
     assert.equal((await post(page))[0], 200);
   });

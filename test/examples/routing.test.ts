@@ -14,8 +14,7 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red }) =>
     const { url } = await up({ reports: 0 });
     const { stored: [stored] = [], ...rest } = await start(url);
     assert.deepEqual([(stored as { data: { id: number } }).data.id, rest], [1, {}]);
-    const outputs = await press("store a bad URL");
-    assert.deepEqual(codes(outputs["rejected: see its fields"]), ["SEO_REJECTED"]);
+    assert.deepEqual(codes((await press("store a bad URL"))["rejected: see its fields"]), ["SEO_REJECTED"]);
   });
 
   const kinds: [status: number, headers: Record<string, string>, body: string, code: string, output: string][] = [
@@ -51,8 +50,7 @@ describeExample("10 - Catch and route", ({ up, standIn, deploy, press, red }) =>
   });
 
   it("gives up at once if the service returned a wait of 30 days, for which no timer can be set", async () => {
-    const month = { ...tooMany(), headers: { ...TYPE, "retry-after": "2592000" } };
-    const service = await standIn(() => month);
+    const service = await standIn(() => ({ ...tooMany(), headers: { ...TYPE, "retry-after": "2592000" } }));
     const outputs = await start(service.url);
     assert.deepEqual([Object.keys(outputs), codes(outputs["gave up"])], [["gave up"], ["SEO_RATE_LIMITED"]]);
     assert.equal(service.asked.length, 1);

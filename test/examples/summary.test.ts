@@ -88,8 +88,7 @@ describeExample("14 - AI summary", ({ up, standIn, deploy, press, page: get, una
   });
 
   it("shows a summary as text only", async () => {
-    const one = await ai(says(`${HOSTILE}\n[link](javascript:alert(1))`));
-    await summarize((await up()).url, one.url);
+    await summarize((await up()).url, (await ai(says(`${HOSTILE}\n[link](javascript:alert(1))`))).url);
     const html = await page();
     assert.doesNotMatch(html, /<a /i);
     assert.match(html, /<p>&lt;script&gt;alert/);
@@ -128,8 +127,7 @@ describeExample("14 - AI summary", ({ up, standIn, deploy, press, page: get, una
 
   it("follows no redirect, which would carry the key elsewhere", async () => {
     const other = await ai();
-    const one = await ai(json(307, {}, { location: other.url }));
-    const outputs = await summarize((await up()).url, one.url);
+    const outputs = await summarize((await up()).url, (await ai(json(307, {}, { location: other.url }))).url);
     assert.deepEqual([Object.keys(outputs), other.asked], [["no summary"], []]);
   });
 

@@ -83,8 +83,7 @@ describe("example 09 with the real Dashboard 2.0", () => {
 
   const drawn = (page: Page, name: string) =>
     page.evaluate((id) => {
-      const chart = window.uiCharts?.[id]?.chart;
-      const series = chart?.getOption().series ?? [];
+      const series = window.uiCharts?.[id]?.chart?.getOption().series ?? [];
       return series.flatMap((one) => one.data.map((point) => [one.name, ...point]));
     }, idOf(name));
   /** Waits until so many scores are drawn, of all pages or of one: they come a second after the list. */

@@ -32,8 +32,7 @@ describe("Secrets", () => {
 
   for (const status of [200, 201, 401, 403, 404, 422, 500, 503]) {
     it(`are redacted from a ${status} response that repeats them`, async () => {
-      const server = await open(listen(echo(status)));
-      const all = [service("service", server.url, { retries: "0" }), ...nodes()];
+      const all = [service("service", (await open(listen(echo(status)))).url, { retries: "0" }), ...nodes()];
       const flow = await open(startFlow(all, { service: { apiKey: KEY } }));
       for (const type of types) {
         const { outputs, caught } = await flow.send(type, { payload: { ...payload } });

@@ -69,8 +69,7 @@ describe("the sandbox's injected errors", () => {
       for (let i = 0; i < 300; i++) {
         const before = total();
         const response = await store(`https://shop.example.com/kitchen/${i}`).catch(() => undefined);
-        const applied = total() > before ? "applied" : "not applied";
-        const outcome = `${response?.status ?? "closed"} ${applied}`;
+        const outcome = `${response?.status ?? "closed"} ${total() > before ? "applied" : "not applied"}`;
         counts[outcome] = (counts[outcome] ?? 0) + 1;
         if (response?.status === 429 || response?.status === 503)
           assert.ok(Number(response.headers.get("retry-after")) > 0);

@@ -125,8 +125,7 @@ export const describeShared = (engine: Engine) =>
       await every(({ finished, created }) => finished && created === 60);
       const rows = await Promise.all(
         [0, 1, 2].map(async (index) => {
-          const path = `/seo-report-audit/rows?node=${id}&batch=${node}`;
-          return (await machine(index).red().ask("GET", path)).text();
+          return (await machine(index).red().ask("GET", `/seo-report-audit/rows?node=${id}&batch=${node}`)).text();
         }),
       );
       assert.match(String(rows[0]), /^\[\{"index":0,"url":"no url","outcome":"failed"/);
@@ -146,8 +145,7 @@ export const describeShared = (engine: Engine) =>
       const service = await deploy(pages, { latency }, { settings: { reconcile: "5" } });
       await machine(0).red().inject("start");
       await reported(15);
-      const first = await leader();
-      await group.redeploy(first);
+      await group.redeploy(await leader());
       await leader();
       await reported(45);
       const lead = await leader();

@@ -79,8 +79,7 @@ describe("The tab of audits", () => {
     await shows("paused");
     const spoken = await textOf(find(".seo-spoken"));
     assert.match(spoken, /^Weekly: pages · <b>spring<\/b> · paused · continues with “Resume” · \d+ of/);
-    const bar = find("[role=progressbar]");
-    assert.match(String(await bar.getAttribute("aria-valuetext")), /^\d+ of 62$/);
+    assert.match(String(await find("[role=progressbar]").getAttribute("aria-valuetext")), /^\d+ of 62$/);
     // Only the card above its rows has room.
     await find("section").evaluate((card) => {
       const tab = card.closest<HTMLElement>(".seo-audits");

@@ -46,8 +46,7 @@ describe("The editor in Chromium", () => {
   const idOf = (type: string) => ids[type] ?? assert.fail(type);
 
   before(async function () {
-    const chromium = needChromium() ?? this.skip();
-    bench = await startWorkbench(chromium);
+    bench = await startWorkbench(needChromium() ?? this.skip());
     editor = bench.editor;
   });
   after(async () => {

@@ -247,8 +247,7 @@ describe("An audit in a queue whose server changes", () => {
     it(`reports a loss, and no end, if a batch is missing on ${engine}`, async function () {
       await open(engine, () => this.skip());
       await begin(MANY);
-      const connection = await use(connect(server));
-      const queue = connection.queue("service");
+      const queue = (await use(connect(server))).queue("service");
       for (const id of await queue.getRanges(["wait"], 0, -1, true)) await queue.remove(id);
       await until(() => bench.errors.length > 0);
       const { length } = service.carriedOut;

@@ -71,8 +71,7 @@ describe("an audit whose process is killed", function () {
           next += ONE_OF;
           const { path: folder, close: remove } = prepare();
           try {
-            const killed = await run(folder, n, cut);
-            if (!killed) ended ||= n;
+            if (!(await run(folder, n, cut))) ended ||= n;
             else await run(folder, 0);
             check(folder);
           } catch (error) {
