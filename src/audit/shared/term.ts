@@ -43,6 +43,8 @@ export function createTerm(machine: Machine, link: Link, release: () => Promise<
     return error;
   }
 
+  const reject = (cause: unknown) => Promise.reject(fail(cause));
+
   function end(): Promise<unknown> {
     clearInterval(timer);
     // A renewal in progress can acquire the lock once more.
@@ -90,7 +92,7 @@ export function createTerm(machine: Machine, link: Link, release: () => Promise<
     if (ended) return;
     const gone = async () => ((await isLed()) ? lostData : deposed);
     // PostgreSQL would compress a text that repeats.
-    const probe = () => publish(randomBytes(PADDING / 2).toString("hex"));
+    const probe = () => publish(randomBytes(PADDING / 2).toString("hex")).catch(reject);
     host.begin((isOver) => new QueueStore(link.jobs, host.options.node, { fail, isOver, gone, probe }).load());
   }
 
@@ -116,7 +118,7 @@ export function createTerm(machine: Machine, link: Link, release: () => Promise<
     begin,
     end,
     isOver: () => ended !== undefined,
-    work: () => work().catch((cause) => Promise.reject(fail(cause))),
+    work: () => work().catch(reject),
   };
 }
 
