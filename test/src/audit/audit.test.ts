@@ -243,8 +243,8 @@ describe("an audit", () => {
     for (const error of [refused, rejected])
       it(`pauses after five failures in a row, and sends one probe at a time: ${error.code}`, async () => {
         const service = createRefusing(error);
-        const { errors, progress: sent, audit, end, clock } = await begin(service, 20);
-        await until(() => errors.length === 1);
+        const { errors, results: ended, progress: sent, audit, end, clock } = await begin(service, 20);
+        await until(() => errors.length === 1 && (error !== rejected || ended.length === service.requests));
         await sleep(50);
         // Pages that wait again, as each probe does, have no result.
         const before = service.requests;
