@@ -101,7 +101,7 @@ export class Engine {
     const earlier = [...this.runs].filter((run) => run.batch.state.name === batch.state.name);
     for (const { reporter, batch } of earlier) reporter.end(batch.isUnchanged);
     const run = new Run(batch, this.#requests, this.access, () => this.#fill());
-    run.earlier = earlier;
+    run.earlier = earlier.map(({ steps }) => steps);
     this.runs.add(run);
     batch.opened(this.#requests.service);
     for (const [ids, age] of claimsOf(batch.state)) this.#requests.claim(ids, age);

@@ -31,8 +31,8 @@ export class Run {
   readonly reporter: Reporter;
   /** Messages that change it. */
   active = 0;
-  /** Rounds of the batch that were reset. Their requests may not have ended. */
-  earlier: readonly Run[] = [];
+  /** The steps of rounds of the batch that were reset. */
+  earlier: readonly ReadonlySet<Step>[] = [];
   /** The account's reports are being read, and at least one page of them has arrived. */
   #reads = false;
 
@@ -57,7 +57,7 @@ export class Run {
 
   /** Whether its lists are being planned, or will be when no page that was reset can get a report any more. */
   get plans(): boolean {
-    const isBehind = this.earlier.some(({ steps }) => steps.size > 0);
+    const isBehind = this.earlier.some(({ size }) => size > 0);
     return [...this.steps].some(({ page }) => page === undefined) || (isBehind && this.batch.needsPlan());
   }
 

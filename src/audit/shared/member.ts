@@ -111,7 +111,7 @@ export class Member {
   /** Perhaps it can do the work again. If it stands by, it requests the lead, once that is offered. */
   repaired(): void {
     if (!this.#term) this.#offeredAt = Number.NEGATIVE_INFINITY;
-    this.#checked = { at: Number.NEGATIVE_INFINITY, holder: "" };
+    this.#checked.at = Number.NEGATIVE_INFINITY;
   }
 
   isOffering = (): boolean => this.options.clock.now() - this.#offeredAt < OFFER;
