@@ -3,20 +3,32 @@ import { existsSync } from "node:fs";
 const { PART: part = "src" } = process.env;
 const hooks = ["dist/test/support/limit.js", "dist/test/support/unhandled.js"];
 const tests = (names, folder = "") => names.map((name) => `dist/test/${folder}${name}.test.js`);
-/** In `nodes/`, those that take more than ten seconds. */
-const LONG = "audit|faults|hostile|lost|queue";
+/** Those that take longest run last: most mutants are detected before. */
+const LAST = "checks|connections|lists|lost|outcomes|reconcile|scheduler";
+const LAST_OF_NODES = "audit|faults|hostile|queue";
 /** What a mutant leaves running would fail the tests of the next one. */
 const alone = { maxTestRunnerReuse: 1 };
 
-/** What is changed, by which tests, and what differs from the options below. */
+/**
+ * What is changed, by which tests, and what differs from the options below. Most tests wait for most of the time: two cores do the
+ * work of many processes.
+ */
 const parts = {
-  src: { mutate: ["src/**/*.ts", "!src/audit/**"], spec: tests(["src/*", "src/http/*"]) },
-  /** The tests that run the nodes in a Node-RED inside the test process. Those that take long come last. */
+  src: {
+    mutate: ["src/**/*.ts", "!src/audit/**"],
+    spec: [...tests([`!(${LAST})`, `@(${LAST})`], "src/"), ...tests(["!(response)", "response"], "src/http/")],
+    // Without the tests that take as long as all others together, or wait for them.
+    grep: "^(?!.*(\\d\\d,000|a million values|bounded memory|no rejection unhandled))",
+    concurrency: 10,
+    timeoutMS: 15_000,
+    env: { TEST_LIMIT: "40000" },
+  },
+  /** The tests that run the nodes in a Node-RED inside the test process, but for one that takes 40 seconds. */
   nodes: {
     mutate: ["nodes/*.ts"],
-    spec: tests([`!(shared-*|${LONG})`, `@(${LONG})`], "nodes/"),
-    // Most tests wait for most of the time.
-    concurrency: 8,
+    spec: tests([`!(shared-*|lost|${LAST_OF_NODES})`, `@(${LAST_OF_NODES})`], "nodes/"),
+    concurrency: 16,
+    env: { TEST_LIMIT: "60000" },
     ...alone,
   },
   /** The tests that need neither a server nor other processes. */
@@ -35,27 +47,29 @@ const parts = {
     thresholds: { high: 95, low: 90, break: null },
     incremental: true,
     incrementalFile: "reports/mutation-audit-incremental.json",
+    env: {
+      // In one of the tests, a connection can hang for 20 seconds.
+      TEST_LIMIT: "25000",
+      // Only the queue in memory: each mutant would wait for the start of the servers.
+      ENGINES: "",
+      // The same stories of machines for each mutant.
+      RUNS: "15",
+      SEED: "77",
+      // A folder in memory, so that no test waits for the disk.
+      ...(existsSync("/dev/shm") && { TMPDIR: "/dev/shm" }),
+    },
   },
 };
 
-if (part === "audit") {
-  // Ends a test that a mutant leaves waiting. In one of them, a connection can hang for 20 seconds.
-  process.env.TEST_LIMIT = "25000";
-  // Only the queue in memory: each mutant would wait for the start of the servers.
-  process.env.ENGINES = "";
-  // The same stories of machines for each mutant.
-  Object.assign(process.env, { RUNS: "15", SEED: "77" });
-  // A folder in memory, so that no test waits for the disk.
-  if (existsSync("/dev/shm")) process.env.TMPDIR ??= "/dev/shm";
-}
-
-const { spec, ...options } = parts[part];
+const { spec, grep = "", env, ...options } = parts[part];
+// Of `env`, TEST_LIMIT ends a test that a mutant leaves waiting.
+Object.assign(process.env, env);
 export default {
   tsconfigFile: "none",
   buildCommand: "npx tsc",
   testRunner: "mocha",
   plugins: ["@stryker-mutator/mocha-runner"],
-  mochaOptions: { "no-config": true, "no-package": true, require: hooks, spec },
+  mochaOptions: { "no-config": true, "no-package": true, require: hooks, spec, grep },
   coverageAnalysis: "perTest",
   ignoreStatic: true,
   concurrency: 2,
