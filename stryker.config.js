@@ -56,7 +56,7 @@ const parts = {
       RUNS: "15",
       SEED: "77",
       // A folder in memory, so that no test waits for the disk.
-      ...(existsSync("/dev/shm") && { TMPDIR: "/dev/shm" }),
+      ...(existsSync("/dev/shm") && { TMPDIR: process.env.TMPDIR ?? "/dev/shm" }),
     },
   },
 };

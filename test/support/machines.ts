@@ -77,10 +77,10 @@ const lastOf = (machine: Machine) => ({
 });
 
 /** A node that is drawn in the flow; others are config nodes. Its name is its ID. */
-const node = (id: string, type: string, wires: string[][], more: object): FlowNode => ({
-  ...{ id, type, name: id, z: "tab", x: 0, y: 0, wires },
-  ...more,
-});
+const node = (id: string, type: string, wires: string[][], more: object): FlowNode => {
+  const place = { z: "tab", x: 0, y: 0, wires };
+  return { id, type, name: id, ...place, ...more };
+};
 const file = (id: string) =>
   node(id, "file", [[]], { filename: `${id}.jsonl`, filenameType: "str", appendNewline: true, overwriteFile: "false" });
 const inject = (id: string, more: object) => node(id, "inject", [["audit"]], { topic: "shared", ...more });

@@ -49,14 +49,14 @@ describe("the progress of a batch", () => {
         let time = 1000;
         const ends = [time];
         const reason = pauses && { reason: "message", message: "Because." };
-        const clock = { now: () => time, later: () => () => {} };
         const run = {
           batch: { state },
           paused: reason || undefined,
           steps: new Set([...lost.map((page) => ({ page, isLost: true })), ...(isStuck ? [] : [{ page: 0 }])]),
-          ...{ plans: false, requests: { waitingFor: () => wait } },
+          plans: false,
+          requests: { waitingFor: () => wait },
         };
-        const reporter = new Reporter(run, clock, () => {});
+        const reporter = new Reporter(run, { now: () => time, later: () => () => {} }, () => {});
         reporter.requestBegan();
         for (const ms of times) {
           time += ms;
