@@ -9,12 +9,15 @@ export function deferred() {
   return { promise, resolve };
 }
 
+const nothing = () => {};
+
 /** Makes a function that does one piece of work after the other, and resolves or rejects as each does. */
 export function createSequence() {
   let end: Promise<unknown> = Promise.resolve();
   return <Value>(work: () => Promise<Value> | Value): Promise<Value> => {
     const done = end.then(work);
-    end = done.catch(() => {});
+    // Without the value, which can be large.
+    end = done.then(nothing, nothing);
     return done;
   };
 }
