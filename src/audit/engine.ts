@@ -52,7 +52,8 @@ export class Engine {
     this.#known = this.#known.filter(({ finished }) => finished);
     recovered?.(true);
     for (const { name, error } of broken) failed(error, name);
-    for (const batch of batches) this.add(batch);
+    // A queue can have a round that was reset behind the new one, which waits for it.
+    for (const batch of batches.toSorted((a, b) => Number(b.state.dropped) - Number(a.state.dropped))) this.add(batch);
   }
 
   announceClaims = () => this.#requests.announceClaims();

@@ -781,20 +781,27 @@ describe("an audit", () => {
     assert.deepEqual([done, dropped, results.length, service.carriedOut.length], [0, 3, 0, 0]);
   });
 
-  it("plans the same list after a reset once the requests before have ended", async () => {
-    const { promise, resolve: respond } = deferred();
-    const service = createFake({ step: () => promise });
-    const { add, audit, results } = await begin(service, 2);
-    await until(() => service.most() === 2);
-    await audit.reset();
-    await add(urls(3), { existing: "return" });
-    await sleep(20);
-    assert.deepEqual([service.listed(), audit.latest().at(-1)?.reason], [0, "plan"]);
-    respond();
-    await until(() => results.length === 5);
-    const [, , ...next] = results.map(({ outcome }) => outcome);
-    assert.deepEqual(next, ["fresh", "fresh", "created"]);
-  });
+  for (const [where, held] of Object.entries({ here: "request", "in the next process, listed last": "carried" }))
+    it(`plans the same list after a reset once the requests before have ended ${where}`, async () => {
+      const { promise: response, resolve: respond } = deferred();
+      const look = () => response;
+      const service = createFake({ step: (what) => (what.startsWith(held) ? response : undefined), look });
+      let bench = await begin(service, 2);
+      await until(() => service.most() === 2);
+      await bench.audit.reset();
+      await bench.add(urls(3), { existing: "return" });
+      if (held === "carried") {
+        await bench.audit.close();
+        bench = open(service, { open: changedFiles(folder, ({ batches }) => ({ batches: batches.toReversed() })) });
+        await until(() => service.looking() === 2);
+      }
+      await sleep(20);
+      assert.deepEqual([service.listed(), bench.audit.latest().map(({ reason }) => reason)], [0, ["plan"]]);
+      respond();
+      await until(() => bench.results.length === 5);
+      const [, , ...next] = bench.results.map(({ outcome }) => outcome);
+      assert.deepEqual(next, ["fresh", "fresh", "created"]);
+    });
 
   it("has pages that wait for the next process after a reset, too: those whose response is lost", async () => {
     const { audit, service } = await openLooking(3);
