@@ -23,7 +23,6 @@ export function createInterval(node: Node, minutes: unknown) {
   }
 
   function wait(ms: number): void {
-    clearTimeout(timer);
     if (closed) return;
     timer = setTimeout(() => (ms > LONGEST_TIMER ? wait(ms - LONGEST_TIMER) : run()), Math.min(ms, LONGEST_TIMER));
   }
