@@ -73,9 +73,8 @@ describe("The status that a node shows", () => {
     const { at } = open();
     assert.deepEqual(await at({ running: 1 }), blue("seo-reports.status.requesting"));
     assert.deepEqual(await at({ waiting: 1 }), blue("seo-reports.status.requesting"));
-    assert.deepEqual(await at({ running: 2 }), blue('running {"running":2,"queued":0}'));
-    assert.deepEqual(await at({ running: 1, waiting: 1 }), blue('running {"running":1,"queued":1}'));
-    assert.deepEqual(await at({ running: 1, waiting: 3 }), blue('running {"running":1,"queued":3}'));
+    for (const [running = 0, waiting = 0] of [[2], [1, 1], [1, 3]])
+      assert.deepEqual(await at({ running, waiting }), blue(`running {"running":${running},"queued":${waiting}}`));
     assert.deepEqual(await at({ waiting: 1, reconciling: 1 }), blue('reconciling {"count":1}'));
     const both = blue('running {"running":1,"queued":3}, reconciling {"count":2}');
     assert.deepEqual(await at({ running: 1, waiting: 5, reconciling: 2 }), both);

@@ -69,10 +69,8 @@ describe("A failed request", () => {
       assert.ok(known.has(code) && !/[\n<>]|undefined/.test(message), message);
     });
     fc.assert(property);
-    assert.doesNotMatch(fromCause({ code: "key-of-tests" }, ORIGIN).message, /key-of-tests/);
-    assert.doesNotMatch(fromCause({ code: "SECRET_".repeat(9) }, ORIGIN).message, /SECRET/);
-    assert.doesNotMatch(fromCause({ code: "A secret KEY" }, ORIGIN).message, /KEY/);
-    assert.doesNotMatch(fromCause({ code: ["KEY"] }, ORIGIN).message, /KEY/);
+    for (const code of ["key-of-tests", "SECRET_".repeat(9), "A secret KEY", ["KEY"]])
+      assert.doesNotMatch(fromCause({ code }, ORIGIN).message, /key-of-tests|SECRET|KEY/);
     assert.equal(fromCause({}, ORIGIN).message, failed(LOST));
   });
 

@@ -73,6 +73,7 @@ describe("An audit in a queue whose server changes", () => {
   let relay: Relay;
   let service: FakeService;
   let bench: Bench;
+  let clock: ReturnType<typeof createManualClock>;
   /** Gets what the audit sends to its server. */
   let sent: (text: string) => void;
   /** Requests whose effect was looked for before they were sent. */
@@ -81,6 +82,7 @@ describe("An audit in a queue whose server changes", () => {
   beforeEach(() => {
     sent = () => {};
     looked = 0;
+    clock = createManualClock();
   });
 
   /** Opens an audit that reaches its server through a relay. */
@@ -203,7 +205,6 @@ describe("An audit in a queue whose server changes", () => {
     });
 
     it(`reports that ${engine} has lost its data on every machine, and accepts lists again`, async function () {
-      const clock = createManualClock();
       await open(engine, () => this.skip(), { clock });
       const run = await administer(engine);
       await begin(MANY);
@@ -227,7 +228,6 @@ describe("An audit in a queue whose server changes", () => {
     });
 
     it(`continues with the data of another machine if ${engine} was emptied while it could not be reached`, async function () {
-      const clock = createManualClock();
       await open(engine, () => this.skip(), { clock });
       const run = await administer(engine);
       await begin(MANY);
@@ -258,7 +258,6 @@ describe("An audit in a queue whose server changes", () => {
 
     it(`sends the progress at once when ${engine} cannot be reached, and when it can`, async function () {
       // Progress is sent at most every five seconds, which do not pass.
-      const clock = createManualClock();
       await open(engine, () => this.skip(), { clock });
       await begin(MANY);
       relay.cut();
@@ -311,7 +310,6 @@ describe("An audit in a queue whose server changes", () => {
     chmodSync(disk, 0o777);
     const space = join(disk, "space");
     const filler = join(disk, "filler");
-    const clock = createManualClock();
     server = await use((await startServer("PostgreSQL")) ?? this.skip());
     execFileSync("install", process.getuid?.() === 0 ? ["-d", "-o", "postgres", space] : ["-d", space]);
     const run = await administer("PostgreSQL");
@@ -341,7 +339,6 @@ describe("An audit in a queue whose server changes", () => {
 
   for (const [what, [engine, change, back, reason]] of Object.entries(rejections))
     it(`reports once ${what}, and continues once it is undone`, async function () {
-      const clock = createManualClock();
       await open(engine, () => this.skip(), { clock });
       const run = await administer(engine);
       await begin();
