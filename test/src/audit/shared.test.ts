@@ -32,35 +32,6 @@ async function said(...[place]: Parameters<typeof testQueue>): Promise<string> {
   }
 }
 
-/** Does something with the only batch in a Redis queue. */
-async function withJob(place: Place, work: (client: Redis, key: string) => Promise<unknown>) {
-  const client = new Redis(place.url);
-  const keys = await client.keys(`${place.prefix}:service:*-*-*`);
-  await work(client, keys.find((key) => !key.endsWith(":logs")) ?? "");
-  await client.quit();
-}
-
-const addLine = (lineBy: (holder: string) => string) => async (client: Redis, key: string) => {
-  const [took = ""] = await client.lrange(`${key}:logs`, 0, 0);
-  await client.rpush(`${key}:logs`, lineBy(JSON.parse(took).took));
-};
-const isDamaged =
-  /^SEO_INPUT The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Use msg\.reset\.$/;
-const strangeLine = (by: string) => JSON.stringify({ by, n: 99, entries: [{ strange: true }] });
-/** What is done to a batch in a Redis queue, and the error that reports it. */
-const damages: Record<string, [damage: (client: Redis, key: string) => Promise<unknown>, error: RegExp]> = {
-  "whose log has a line that is cut off": [addLine(() => "{"), isDamaged],
-  "whose log has a line that is no object": [addLine(() => "null"), isDamaged],
-  "whose log has a line that is strange": [addLine(strangeLine), isDamaged],
-  "of another version of the package": [
-    async (client, key) => {
-      const job = JSON.parse((await client.hget(key, "data")) ?? "");
-      await client.hset(key, "data", JSON.stringify({ ...job, format: 99 }));
-    },
-    /^SEO_CONFIG The batch "default" is of another version of this package: update it on all machines\.$/,
-  ],
-};
-
 describe("The queue that several machines share", () => {
   const servers = new Map<Engine, Server>();
   const use = closeAfterEach();
@@ -271,26 +242,6 @@ describe("The queue that several machines share", () => {
       await later.finished();
     });
   }
-
-  for (const [what, [damage, error]] of Object.entries(damages))
-    it(`stops only the batch ${what}, until it is reset`, async () => {
-      const place = { url: serverOf("Redis").url, prefix: `damaged ${what}` };
-      const first = await open(place, { latency: 50 });
-      await first.add(urls(40));
-      while (first.results.length === 0) await sleep(10);
-      await first.audit.close();
-      await withJob(place, damage);
-      const told = ({ code, message }: SeoError) => error.test(`${code} ${message}`);
-      const second = await open(place);
-      await assert.rejects(second.add(urls(1)), told);
-      assert.deepEqual(second.errors.map(told), [true]);
-      await second.add(urls(2), { batch: "other" });
-      await second.finished("other");
-      assert.equal(second.results.length, 2);
-      assert.equal(await second.audit.reset("default"), 1);
-      assert.equal(await second.add(urls(2)), 2);
-      await second.finished();
-    });
 
   it("leaves nothing open if an audit is closed while its server is away", async () => {
     const leave = async (server: Server) => {

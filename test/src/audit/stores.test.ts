@@ -6,7 +6,7 @@ import { openFiles } from "../../../src/audit/files.js";
 import type { Progress } from "../../../src/audit/progress.js";
 import { requestsOf } from "../../../src/audit/requests.js";
 import { lastEntry, openLog } from "../../../src/audit/shared/log.js";
-import { connect } from "../../../src/audit/shared/server.js";
+import { connect, type Queue } from "../../../src/audit/shared/server.js";
 import { createShared } from "../../../src/audit/shared/shared.js";
 import { createClient } from "../../../src/client.js";
 import { SeoError } from "../../../src/errors.js";
@@ -34,20 +34,57 @@ interface Kept {
   close(): unknown;
 }
 
+/** A queue: what connects to it, and removes all that it has. */
+interface Queued extends Kept {
+  connected(): ReturnType<typeof connect>;
+  empty(): unknown;
+}
+
 function inFiles(): Kept {
   const { path, close } = openFolder();
   return { machines: 1, keep: () => ({ open: (lost) => openFiles(path, "node", lost) }), close };
 }
 
-function inMemory(): Kept {
+function inMemory(): Queued {
   const memory = createMemory();
-  return { machines: 2, keep: () => ({ create: memory.auditing(LEASE) }), close() {} };
+  const keep = () => ({ create: memory.auditing(LEASE) });
+  const empty = () => {
+    for (const jobs of memory.queues.values()) jobs.clear();
+  };
+  return { machines: 2, keep, connected: async () => memory.connect(), empty, close() {} };
 }
 
-const onServer = (server: () => Server) => (): Kept => {
-  const place = { url: server().url, prefix: `p${randomBytes(4).toString("hex")}` };
+const onServer = (server: () => Server) => (): Queued => {
+  const { url } = server();
+  const place = { url, prefix: `p${randomBytes(4).toString("hex")}` };
   const keep = () => ({ create: inQueue(createShared(place, { lease: LEASE, patience: PATIENCE })) });
-  return { machines: 2, keep, close() {} };
+  async function empty() {
+    const redis = new Redis(url);
+    await redis.flushall();
+    await redis.quit();
+  }
+  return { machines: 2, keep, connected: () => connect(place), empty, close() {} };
+};
+
+const addLine = (lineBy: (holder: string) => string) => async (jobs: Queue, id: string) => {
+  const { logs } = await jobs.getJobLogs(id, 0, 0, true);
+  await jobs.getBackend().addLog(id, lineBy(JSON.parse(logs[0] ?? "").took));
+};
+const isDamaged =
+  /^SEO_INPUT The batch "default" cannot continue: its log in the queue is damaged \(.*\)\. Use msg\.reset\.$/;
+const strangeLine = (by: string) => JSON.stringify({ by, n: 99, entries: [{ strange: true }] });
+/** What is done to a batch in a queue, and the error that reports it. */
+const damages: Record<string, [damage: (jobs: Queue, id: string) => Promise<unknown>, error: RegExp]> = {
+  "whose log has a line that is cut off": [addLine(() => "{"), isDamaged],
+  "whose log has a line that is no object": [addLine(() => "null"), isDamaged],
+  "whose log has a line that is strange": [addLine(strangeLine), isDamaged],
+  "of another version of the package": [
+    async (jobs, id) => {
+      const job = await jobs.getJob(id);
+      await job?.updateData({ ...Object(job.data), format: 99 });
+    },
+    /^SEO_CONFIG The batch "default" is of another version of this package: update it on all machines\.$/,
+  ],
 };
 
 /** Loses the first request for a page. */
@@ -307,39 +344,60 @@ for (const engine of [undefined, ...engines])
     after(() => server?.close());
     contract(engine ? `on ${engine}` : "in memory", open);
 
-    if (engine)
-      it("reads the last entry of a log, whoever has taken it over since", async () => {
-        const { queue, close } = await connect({ url: server.url });
-        const jobs = queue(randomBytes(4).toString("hex"));
-        await jobs.add("job", {}, { jobId: "one" });
-        const opened = await openLog<number>(jobs, "one", async () => undefined);
-        for (let entry = 0; entry < 30; entry++) await opened?.log.add(entry);
-        await openLog(jobs, "one", async () => undefined);
-        const last = await lastEntry(jobs, "one");
+    it("reads the last entry of a log, whoever has taken it over since", async () => {
+      const { queue, close } = await open().connected();
+      const jobs = queue("service");
+      await jobs.add("job", {}, { jobId: "one" });
+      const opened = await openLog<number>(jobs, "one", async () => undefined);
+      for (let entry = 0; entry < 30; entry++) await opened?.log.add(entry);
+      await openLog(jobs, "one", async () => undefined);
+      const last = await lastEntry(jobs, "one");
+      await close();
+      assert.equal(last, 29);
+    });
+
+    for (const [what, [damage, error]] of Object.entries(damages))
+      it(`stops only the batch ${what}, until it is reset`, async () => {
+        const { keep, connected } = open();
+        const first = createBench("", createFake({ latency: 50 }), keep());
+        await first.add(urls(40));
+        await until(() => first.results.length > 0);
+        await first.audit.close();
+        const { queue, close } = await connected();
+        const [id = ""] = await queue("service").getRanges(["wait"], 0, -1, true);
+        await damage(queue("service"), id);
         await close();
-        assert.equal(last, 29);
+        const told = ({ code, message }: SeoError) => error.test(`${code} ${message}`);
+        const second = createBench("", createFake(), keep());
+        await assert.rejects(second.add(urls(1)), told);
+        assert.deepEqual(second.errors.map(told), [true]);
+        await second.add(urls(2), { batch: "other" });
+        await second.finished("other");
+        assert.equal(second.results.length, 2);
+        assert.equal(await second.audit.reset("default"), 1);
+        assert.equal(await second.add(urls(2)), 2);
+        await second.finished();
+        await second.audit.close();
       });
 
-    if (engine === "Redis")
+    if (engine !== "PostgreSQL")
       it("says which lists were lost with the server's data, and accepts lists again", async () => {
-        const service = createFake({ latency: 50 });
-        const { keep } = open();
-        const first = createBench("", service, { ...keep() });
-        for (let n = 1; n <= 7; n++) await first.add(urls(100), { batch: `batch ${n}` });
-        const redis = new Redis(server.url);
-        await redis.flushall();
-        await redis.quit();
+        const clock = createManualClock();
+        const { keep, empty } = open();
+        const { add, audit, errors, finished } = createBench("", createFake({ latency: 50 }), { ...keep(), clock });
+        for (let n = 1; n <= 7; n++) await add(urls(100), { batch: `batch ${n}` });
+        await empty();
         const lists = '"batch 1", "batch 2", "batch 3", "batch 4", "batch 5", 2 more';
         const message = `The queue's server has lost data: send the unfinished lists (${lists}) again in a minute, with “Regenerate it” and a Maximum age.`;
-        while (first.errors.length === 0) await sleep(5);
-        await assert.rejects(first.add(urls(1)), { code: "SEO_NETWORK", message });
-        const sentences = first.errors.map((error) => error.message);
+        await until(() => errors.length > 0);
+        await assert.rejects(add(urls(1)), { code: "SEO_NETWORK", message });
+        await until(() => {
+          clock.pass(60_000);
+          return add(urls(3)).catch(() => 0);
+        });
+        assert.equal((await finished()).created, 3);
+        const sentences = errors.map((error) => error.message);
         assert.deepEqual(sentences, [message]);
-        await first.audit.close();
-        const second = createBench("", service, { ...keep() });
-        await second.add(urls(3));
-        await second.finished();
-        assert.equal(second.results.length, 3);
-        await second.audit.close();
+        await audit.close();
       });
   });
