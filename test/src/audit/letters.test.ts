@@ -8,6 +8,7 @@ import type { Progress } from "../../../src/audit/progress.js";
 import type { Requests } from "../../../src/audit/requests.js";
 import { type JobEntry, prefixOf } from "../../../src/audit/shared/letter.js";
 import { entriesIn, type Line } from "../../../src/audit/shared/log.js";
+import type { Lease } from "../../../src/audit/shared/server.js";
 import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
 import { SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
@@ -84,12 +85,15 @@ interface Message {
   /** The batch is paused, until it is resumed. */
   pauses?: boolean;
   drops?: boolean;
+  lease?: Lease;
 }
 
 type Memory = ReturnType<typeof createMemory>;
 
 const jobsIn = ({ queues }: Memory) => [...(queues.get("service")?.values() ?? [])];
 const kept = (memory: Memory) => jobsIn(memory).filter(({ state }) => state === "prioritized");
+/** Whether a line has such an entry. */
+const hasEntry = (line: string, type: JobEntry["type"]) => line.includes(`"type":"${type}"`);
 /** The entries that count of all jobs. */
 const entriesOf = (memory: Memory) =>
   jobsIn(memory).flatMap(({ logs }) => entriesIn<JobEntry>(logs.map((text) => JSON.parse(text))));
@@ -109,7 +113,13 @@ const reset = ({ audit }: Bench) => audit.reset("default");
 /** More than one line of a journal. */
 const MANY = 1100;
 const many = Array.from({ length: MANY }, (_, row) => urls(1, 1 + (row % PAGES))).flat();
-const longList: Message = { before: async () => {}, send: ({ add }) => add(many), count: MANY, rows: MANY };
+const longList: Message = {
+  before: async () => {},
+  send: ({ add }) => add(many),
+  count: MANY,
+  rows: MANY,
+  lease: CALM,
+};
 const messages: Record<string, Message> = {
   "a new list": { before: async () => {}, send: addAll, count: PAGES },
   "a list for an open batch": { before: addPaused(6), send: addAll, count: 2, pauses: true },
@@ -154,7 +164,7 @@ async function live(message: Message, at: number | string, way: Way, dies: boole
     share: 1,
     clock: fastClock,
     result: (result) => isDead || lead.results.push(result),
-    create: memory.auditing(SHORT, {}, next),
+    create: memory.auditing(message.lease ?? SHORT, {}, next),
   });
   await lead.add(["no page"], { batch: "first" });
   const sender = createBench("", service, { create: memory.auditing(SHORT), clock: fastClock });
@@ -168,6 +178,7 @@ async function live(message: Message, at: number | string, way: Way, dies: boole
     commands = 0;
     const answer = await message.send(sender);
     const took = commands;
+    assert.ok(typeof at === "number" || first <= took, `no line has ${at}`);
     answered.resolve();
     assert.ok(answer > 0 && answer <= message.count, `${answer} instead of ${message.count}`);
     const letter = jobsIn(memory).find(({ id }) => !ids.has(id))?.id;
@@ -264,7 +275,7 @@ describe("The messages that one machine handles for all", () => {
         fate: (page) => (failing.test(page) ? rejected : "answered"),
         step: (what) => void (what.startsWith("request") && requested.push(what)),
       });
-      const wayOf = (line: string) => (line.includes('"entries":[{"answer"') && misses-- > 0 ? way : "answered");
+      const wayOf = (line: string) => (hasEntry(line, "answer") && misses-- > 0 ? way : "answered");
       const { add, audit, finished, progress } = await begin(4, service, { share: 1 }, wayOf);
       misses = 15;
       assert.ok((await add(urls(PAGES))) > 0);
@@ -304,7 +315,7 @@ describe("The messages that one machine handles for all", () => {
     let fails = true;
     const fate = (page: string) => (fails && page.endsWith("/1") ? rejected : "answered");
     const service = createFake({ fate, step: (what) => void requested.push(what) });
-    const wayOf = (line: string) => (line.includes('"type":"delivered"') ? "lost" : "answered");
+    const wayOf = (line: string) => (hasEntry(line, "delivered") ? "lost" : "answered");
     const { add, audit, finished, progress } = open(service, {}, wayOf);
     await add([...urls(3), "no page"]);
     await finished();
@@ -555,7 +566,7 @@ describe("The messages that one machine handles for all", () => {
   it("keeps the failures of a batch until a new list of its name is saved", async () => {
     let isBroken = false;
     const service = createFake({ fate: () => rejected });
-    const way = (line: string): Way => (isBroken && line.includes('"type":"batch"') ? "lost" : "answered");
+    const way = (line: string): Way => (isBroken && hasEntry(line, "batch") ? "lost" : "answered");
     const { add } = await begin(3, service, {}, way);
     await until(() => kept(memory).length === 1);
     isBroken = true;
@@ -626,7 +637,7 @@ describe("The messages that one machine handles for all", () => {
       const service = createFake({ fate: () => rejected });
       let misses = 0;
       const way = (line: string): Way => {
-        if (line.includes('"type":"removed"') && misses < 3) misses++;
+        if (hasEntry(line, "removed") && misses < 3) misses++;
         else if (!dies || misses === 0) return "answered";
         return "lost";
       };
