@@ -6,10 +6,12 @@ import { clock as realClock } from "../../../src/audit/clock.js";
 import { type FindJournals, readKept } from "../../../src/audit/failures.js";
 import type { Progress } from "../../../src/audit/progress.js";
 import type { Requests } from "../../../src/audit/requests.js";
+import { lostData } from "../../../src/audit/shared/faults.js";
 import { type JobEntry, prefixOf } from "../../../src/audit/shared/letter.js";
-import { entriesIn, type Line } from "../../../src/audit/shared/log.js";
+import { entriesIn, type Line, openLog, readLines } from "../../../src/audit/shared/log.js";
 import type { Lease } from "../../../src/audit/shared/server.js";
 import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
+import { deposed } from "../../../src/audit/trouble.js";
 import { SeoError } from "../../../src/errors.js";
 import { deferred } from "../../../src/turns.js";
 import { closeAfterEach } from "../../support/opened.js";
@@ -242,6 +244,9 @@ describe("The messages that one machine handles for all", () => {
     await bench.add(urls(pages));
     return bench;
   }
+
+  /** What the lead says. */
+  const news = () => Object(memory.queues.get("service-lead")?.get("lead")?.data);
 
   for (const [name, message] of Object.entries(messages))
     it(`takes effect once if two commands of ${name} fail, or the lead dies`, async () => {
@@ -524,6 +529,9 @@ describe("The messages that one machine handles for all", () => {
       clock.pass(1000);
       return other.progress.at(-1)?.done === lead.results.length;
     });
+    // No seconds had passed before.
+    assert.ok(other.progress.filter(({ paused }) => !paused).length <= 1);
+    assert.equal(await other.audit.close(), lead.audit.latest()[0]?.waiting);
   });
 
   for (const [what, fails] of Object.entries({ "be reached": "", "write, but can read": "-lead" }))
@@ -532,7 +540,8 @@ describe("The messages that one machine handles for all", () => {
       let isAway = false;
       const way = (name: string) => (isAway && name.endsWith(fails) ? "lost" : "answered");
       const lead = await begin(50, service, { share: 1 }, way);
-      const other = open(service, {}, way);
+      let recoveries = 0;
+      const other = open(service, { recovered: () => recoveries++ }, way);
       const last = () => other.progress.at(-1);
       await until(() => last()?.paused === false);
       isAway = true;
@@ -541,8 +550,9 @@ describe("The messages that one machine handles for all", () => {
       await sleep(100);
       assert.deepEqual(other.progress.slice(length), []);
       assert.deepEqual(other.audit.latest()[0]?.reason, "server");
+      assert.deepEqual([other.errors.length, recoveries], [1, 0]);
       isAway = false;
-      await until(() => last()?.paused === false);
+      await until(() => last()?.paused === false && recoveries > 0);
       // The next lead repeats the result that could not be noted, if another one leads.
       await until(() => new Set([...lead.results, ...other.results].map(({ index }) => index)).size === 50);
     });
@@ -550,10 +560,11 @@ describe("The messages that one machine handles for all", () => {
   it("shows finished batches on all machines, also while another one takes the lead", async () => {
     const service = createFake();
     const lead = await begin(1, service);
-    await lead.finished();
+    await until(() => String(news().progress).includes('"finished":true'));
     const [next, other] = [open(service), open(service)];
     const has = ({ audit }: Bench) => audit.latest().some(({ finished }) => finished);
     await until(() => has(next) && has(other));
+    assert.deepEqual([...next.progress, ...other.progress], []);
     let misses = 0;
     const looks = setInterval(() => (misses += Number(!has(other))), 1);
     await lead.audit.close();
@@ -575,6 +586,60 @@ describe("The messages that one machine handles for all", () => {
     isBroken = false;
     await until(() => kept(memory)[0]?.logs.some((line) => line.includes("page/100")));
     await until(() => kept(memory).length === 1);
+  });
+
+  it("takes over no batch that is kept when it begins to lead", async () => {
+    const service = createFake({ fate: () => rejected });
+    const before = await begin(3, service);
+    await until(() => kept(memory).length === 1);
+    await before.audit.close();
+    const logs = [...(kept(memory)[0]?.logs ?? [])];
+    await open(service).add(["no page"], { batch: "other" });
+    assert.deepEqual(jobsIn(memory)[0]?.logs, logs);
+  });
+
+  it("says that the server cannot be reached, but not before a message would fail", async () => {
+    let isAway = true;
+    const { add, errors, finished } = open(createFake(), {}, () => (isAway ? "lost" : "answered"));
+    const why = "The queue's server cannot be reached. The message has no effect: send it again.";
+    const failed = assert.rejects(add(urls(1)), { code: "SEO_NETWORK", message: why });
+    await sleep(500);
+    assert.deepEqual(errors, []);
+    await failed;
+    await until(() => errors.length === 1);
+    isAway = false;
+    await until(() => add(urls(2)).catch(() => 0));
+    assert.deepEqual([(await finished()).created, errors.length], [2, 1]);
+  });
+
+  it("says that a message can still take effect if the machine that leads has it, and does not respond", async () => {
+    let isSilent = false;
+    const wayOf = (line: string) => (isSilent && hasEntry(line, "answer") ? "lost" : "answered");
+    const { audit } = await begin(1, createFake(), {}, wayOf);
+    isSilent = true;
+    const why = "The message can still take effect: look at the progress before you send it again.";
+    await assert.rejects(audit.pause(), { message: `No machine that leads has responded. ${why}` });
+  });
+
+  it("does not offer the lead because of what a node that it lacks has done", async () => {
+    const service = createFake();
+    const before = await begin(1, service, { create: memory.auditing(SHORT, { node: "own" }) });
+    await before.finished();
+    await before.audit.close();
+    await open(service).add(["no page"]);
+    await sleep(2 * SHORT.lockDuration);
+    assert.equal(news().offered, false);
+  });
+
+  it("does not take the lead that is offered if it cannot do the work", async () => {
+    const service = createFake();
+    const openBad = () => open(service, { connect: withoutKey(service), create: memory.auditing(CALM) });
+    await openBad().add(urls(20));
+    await until(() => news().offered);
+    const { holder } = news();
+    const { errors } = openBad();
+    await sleep(CALM.lockDuration);
+    assert.deepEqual([news().holder, errors], [holder, []]);
   });
 
   it("does not take the lead once more when it has given it back", async () => {
@@ -608,7 +673,6 @@ describe("The messages that one machine handles for all", () => {
     // Longer than a busy computer can hold up the lead.
     const options = { ...SHORT, lockDuration: 1000 };
     await begin(20, service, { connect: withoutKey(service), clock, create: memory.auditing(options) });
-    const news = () => Object(memory.queues.get("service-lead")?.get("lead")?.data);
     await until(() => news().offered);
     passed = 20 * 60_000;
     await until(() => !news().offered);
@@ -819,6 +883,7 @@ describe("The lead of a queue, in memory and on each server", () => {
     repaired = false;
     await first.add(urls(20, 200), { batch: "last" });
     assert.equal((await second.finished("last")).created, 20);
+    assert.ok(first.progress.findLast(({ batch }) => batch === "next")?.finished);
   });
 
   for (const [why, lists] of Object.entries({ "has led in vain": true, "could not lead": false }))
@@ -852,6 +917,41 @@ describe("The lead of a queue, in memory and on each server", () => {
 });
 
 describe("The journal of a job", () => {
+  it("is read whole, however long it is", async () => {
+    const memory = createMemory();
+    const jobs = memory.connect().queue("service");
+    await jobs.add("job", {}, { jobId: "long" });
+    const lines = Array.from({ length: 100_001 }, (_, n) => ({ by: "a", n, entries: [n] }));
+    Object.assign(memory.queues.get("service")?.get("long") ?? {}, { logs: lines.map((one) => JSON.stringify(one)) });
+    assert.deepEqual(await readLines(jobs, "long"), lines);
+  });
+
+  it("takes nothing more if another machine has taken the job, or a part of it is missing", async () => {
+    const memory = createMemory();
+    let way: Way = "answered";
+    const jobs = memory.connect(() => way).queue("service");
+    const openJob = () => openLog<number>(jobs, "one", () => Promise.resolve("missing"));
+    await jobs.add("job", {}, { jobId: "one" });
+    const first = await openJob();
+    way = "mute";
+    await assert.rejects(async () => first?.log.add(1), { code: "ETIMEDOUT" });
+    way = "answered";
+    await first?.log.add(2);
+    const second = await openJob();
+    assert.deepEqual(entriesIn(second?.lines ?? []), [2]);
+    await assert.rejects(async () => first?.log.add(3), deposed);
+    await second?.log.add(4);
+    assert.deepEqual(entriesIn(await readLines<number>(jobs, "one")), [2, 4]);
+    memory.queues.get("service")?.get("one")?.logs.splice(2);
+    await assert.rejects(async () => second?.log.add(5), lostData);
+    await jobs.remove("one");
+    await assert.rejects(
+      async () => second?.log.add(6),
+      (cause) => cause === "missing",
+    );
+    assert.equal(await openJob(), undefined);
+  });
+
   const holder = fc.constantFrom("a", "b", "c");
   const number = fc.nat(4);
   const line: fc.Arbitrary<Line<number>> = fc.oneof(

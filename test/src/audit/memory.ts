@@ -115,10 +115,11 @@ export function createMemory(patience = MESSAGE) {
             const { logs = [] } = jobs.get(id) ?? {};
             return { logs: logs.slice(from, to + 1 || undefined), count: logs.length };
           }, id),
-        getRanges: (states: string[]) =>
+        getRanges: (states: string[], from: number, to: number, oldestFirst: boolean) =>
           call(() => {
             const all = states.flatMap((one) => [...jobs.values()].filter(({ state }) => state === one));
-            return all.map(({ id }) => id);
+            const ids = all.map(({ id }) => id).slice(from, to + 1 || undefined);
+            return oldestFirst ? ids : ids.reverse();
           }, "jobs"),
         remove: (id: string) => call(() => Number(jobs.delete(id))),
         getNextJob: (token: string, lease: Lease) =>
