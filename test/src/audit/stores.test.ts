@@ -196,6 +196,25 @@ function contract(name: string, open: () => Kept): void {
       assert.ok(benches.every(({ errors }) => errors.length === 1));
     });
 
+    it("reports each time that a batch stops", async () => {
+      const clock = createManualClock();
+      let most = 0;
+      const fate = () => (service.carriedOut.length < most ? "answered" : unauthorized);
+      const service: FakeService = createFake({ fate });
+      const { add, errors } = bench(service, { clock, share: 1 });
+      await add(urls(20));
+      for (const stops of [1, 2]) {
+        await until(() => errors.length === stops);
+        most += 10;
+        await until(() => {
+          clock.pass(QUARTER);
+          return service.carriedOut.length === most;
+        });
+      }
+      assert.equal((await ended()).created, 20);
+      assert.equal(errors.length, 2);
+    });
+
     it("requests failed pages again, also of a batch that has finished, and that another process continues", async () => {
       // The character ends a line in some readers of lines, but not in JSON.
       const batch = "spring \u2028 summer";
