@@ -603,7 +603,7 @@ describe("The messages that one machine handles for all", () => {
     const { add, errors, finished } = open(createFake(), {}, () => (isAway ? "lost" : "answered"));
     const why = "The queue's server cannot be reached. The message has no effect: send it again.";
     const failed = assert.rejects(add(urls(1)), { code: "SEO_NETWORK", message: why });
-    await sleep(500);
+    await sleep(200);
     assert.deepEqual(errors, []);
     await failed;
     await until(() => errors.length === 1);
