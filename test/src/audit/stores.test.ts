@@ -34,7 +34,7 @@ interface Kept {
   close(): unknown;
 }
 
-/** A queue: what connects to it, and removes all that it has. */
+/** A queue: what connects to it, and removes all that it has, unless that is in PostgreSQL. */
 interface Queued extends Kept {
   connected(): ReturnType<typeof connect>;
   empty(): unknown;
@@ -361,6 +361,7 @@ for (const engine of [undefined, ...engines])
       if (engine) server = (await startServer(engine)) ?? this.skip();
     });
     after(() => server?.close());
+    const use = closeAfterEach();
     contract(engine ? `on ${engine}` : "in memory", open);
 
     it("reads the last entry of a log, whoever has taken it over since", async () => {
@@ -388,6 +389,7 @@ for (const engine of [undefined, ...engines])
         await close();
         const told = ({ code, message }: SeoError) => error.test(`${code} ${message}`);
         const second = createBench("", createFake(), keep());
+        void use(second.audit);
         await assert.rejects(second.add(urls(1)), told);
         assert.deepEqual(second.errors.map(told), [true]);
         await second.add(urls(2), { batch: "other" });
@@ -396,7 +398,6 @@ for (const engine of [undefined, ...engines])
         assert.equal(await second.audit.reset("default"), 1);
         assert.equal(await second.add(urls(2)), 2);
         await second.finished();
-        await second.audit.close();
       });
 
     if (engine !== "PostgreSQL")
@@ -404,6 +405,7 @@ for (const engine of [undefined, ...engines])
         const clock = createManualClock();
         const { keep, empty } = open();
         const { add, audit, errors, finished } = createBench("", createFake({ latency: 50 }), { ...keep(), clock });
+        void use(audit);
         for (let n = 1; n <= 7; n++) await add(urls(100), { batch: `batch ${n}` });
         await empty();
         const lists = '"batch 1", "batch 2", "batch 3", "batch 4", "batch 5", 2 more';
@@ -417,6 +419,5 @@ for (const engine of [undefined, ...engines])
         assert.equal((await finished()).created, 3);
         const sentences = errors.map((error) => error.message);
         assert.deepEqual(sentences, [message]);
-        await audit.close();
       });
   });
