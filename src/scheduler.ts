@@ -140,6 +140,11 @@ export class Scheduler {
       message.refuse(new SeoError("SEO_QUEUE_FULL", sentence));
       return;
     }
+    // If nothing waits, the lane is not entered, only to be left at once.
+    if (!mustWait && this.#lanes.length === 0) {
+      message.start();
+      return;
+    }
     lane.messages.push(message);
     this.#enter(lane);
   }
