@@ -5,6 +5,10 @@ import type { Headers } from "../responses.js";
 import type { Task } from "../scheduler.js";
 import type { RawResponse } from "./response.js";
 
+const EMPTY = Buffer.alloc(0);
+/** Headers that no message gets: the first would change the prototype of its clone; the others can hold a session. */
+const dropped = ["__proto__", "set-cookie", "set-cookie2"];
+
 /**
  * One request in flight: undici's events of it, and the response or the error that it ends with. It replaces undici's
  * `request`, which makes a stream, an abort signal and their listeners for each response, only for them to be read at once.
@@ -14,7 +18,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** When it has taken too long, in the clock of `performance.now()`. */
   readonly due: number;
   /** The body so far, and room for more of it. */
-  #body: Buffer = Buffer.alloc(0);
+  #body: Buffer = EMPTY;
   #length = 0;
   #controller: Dispatcher.DispatchController | undefined;
   #reason: SeoError | undefined;
@@ -55,8 +59,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Also called for each 1xx, before the response itself. */
   onResponseStart(_: Dispatcher.DispatchController, statusCode: number, headers: Headers): void {
     this.#statusCode = statusCode;
-    // The first would change the prototype of a message's clone; the others can hold a session.
-    for (const name of ["__proto__", "set-cookie", "set-cookie2"]) Reflect.deleteProperty(headers, name);
+    for (const name of dropped) if (Object.hasOwn(headers, name)) Reflect.deleteProperty(headers, name);
     this.#headers = headers;
   }
 

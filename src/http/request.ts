@@ -19,6 +19,7 @@ export function buildRequest(
   { prefix }: Base,
   { method = row.method, extra = {} }: { method?: string | undefined; extra?: Record<string, string> | undefined } = {},
 ) {
+  const isTemplate = row.path.includes("{");
   let path = row.path;
   let fields = "";
   for (const name in input) {
@@ -26,7 +27,7 @@ export function buildRequest(
     const param = row.params[name];
     if (value === undefined || !param || param.reads !== undefined) continue;
     const { wire = name } = param;
-    if (path.includes(`{${wire}}`)) path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
+    if (isTemplate && path.includes(`{${wire}}`)) path = path.replace(`{${wire}}`, () => encodeURIComponent(value));
     else fields += `&${wire}=${encodeForm(value)}`;
   }
   const hasForm = !["GET", "DELETE"].includes(method);
@@ -39,6 +40,6 @@ export function buildRequest(
     path: `${prefix}${path}${query.replace("&", "?")}`,
     body: hasForm && fields ? fields.slice(1) : undefined,
     /** The record that the path names: `report ID 27`. */
-    subject: row.path.includes("{") ? subjectOf(row, input) : undefined,
+    subject: isTemplate ? subjectOf(row, input) : undefined,
   };
 }
