@@ -122,13 +122,12 @@ export class Host {
       },
       stopped: ({ code }) => OWN.includes(code) && this.machine.offer(),
       result: (result) => {
-        if (!result.error) this.#reported.delete(result.batch);
         // Others are results of earlier processes, or need no request.
         if (!result.error && result.attempts > 0 && !result.repeated) this.machine.worked();
         options.result(result);
       },
       progress: (progress, all) => {
-        if (progress.finished) this.#reported.delete(progress.batch);
+        if (progress.paused === false) this.#reported.delete(progress.batch);
         options.progress(progress, all);
       },
       open: async () => {
