@@ -17,12 +17,10 @@ const STANDING_BY = 10;
 /** After a machine has offered the lead, another one is the first to take it. */
 const AFTER_OFFER = 2;
 const MINUTE = 60_000;
-/** For so long, a machine that could not do the work offers the lead. */
+/** For so long, a machine that could not do the work offers the lead, and does not request it again. */
 const OFFER = 15 * MINUTE;
 /** How often another one checks whether it can do the work. */
 const CHECK = MINUTE;
-/** The longest wait of a machine that has led in vain. */
-const LONGEST_PAUSE = 60 * MINUTE;
 
 /**
  * One of the machines that share the batches of an SEO service. If it holds the lock of the job `lead`, it leads: it works on
@@ -45,9 +43,8 @@ export class Member {
   #offeredAt = Number.NEGATIVE_INFINITY;
   /** When it last checked whether it can do the work, and who led then. */
   #checked = { at: Number.NEGATIVE_INFINITY, holder: "" };
-  /** When it last requested the lead, and how long it waits until the next time if it could not do the work then. */
+  /** When it last requested the lead, unless it did the work then. */
   #requestedAt = Number.NEGATIVE_INFINITY;
-  #pause = OFFER;
   /** Ends the rest before it works again. */
   wake = () => {};
 
@@ -105,7 +102,6 @@ export class Member {
   /** The service carries out what this machine requests. */
   worked = (): void => {
     this.#requestedAt = Number.NEGATIVE_INFINITY;
-    this.#pause = OFFER;
   };
 
   /** Perhaps it can do the work again. If it stands by, it requests the lead, once that is offered. */
@@ -169,8 +165,7 @@ export class Member {
     const { holder } = lead.data;
     const at = this.options.clock.now();
     // Reading a page of the list does not prove that pages can be requested.
-    const hasFailed = this.#offeredAt > this.#requestedAt;
-    if (hasFailed && at - this.#requestedAt < this.#pause) return;
+    if (this.#offeredAt > this.#requestedAt && at - this.#requestedAt < OFFER) return;
     if (holder === this.#checked.holder && at - this.#checked.at < CHECK) return;
     this.#checked = { at, holder };
     const [host] = this.hosts;
@@ -179,7 +174,6 @@ export class Member {
       if (!this.#term) this.offer();
       return;
     }
-    if (hasFailed) this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
     this.#requestedAt = at;
     await lead.updateProgress(holder);
   }
