@@ -668,6 +668,20 @@ describe("The messages that one machine handles for all", () => {
     assert.equal(lead.state, "wait");
   });
 
+  for (const hangs of [false, true])
+    it(`gives the lead back, and ends its connection, before it is closed${hangs ? ", unless the server hangs" : ""}`, async () => {
+      let isClosing = false;
+      let closed = 0;
+      const pause = () => (hangs && isClosing ? new Promise(() => {}) : 0);
+      const connect = async () => ({ ...memory.connect(undefined, pause), close: async () => void closed++ });
+      const shared = createShared({ url: "redis://memory" }, { lease: CALM, connect });
+      const { audit } = await begin(1, createFake(), { create: inQueue(shared) });
+      await until(() => memory.unfinished().length === 0);
+      isClosing = true;
+      await audit.close();
+      assert.deepEqual([leadJob()?.state, closed], [hangs ? "active" : "wait", 1]);
+    });
+
   it("keeps the lead when it does not offer it any more", async () => {
     const service = createFake();
     let passed = 0;
