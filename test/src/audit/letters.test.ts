@@ -9,7 +9,7 @@ import type { Requests } from "../../../src/audit/requests.js";
 import { lostData } from "../../../src/audit/shared/faults.js";
 import { type JobEntry, prefixOf } from "../../../src/audit/shared/letter.js";
 import { entriesIn, type Line, openLog, readLines } from "../../../src/audit/shared/log.js";
-import type { Lease } from "../../../src/audit/shared/server.js";
+import type { Lease, Queue } from "../../../src/audit/shared/server.js";
 import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
 import { deposed } from "../../../src/audit/trouble.js";
 import { SeoError } from "../../../src/errors.js";
@@ -621,6 +621,39 @@ describe("The messages that one machine handles for all", () => {
     isSilent = true;
     const why = "The message can still take effect: look at the progress before you send it again.";
     await assert.rejects(audit.pause(), { message: `No machine that leads has responded. ${why}` });
+  });
+
+  it("says at once that the server rejects a message", async () => {
+    const server = memory.connect();
+    function queue(name: string) {
+      const { add, ...rest } = server.queue(name);
+      const rejects: typeof add = (kind, ...more) =>
+        kind === "letter" ? Promise.reject(new Error("NOPERM")) : add(kind, ...more);
+      return { ...rest, add: rejects } as Queue;
+    }
+    const connect = async () => ({ ...server, queue });
+    const shared = createShared({ url: "redis://memory" }, { lease: CALM, connect });
+    await assert.rejects(open(createFake(), { create: inQueue(shared) }).add(urls(1)), { code: "SEO_CONFIG" });
+  });
+
+  it("takes no message back whose reply could not be read before", async () => {
+    const service = createFake();
+    await begin(1, service);
+    let isBack = false;
+    const { add } = open(service, {}, (what) => {
+      isBack ||= what.includes('"back"');
+      return isBack || !what.startsWith(prefixOf("node")) ? "answered" : "lost";
+    });
+    assert.equal(await add(urls(2), { batch: "other" }), 2);
+    assert.ok(isBack);
+  });
+
+  it("says that a batch that is kept cannot be retried if its log is damaged", async () => {
+    const { audit } = await begin(3, createFake({ fate: () => rejected }));
+    await until(() => kept(memory).length === 1);
+    kept(memory)[0]?.logs.push("{");
+    await assert.rejects(audit.retry("default"), { code: "SEO_INPUT" });
+    assert.deepEqual([await audit.reset("other"), await audit.reset()], [0, 1]);
   });
 
   it("does not offer the lead because of what a node that it lacks has done", async () => {
