@@ -640,10 +640,13 @@ describe("The messages that one machine handles for all", () => {
     const service = createFake();
     await begin(1, service);
     let isBack = false;
-    const { add } = open(service, {}, (what) => {
-      isBack ||= what.includes('"back"');
-      return isBack || !what.startsWith(prefixOf("node")) ? "answered" : "lost";
-    });
+    const way = (what: string) => (isBack || !what.startsWith(prefixOf("node")) ? "answered" : "lost");
+    const pause = async (what: string) => {
+      if (!what.includes('"back"')) return;
+      isBack = true;
+      await until(() => jobsIn(memory).some(({ logs }) => logs.some((line) => line.includes("other"))));
+    };
+    const { add } = open(service, { create: memory.auditing(SHORT, {}, way, pause) });
     assert.equal(await add(urls(2), { batch: "other" }), 2);
     assert.ok(isBack);
   });
@@ -709,7 +712,7 @@ describe("The messages that one machine handles for all", () => {
       const connect = async () => ({ ...memory.connect(undefined, pause), close: async () => void closed++ });
       const shared = createShared({ url: "redis://memory" }, { lease: CALM, connect });
       const { audit } = await begin(1, createFake(), { create: inQueue(shared) });
-      await until(() => memory.unfinished().length === 0);
+      await until(() => jobsIn(memory).some(({ logs }) => logs.some((line) => hasEntry(line, "removed"))));
       isClosing = true;
       await audit.close();
       assert.deepEqual([leadJob()?.state, closed], [hangs ? "active" : "wait", 1]);
