@@ -631,8 +631,7 @@ describe("The messages that one machine handles for all", () => {
         kind === "letter" ? Promise.reject(new Error("NOPERM")) : add(kind, ...more);
       return { ...rest, add: rejects } as Queue;
     }
-    const connect = async () => ({ ...server, queue });
-    const shared = createShared({ url: "redis://memory" }, { lease: CALM, connect });
+    const shared = memory.shareBy(CALM, () => ({ ...server, queue }));
     await assert.rejects(open(createFake(), { create: inQueue(shared) }).add(urls(1)), { code: "SEO_CONFIG" });
   });
 
@@ -709,8 +708,8 @@ describe("The messages that one machine handles for all", () => {
       let isClosing = false;
       let closed = 0;
       const pause = () => (hangs && isClosing ? new Promise(() => {}) : 0);
-      const connect = async () => ({ ...memory.connect(undefined, pause), close: async () => void closed++ });
-      const shared = createShared({ url: "redis://memory" }, { lease: CALM, connect });
+      const close = async () => void closed++;
+      const shared = memory.shareBy(CALM, () => ({ ...memory.connect(undefined, pause), close }));
       const { audit } = await begin(1, createFake(), { create: inQueue(shared) });
       await until(() => jobsIn(memory).some(({ logs }) => logs.some((line) => hasEntry(line, "removed"))));
       isClosing = true;

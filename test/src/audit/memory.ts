@@ -174,9 +174,13 @@ export function createMemory(patience = MESSAGE) {
       isUnfinished(logs.map((text) => JSON.parse(text))),
     );
 
+  /** One of its machines, by its own connection. */
+  const shareBy = (lease: Lease, server: () => Server) =>
+    createShared({ url: "redis://memory" }, { lease, patience, connect: async () => server() });
+
   /** One of its machines. */
   const share = (lease: Lease, ...connection: Parameters<typeof connect>) =>
-    createShared({ url: "redis://memory" }, { lease, patience, connect: async () => connect(...connection) });
+    shareBy(lease, () => connect(...connection));
 
   /** An audit of one of its machines, for `createBench`. */
   const auditing =
@@ -184,7 +188,7 @@ export function createMemory(patience = MESSAGE) {
     (options: AuditOptions) =>
       inQueue(share(lease, ...connection), more)(options);
 
-  return { connect, share, auditing, unfinished, queues };
+  return { connect, share, shareBy, auditing, unfinished, queues };
 }
 
 function attempt(command: () => unknown): void {
