@@ -5,6 +5,7 @@ import type { Headers } from "../responses.js";
 import type { Task } from "../scheduler.js";
 import type { RawResponse } from "./response.js";
 
+/** One for all: even an empty one takes time to allocate. */
 const EMPTY = Buffer.alloc(0);
 /** Headers that no message gets: the first would change the prototype of its clone; the others can hold a session. */
 const dropped = ["__proto__", "set-cookie", "set-cookie2"];
