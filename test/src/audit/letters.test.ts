@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { clock as realClock } from "../../../src/audit/clock.js";
 import { type FindJournals, readKept } from "../../../src/audit/failures.js";
-import type { Progress } from "../../../src/audit/progress.js";
+import { BETWEEN, type Progress } from "../../../src/audit/progress.js";
 import type { Requests } from "../../../src/audit/requests.js";
 import { lostData } from "../../../src/audit/shared/faults.js";
-import { type JobEntry, prefixOf } from "../../../src/audit/shared/letter.js";
-import { entriesIn, type Line, openLog, readLines } from "../../../src/audit/shared/log.js";
+import { type JobEntry, pack, prefixOf } from "../../../src/audit/shared/letter.js";
+import { appendAlone, entriesIn, type Line, openLog, readLines } from "../../../src/audit/shared/log.js";
 import type { Lease, Queue } from "../../../src/audit/shared/server.js";
 import { createShared, type Shared } from "../../../src/audit/shared/shared.js";
 import { deposed } from "../../../src/audit/trouble.js";
@@ -44,6 +44,7 @@ const HANGS = 60_000;
 
 const rejected = new SeoError("SEO_REJECTED", "No.", { attempts: 1 });
 const unauthorized = new SeoError("SEO_UNAUTHORIZED", "No.", { attempts: 1 });
+const refused = new SeoError("SEO_FORBIDDEN", "No.", { statusCode: 403, attempts: 1 });
 
 /** A client whose API key is invalid. */
 const withoutKey = (service: FakeService) => (): Requests => ({
@@ -64,6 +65,9 @@ const withoutKeyWhile =
       pages: (...one) => (canRead ? works : now()).pages(...one),
     };
   };
+
+/** No response arrives. */
+const silence = (what: string) => (what.startsWith("carried out") ? new Promise<void>(() => {}) : undefined);
 
 /** Each page was requested once, and each row reported. */
 function checkPages(service: FakeService, benches: Bench[], rows: number, pages = rows): void {
@@ -430,6 +434,8 @@ describe("The messages that one machine handles for all", () => {
     await lead.add(urls(60));
     const shared = memory.share(SHORT);
     const [both, own] = [openNode(shared, "both"), openNode(shared, "own")];
+    await until(() => both.audit.latest().length > 0);
+    assert.deepEqual(own.audit.latest(), []);
     assert.equal(await own.add(urls(5, 100)), 5);
     assert.equal((await own.finished()).created, 5);
     await both.finished();
@@ -590,16 +596,6 @@ describe("The messages that one machine handles for all", () => {
     await until(() => kept(memory).length === 1);
   });
 
-  it("takes over no batch that is kept when it begins to lead", async () => {
-    const service = createFake({ fate: () => rejected });
-    const before = await begin(3, service);
-    await until(() => kept(memory).length === 1);
-    await before.audit.close();
-    const logs = [...(kept(memory)[0]?.logs ?? [])];
-    await open(service).add(["no page"], { batch: "other" });
-    assert.deepEqual(jobsIn(memory)[0]?.logs, logs);
-  });
-
   it("says that the server cannot be reached, but not before a message would fail", async () => {
     let isAway = true;
     const { add, errors, finished } = open(createFake(), {}, () => (isAway ? "lost" : "answered"));
@@ -621,6 +617,182 @@ describe("The messages that one machine handles for all", () => {
     isSilent = true;
     const why = "The message can still take effect: look at the progress before you send it again.";
     await assert.rejects(audit.pause(), { message: `No machine that leads has responded. ${why}` });
+  });
+
+  /** Has another machine lead, which says this of its batches. */
+  function leadElsewhere(...batches: object[]): unknown {
+    const data = { holder: "other", progress: JSON.stringify({ node: batches }) };
+    Object.assign(leadJob() ?? {}, { state: "active", token: "other", until: Number.POSITIVE_INFINITY, data });
+    return data;
+  }
+
+  it("stands by, without an error, once another machine has taken the lead from it", async () => {
+    const { audit, errors } = await begin(100, createFake({ latency: 50 }));
+    const batch = { ...audit.latest()[0], batch: "of the other" };
+    let data: unknown;
+    await until(() => {
+      // News that were on their way can replace them once.
+      if (news().holder !== "other") data = leadElsewhere(batch);
+      return audit.latest()[0]?.batch === batch.batch;
+    });
+    await sleep(SHORT.lockDuration);
+    assert.deepEqual([errors, leadJob()?.data], [[], data]);
+  });
+
+  it("shows what the lead says at once if it is new, a pause or an end, otherwise every 5 s", async () => {
+    let looks = 0;
+    const clock = createManualClock();
+    const way = (what: string) => {
+      if (what === "service-lead") looks++;
+      return "answered" as const;
+    };
+    await memory.connect().queue("service-lead").add("lead", {}, { jobId: "lead" });
+    const old = { batch: "old", finished: true };
+    const batch = { batch: "new", paused: false as const, finished: false };
+    const steps: [pass: number, more: Partial<Progress>, isDue: boolean][] = [
+      [0, {}, true],
+      [BETWEEN - 1, { done: 2 }, false],
+      [1, { done: 3 }, true],
+      [BETWEEN, { done: 3 }, false],
+      [0, { done: 4 }, true],
+      [0, { done: 4, paused: "Paused." }, true],
+      [0, { done: 4 }, true],
+      [0, { done: 9, finished: true }, true],
+    ];
+    leadElsewhere(old, batch);
+    const { audit, progress } = open(createFake(), { clock }, way);
+    const look = async () => {
+      const next = looks + 2;
+      await until(() => looks > next);
+    };
+    for (const [pass, more, isDue] of steps) {
+      leadElsewhere(old, { ...batch, ...more });
+      await look();
+      clock.pass(pass);
+      await look();
+      assert.deepEqual(progress.splice(0), isDue ? [{ ...batch, ...more }] : [], JSON.stringify(more));
+      assert.deepEqual(audit.latest(), [old, { ...batch, ...more }]);
+    }
+  });
+
+  it("publishes what has changed, and again if an older command has replaced it", async () => {
+    await begin(1, createFake());
+    await until(() => String(news().progress).includes('"finished":true'));
+    await sleep(SHORT.lockDuration);
+    const { data } = leadJob() ?? {};
+    await sleep(SHORT.lockDuration);
+    assert.equal(leadJob()?.data, data);
+    Object.assign(leadJob() ?? {}, { data: { ...Object(data), progress: "{}" } });
+    await until(() => news().progress === Object(data).progress);
+  });
+
+  it("continues if another machine has its lock, but does not lead", async () => {
+    const { add, finished } = await begin(1, createFake());
+    await finished();
+    Object.assign(leadJob() ?? {}, { token: "other", until: Number.POSITIVE_INFINITY });
+    await sleep(SHORT.lockDuration);
+    assert.equal(await add(urls(3), { batch: "next" }), 3);
+    assert.equal((await finished("next")).created, 3);
+  });
+
+  it("hands over once all responses are there", async () => {
+    const held = deferred();
+    const step = (what: string) => (what.startsWith("carried out") ? held.promise : undefined);
+    const service = createFake({ step });
+    const { results } = await begin(1, service);
+    await until(() => service.carriedOut.length === 1);
+    const { holder } = news();
+    Object.assign(leadJob() ?? {}, { progress: holder });
+    await sleep(2 * SHORT.lockDuration);
+    assert.equal(news().holder, holder);
+    held.resolve();
+    await until(() => news().holder !== holder);
+    assert.deepEqual([results.length, results[0]?.outcome, results[0]?.reconciled], [1, "created", undefined]);
+  });
+
+  /** What came after the end of a batch, and then its state, how many are open beside another one, and whether it was taken over. */
+  const ends: [what: string, state: "wait" | "prioritized", entry: JobEntry | undefined, expected: unknown[]][] = [
+    ["kept", "prioritized", undefined, ["prioritized", 0, false]],
+    ["kept, which was not noted by the queue", "wait", undefined, ["prioritized", 0, true]],
+    ["discarded", "prioritized", { type: "removed" }, ["prioritized", 0, false]],
+    ["retried", "prioritized", { type: "retry" }, ["wait", 1, true]],
+  ];
+  for (const [what, state, entry, expected] of ends)
+    it(`takes ${expected[1] ? "a" : "no"} batch over that was ${what}`, async () => {
+      const before = await begin(1, createFake({ fate: () => rejected }));
+      await until(() => kept(memory).length === 1);
+      await before.audit.close();
+      const [job = assert.fail()] = kept(memory);
+      if (entry) await appendAlone(memory.connect().queue("service"), job.id, entry);
+      Object.assign(job, { state });
+      const { length } = job.logs;
+      const service = createFake({ step: silence });
+      const { audit, add } = open(service);
+      await add(urls(1, 2), { batch: "other" });
+      const unfinished = (await audit.progress()).filter(({ finished }) => !finished);
+      assert.deepEqual([job.state, unfinished.length - 1, job.logs.length > length], expected);
+    });
+
+  for (const command of ["", '"took"'])
+    it(`continues if a job is gone when it is ${command ? "taken" : "read"}`, async () => {
+      await (await begin(9, createFake({ step: silence }))).audit.close();
+      const [{ id } = assert.fail()] = jobsIn(memory);
+      let isGone = false;
+      const remove = (what: string) => {
+        if (what === "jobs") isGone = true;
+        else if (isGone && what.includes(command)) memory.queues.get("service")?.delete(id);
+        return 0;
+      };
+      const { add, finished, errors } = open(createFake(), { create: memory.auditing(SHORT, {}, undefined, remove) });
+      await add(urls(2), { batch: "next" });
+      assert.deepEqual([(await finished("next")).created, errors], [2, []]);
+    });
+
+  it("continues a batch that another machine has made since it began to lead", async () => {
+    const elsewhere = createMemory();
+    const service = createFake();
+    const other = open(service, { create: elsewhere.auditing(SHORT), connect: withoutKey(service) });
+    await other.add(urls(3));
+    await other.audit.close();
+    const { finished, errors, add } = open(service);
+    await add(["no page"], { batch: "first" });
+    const [job = assert.fail()] = jobsIn(elsewhere);
+    memory.queues.get("service")?.set(job.id, job);
+    assert.deepEqual([(await finished()).created, errors], [3, []]);
+  });
+
+  it("retries the new list of a name, and not the batch that it replaces", async () => {
+    const service = createFake({ fate: () => rejected });
+    let isHeld = false;
+    const pause = (what: string) => (isHeld && what === "jobs" ? until(() => jobsIn(memory).length === 3) : 0);
+    const { add, audit } = await begin(1, service, { create: memory.auditing(CALM, {}, undefined, pause) });
+    await until(() => kept(memory).length === 1);
+    isHeld = true;
+    assert.deepEqual(await Promise.all([add(urls(2, 2)), audit.retry("default")]), [2, 1]);
+    await until(() => jobsIn(memory)[0]?.logs.some((line) => hasEntry(line, "removed")));
+  });
+
+  it("removes letters, and batches that have finished or were discarded, a minute later", async () => {
+    const { now } = performance;
+    let passed = 0;
+    performance.now = () => now.call(performance) + passed;
+    await use({
+      close() {
+        performance.now = now;
+      },
+    });
+    const fate = (page: string) => (page.endsWith("/2") ? rejected : "answered");
+    const { add, audit, finished } = await begin(1, createFake({ fate }));
+    await finished();
+    await add(urls(2), { batch: "kept" });
+    await until(() => kept(memory).length === 1);
+    assert.equal(await audit.reset(), 1);
+    assert.equal(jobsIn(memory).length, 3);
+    passed = 50_000;
+    await sleep(SHORT.lockDuration);
+    assert.equal(jobsIn(memory).length, 3);
+    passed = 61_000;
+    await until(() => jobsIn(memory).length === 0);
   });
 
   it("says at once that the server rejects a message", async () => {
@@ -734,18 +906,19 @@ describe("The messages that one machine handles for all", () => {
     assert.equal(news().holder, holder);
   });
 
-  it("comes to rest if each machine can read the list, but request no page", async () => {
-    const service = createFake();
-    let requests = 0;
-    const request = () => Promise.reject(++requests && unauthorized);
-    const connect = () => ({ ...service.connect(), request });
-    const [one] = [1, 2].map(() => open(service, { connect }));
-    await one?.add(urls(200));
-    await sleep(15 * SHORT.lockDuration);
-    const before = requests;
-    await sleep(10 * SHORT.lockDuration);
-    assert.ok(before === requests && requests <= 30, `${before}, then ${requests}`);
-  });
+  for (const cause of [unauthorized, refused])
+    it(`comes to rest if each machine can read the list, but request no page: ${cause.code}`, async () => {
+      const service = createFake();
+      let requests = 0;
+      const request = () => Promise.reject(++requests && cause);
+      const connect = () => ({ ...service.connect(), request });
+      const [one] = [1, 2].map(() => open(service, { connect }));
+      await one?.add(urls(200));
+      await sleep(15 * SHORT.lockDuration);
+      const before = requests;
+      await sleep(10 * SHORT.lockDuration);
+      assert.ok(before === requests && requests <= 30, `${before}, then ${requests}`);
+    });
 
   for (const dies of [true, false])
     it(`replaces a batch that is kept if ${dies ? "the lead dies" : "a command fails"} once its new list is saved`, async () => {
@@ -934,22 +1107,31 @@ describe("The lead of a queue, in memory and on each server", () => {
     repaired = false;
     await first.add(urls(20, 200), { batch: "last" });
     assert.equal((await second.finished("last")).created, 20);
+    assert.equal(first.errors.length, 2);
     assert.ok(first.progress.findLast(({ batch }) => batch === "next")?.finished);
   });
 
-  for (const [why, lists] of Object.entries({ "has led in vain": true, "could not lead": false }))
-    everywhere(`hands over to a machine that ${why}, once that was repaired and got msg.resume`, async (open) => {
+  const repairs: [why: string, lists: boolean, when: "msg.resume" | "15 minutes"][] = [
+    ["could not lead", false, "msg.resume"],
+    ["has led in vain", true, "msg.resume"],
+    ["has led in vain", true, "15 minutes"],
+  ];
+  for (const [why, lists, when] of repairs)
+    everywhere(`hands over to a machine that ${why}, once that was repaired, after ${when}`, async (open) => {
       const service = createFake({ latency: 5 });
       let repaired = false;
+      let passed = 0;
+      const clock = { ...realClock, now: () => performance.now() + passed };
       const first = await open(service, { connect: withoutKeyWhile(service, () => true, lists) });
       await first.add(urls(30));
-      const second = await open(service, { connect: withoutKeyWhile(service, () => !repaired, lists) });
+      const second = await open(service, { connect: withoutKeyWhile(service, () => !repaired, lists), clock });
       await until(() => second.errors.length > 0 || !lists);
       await sleep(4 * LEASE.lockDuration);
       repaired = true;
       await sleep(2 * LEASE.lockDuration);
       assert.deepEqual(service.carriedOut, [], "The first one leads.");
-      await second.audit.resume();
+      if (when === "msg.resume") await second.audit.resume();
+      else passed = 15 * 60_000;
       const { created, failed } = await second.finished();
       assert.deepEqual([created > 0, created + failed], [true, 30]);
     });
@@ -964,6 +1146,20 @@ describe("The lead of a queue, in memory and on each server", () => {
     const good = await open(service);
     assert.equal((await good.finished()).created, 20);
     checkPages(service, [good], 20);
+  });
+});
+
+describe("A letter", () => {
+  it("lets the process do other work while its list becomes a text", async () => {
+    let turns = 0;
+    let next = setImmediate(function turn() {
+      turns++;
+      next = setImmediate(turn);
+    });
+    const rows = Array.from({ length: 5000 }, () => ({ input: "" }));
+    await pack({ do: "list", name: "", settings: { existing: "create" }, rows });
+    clearImmediate(next);
+    assert.ok(turns >= 4 && turns <= 10, `${turns} turns`);
   });
 });
 

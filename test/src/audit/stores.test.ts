@@ -395,7 +395,7 @@ for (const engine of [undefined, ...engines])
         await second.add(urls(2), { batch: "other" });
         await second.finished("other");
         assert.equal(second.results.length, 2);
-        assert.equal(await second.audit.reset("default"), 1);
+        assert.deepEqual([await second.audit.reset("none"), await second.audit.reset("default")], [0, 1]);
         assert.equal(await second.add(urls(2)), 2);
         await second.finished();
       });
@@ -404,14 +404,21 @@ for (const engine of [undefined, ...engines])
       it("says which lists were lost with the server's data, and accepts lists again", async () => {
         const clock = createManualClock();
         const { keep, empty } = open();
-        const { add, audit, errors, finished } = createBench("", createFake({ latency: 50 }), { ...keep(), clock });
+        const service = createFake({ latency: 100 });
+        const { add, audit, errors, finished } = createBench("", service, { ...keep(), clock });
         void use(audit);
+        await add(["no page"], { batch: "finished" });
+        await finished("finished");
+        const other = createBench("", service, { ...keep(), clock });
+        void use(other.audit);
         for (let n = 1; n <= 7; n++) await add(urls(100), { batch: `batch ${n}` });
+        await until(() => other.audit.latest().length === 8);
         await empty();
         const lists = '"batch 1", "batch 2", "batch 3", "batch 4", "batch 5", 2 more';
         const message = `The queue's server has lost data: send the unfinished lists (${lists}) again in a minute, with “Regenerate it” and a Maximum age.`;
-        await until(() => errors.length > 0);
+        await until(() => errors.length > 0 && other.errors.length > 0);
         await assert.rejects(add(urls(1)), { code: "SEO_NETWORK", message });
+        assert.deepEqual([audit.latest().at(-1)?.reason, other.audit.latest().at(-1)?.reason], ["emptied", "emptied"]);
         await until(() => {
           clock.pass(60_000);
           return add(urls(3)).catch(() => 0);
