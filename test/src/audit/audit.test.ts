@@ -699,6 +699,8 @@ describe("an audit", () => {
       let shown = 0;
       service.beforeShow = () => {
         if (++shown === 1) throw refused;
+        // What cannot be shown because of the report itself is no reason to wait.
+        if (shown === 3) throw rejected;
       };
       const second = open(service, { share: 2 });
       await until(() => second.errors.length === 1 && shown === 2);
@@ -710,6 +712,8 @@ describe("an audit", () => {
         [2, "failed", undefined],
         [3, "failed", undefined],
       ]);
+      const records = second.results.filter(({ repeated }) => repeated).map(({ record }) => record !== null);
+      assert.deepEqual(records.sort(), [false, true]);
       assert.equal(service.carriedOut.length, 2);
     });
   });
@@ -1098,12 +1102,42 @@ describe("an audit", () => {
     const [again, lost] = results.toSorted((a, b) => a.index - b.index);
     assert.deepEqual([again?.outcome, again?.repeated, again?.record], ["regenerated", true, null]);
     const why = "The base URL was changed before the response was received. msg.retry requests the page again.";
-    assert.deepEqual([lost?.outcome, lost?.repeated, lost?.error?.message], ["uncertain", undefined, why]);
+    assert.deepEqual([lost?.outcome, lost?.repeated], ["uncertain", undefined]);
+    const { code, message, uncertain } = Object(lost?.error);
+    assert.deepEqual([code, message, uncertain], ["SEO_NETWORK", why, true]);
     await audit.retry();
     retried.resolve();
     await finished();
     const effects = [`create ${page(3)}`, `create ${page(4)}`, `regenerate ${page(2)}`, `regenerate ${page(5)}`];
     assert.deepEqual(other.carriedOut, effects);
+  });
+
+  const candidates = [{ id: 7, url: "example.org/page/1", created_at: "" }];
+  const lost = new SeoError("SEO_NETWORK", "Lost.", { attempts: 1, uncertain: true, candidates });
+  /** Why a lost request cannot be looked for at msg.retry, and the result then. */
+  const looks: [cause: SeoError, result: [outcome: string, message: string]][] = [
+    [new SeoError("SEO_TIMEOUT", "Away.", { uncertain: true, attempts: 0 }), ["uncertain", "Lost."]],
+    [new SeoError("SEO_TIMEOUT", "Again.", { uncertain: true, attempts: 1 }), ["uncertain", "Again."]],
+    [new SeoError("SEO_REJECTED", "No.", { attempts: 0 }), ["failed", "No."]],
+  ];
+  for (const [cause, result] of looks)
+    it(`says what is known of a lost request if looking for it fails: ${cause.message}`, async () => {
+      const service = createFake({ fate: () => lost, look: () => Promise.reject(cause) });
+      const { audit, finished, progress, results } = await begin(service, 1);
+      await finished();
+      assert.deepEqual(Object(results[0]?.error).candidates, candidates);
+      progress.length = 0;
+      assert.equal(await audit.retry(), 1);
+      await finished();
+      assert.deepEqual([results[1]?.outcome, results[1]?.error?.message], result);
+    });
+
+  it("requests a page once that cannot be created because something is missing", async () => {
+    const requested: string[] = [];
+    const fate = () => new SeoError("SEO_NOT_FOUND", "Nothing is there.", { missing: true, attempts: 1 });
+    const service = createFake({ fate, step: (what) => void requested.push(what) });
+    assert.equal((await (await begin(service, 1)).finished()).failed, 1);
+    assert.equal(requested.length, 1);
   });
 
   for (const responds of [true, false])

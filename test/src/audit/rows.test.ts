@@ -50,7 +50,32 @@ describe("the rows of an audit", () => {
       ])
         for (const value of [[given], given])
           assert.deepEqual([...readRows(value)], [{ input: { url: "a.example", owner: "Kim" } }]);
+    const inside = { url: "a.example", "b\uFEFF": 1 };
+    assert.deepEqual([...readRows(inside)], [{ input: inside }]);
     assert.deepEqual([...readRows([{ URL: "b", url: "a.example" }])], [{ input: { URL: "b", url: "a.example" } }]);
+  });
+
+  it("are cut if they are invalid and long, and so are their values", () => {
+    const text = (length: number) => "ü".repeat(length);
+    const cut = `${text(200)}…`;
+    const many = Array.from({ length: 8 }, () => text(200));
+    const rest = 2000 - JSON.stringify([...many, cut, ""]).length;
+    for (const [given, kept] of [
+      [{ a: text(1992) }, { a: text(1992) }],
+      [{ a: text(1993) }, { a: cut }],
+      [
+        { a: text(200), b: text(201), c: text(1600), d: 1 },
+        { a: text(200), b: cut, c: cut, d: 1 },
+      ],
+      [
+        [...many, text(2000), text(rest)],
+        [...many, cut, text(rest)],
+      ],
+      [[...many, text(2000), text(rest + 1)], "…"],
+      [{ url: `${text(300)} `, more: [many, many] }, { url: cut }],
+      [{ url: 1, more: [many, many] }, "…"],
+    ])
+      assert.deepEqual([...readRows([given])][0]?.input, kept);
   });
 
   it("are the same, however a list is given", () => {
@@ -79,6 +104,7 @@ describe("the rows of an audit", () => {
       '\n"Owner";"URL"\r\nKim;a.example',
       "sep=;\nPage;Clicks\n",
       'url,x\na/b,"c,d"',
+      '"Owner";"URL"\na.example',
     ])
       assert.throws(() => [...readRows(csv)], { message: /^pages is CSV\. Put a CSV node before this node/ });
     for (const list of ["url\na.example,b", "no page, but\na.example", "a.example/,x\na.example/,y"])
