@@ -396,6 +396,11 @@ describe("The state of a batch", () => {
     assert.deepEqual(open("b", 7, 4), [0, "r1,r2,r3: 0", ": 0"]);
     assert.deepEqual(open("b", 9, 5), [2, "r1,r2,r3: 2", "r4: 0", ": 0"]);
     assert.deepEqual(open("b", 8, 6), [1, "r1,r2,r3: 1", "r4,r5: 0", ": 0"]);
+    apply(state, { type: "ended", page: 7, ...ended("failed") });
+    const claims = states.claimsOf(state);
+    for (const more of [{}, { boot: "b" }, { at: 99 }, { boot: "b", at: 8 }])
+      apply(state, { type: "opened", service: "http://one.example", ...more });
+    assert.deepEqual([states.claimsOf(state), claims.at(-1)], [claims, [["r6"], 0]]);
     apply(state, sent);
     assert.deepEqual(state.requests.get(0), { action: "create", intent });
   });
