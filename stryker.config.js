@@ -60,7 +60,8 @@ const parts = {
   audit: {
     mutate: ["src/audit/*.ts"],
     spec: [
-      ...tests(["state", "rows", "progress", "canceled", "files", "audit", "lock"], "src/audit/"),
+      ...tests(["state", "rows", "progress", "canceled", "@(clock|failures|requests)"], "src/audit/"),
+      ...tests(["files", "audit", "lock"], "src/audit/"),
       ...tests(["sidebar"], "nodes/"),
       ...tests(["network", "letters"], "src/audit/"),
     ],
