@@ -284,17 +284,20 @@ describe("an audit", () => {
     it("counts no failure of a request that began before a success", async () => {
       let later = 0;
       const begun = new Set<number>();
+      const together = deferred();
       const service = createFake({
         fate: (page) => (numberOf(page) === 4 || (numberOf(page) > 4 && ++later > 5) ? "answered" : rejected),
         async step(what) {
           begun.add(numberOf(what));
           if (numberOf(what) < 4) await until(() => results.length > 0);
-          // Those in flight fail together, or one of them would be a check.
-          if (numberOf(what) > 4) await until(() => results.length > 3 && begun.has(8));
+          // Those in flight fail at the same moment, or checks would fail before them.
+          if (numberOf(what) > 4) await together.promise;
         },
       });
       const { add, errors, finished, results } = open(service, { share: 4 });
       await add(urls(16));
+      await until(() => results.length > 3 && begun.has(8));
+      together.resolve();
       assert.deepEqual([(await finished()).failed, errors.length], [8, 0]);
     });
 
