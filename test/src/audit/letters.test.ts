@@ -250,6 +250,7 @@ describe("The messages that one machine handles for all", () => {
   }
 
   const leadJob = () => memory.queues.get("service-lead")?.get("lead");
+  const changeLead = (changes: object) => Object.assign(leadJob() ?? assert.fail("no machine has led"), changes);
   /** What the lead says. */
   const news = () => Object(leadJob()?.data);
 
@@ -374,7 +375,7 @@ describe("The messages that one machine handles for all", () => {
     await server.queue("service-lead").add("lead", { holder: "", progress: "{}" }, { jobId: "lead" });
     const silent = await server.worker("service-lead", LEASE).getNextJob("silent", { block: false });
     // Nobody takes the lead from it.
-    Object.assign(leadJob() ?? {}, { until: Number.POSITIVE_INFINITY });
+    changeLead({ until: Number.POSITIVE_INFINITY });
     const service = createFake();
     const { add, finished, results } = open(service);
     await assert.rejects(add(urls(PAGES)), {
@@ -622,7 +623,7 @@ describe("The messages that one machine handles for all", () => {
   /** Has another machine lead, which says this of its batches. */
   function leadElsewhere(...batches: object[]): unknown {
     const data = { holder: "other", progress: JSON.stringify({ node: batches }) };
-    Object.assign(leadJob() ?? {}, { state: "active", token: "other", until: Number.POSITIVE_INFINITY, data });
+    changeLead({ state: "active", token: "other", until: Number.POSITIVE_INFINITY, data });
     return data;
   }
 
@@ -682,14 +683,14 @@ describe("The messages that one machine handles for all", () => {
     const { data } = leadJob() ?? {};
     await sleep(SHORT.lockDuration);
     assert.equal(leadJob()?.data, data);
-    Object.assign(leadJob() ?? {}, { data: { ...Object(data), progress: "{}" } });
+    changeLead({ data: { ...Object(data), progress: "{}" } });
     await until(() => news().progress === Object(data).progress);
   });
 
   it("continues if another machine has its lock, but does not lead", async () => {
     const { add, finished } = await begin(1, createFake());
     await finished();
-    Object.assign(leadJob() ?? {}, { token: "other", until: Number.POSITIVE_INFINITY });
+    changeLead({ token: "other", until: Number.POSITIVE_INFINITY });
     await sleep(SHORT.lockDuration);
     assert.equal(await add(urls(3), { batch: "next" }), 3);
     assert.equal((await finished("next")).created, 3);
@@ -702,7 +703,7 @@ describe("The messages that one machine handles for all", () => {
     const { results } = await begin(1, service);
     await until(() => service.carriedOut.length === 1);
     const { holder } = news();
-    Object.assign(leadJob() ?? {}, { progress: holder });
+    changeLead({ progress: holder });
     await sleep(2 * SHORT.lockDuration);
     assert.equal(news().holder, holder);
     held.resolve();
@@ -733,8 +734,8 @@ describe("The messages that one machine handles for all", () => {
       assert.deepEqual([job.state, unfinished.length - 1, job.logs.length > length], expected);
     });
 
-  for (const command of ["", '"took"'])
-    it(`continues if a job is gone when it is ${command ? "taken" : "read"}`, async () => {
+  for (const [when, command] of Object.entries({ read: "", taken: '"took"' }))
+    it(`continues if a job is gone when it is ${when}`, async () => {
       await (await begin(9, createFake({ step: silence }))).audit.close();
       const [{ id } = assert.fail()] = jobsIn(memory);
       let isGone = false;
