@@ -42,7 +42,7 @@ describe("The failures of batches that are kept", () => {
         candidates: [7, 8].map((id) => `example.org/page/2 (#${id})`),
       },
       { index: 2, url: page, ...failed },
-      { index: 3, url: '{"url":"","owner":1}', ...failed, message: rows[2]?.message },
+      { index: 3, url: '{"url":"","owner":1}', ...failed, message: "url is required; the row's url is blank." },
       { index: 4, url: page, ...failed },
       { index: 5, url: page, ...failed },
     ]);

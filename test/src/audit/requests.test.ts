@@ -4,7 +4,6 @@ import { createClient } from "../../../src/client.js";
 import { answer, listen } from "../../support/faulty.js";
 import { closeAfterEach } from "../../support/opened.js";
 import { until } from "../../support/time.js";
-import { urls } from "./fake.js";
 
 describe("The requests of an audit", () => {
   const use = closeAfterEach();
@@ -21,7 +20,7 @@ describe("The requests of an audit", () => {
     assert.equal(waiting.waitingFor(), 0);
     const list = pages();
     await until(() => requests === 1);
-    const stored = waiting.request(STORE, { url: String(urls(1)) });
+    const stored = waiting.request(STORE, { url: "example.org" });
     await until(() => waiting.waitingFor() > 0);
     assert.ok(waiting.waitingFor() > 30_000 && waiting.waitingFor() <= 60_000, `${waiting.waitingFor()} ms`);
     assert.equal(silent.waitingFor(), 0);
